@@ -1,0 +1,53 @@
+"""The errors a caller can meet. Every message names the field and the limit."""
+
+from __future__ import annotations
+
+
+class ThisThatError(Exception):
+    """Root of every error this package raises on purpose."""
+
+
+class InvalidInputError(ThisThatError, ValueError):
+    """A question, state or setting that cannot be used.
+
+    ``field`` is a path such as ``questions.refund.options[3].name``; servers and
+    commands show it beside the message.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+    def under(self, parent: str) -> InvalidInputError:
+        """The same error with its field path moved under ``parent``."""
+        return InvalidInputError(f"{parent}.{self.field}" if self.field else parent, self.message)
+
+
+class StateTooLongError(InvalidInputError):
+    """The state has more tokens than the checkpoint may read."""
+
+    def __init__(self, tokens: int, limit: int) -> None:
+        super().__init__(
+            "state",
+            f"{tokens} tokens, but at most {limit} fit beside these questions; "
+            'shorten it or ask for a cut with keep="head", "tail" or "ends"',
+        )
+        self.tokens = tokens
+        self.limit = limit
+
+
+class CheckpointError(ThisThatError):
+    """A checkpoint that cannot be opened: unknown key, wrong hash, missing tensor, bad shape."""
+
+
+class FetchError(CheckpointError):
+    """The base weights could not be fetched; the message says what to run instead."""
+
+
+class MissingExtraError(ThisThatError, ImportError):
+    """An optional dependency is not installed; the message names the extra to install."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f'{what} needs the optional packages: pip install "thisthat[{extra}]"')
+        self.extra = extra

@@ -1,0 +1,482 @@
+"""What a caller declares (Choice, Boolean, Score) and gets back (Answer, Decision).
+
+Plain data: nothing here knows about wording, tokens or weights, and nothing heavy is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import total_ordering
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from thisthat.errors import InvalidInputError
+
+JSONValue: TypeAlias = (
+    "str | int | float | bool | Mapping[str, JSONValue] | Sequence[JSONValue] | None"
+)
+Text: TypeAlias = "str | Mapping[str, JSONValue] | Sequence[JSONValue]"
+Kind: TypeAlias = Literal["choice", "boolean", "score"]
+Name: TypeAlias = "str | bool | int"
+
+MOST_OPTIONS = 255
+MOST_DEPTH = 64
+ABSTAIN = "none of these"
+
+
+def check_text(value: object, field: str) -> None:
+    """Raise unless ``value`` is text or JSON that a tokenizer can read without loss."""
+    if isinstance(value, str):
+        _check_characters(value, field)
+    elif isinstance(value, Mapping) or (
+        isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray))
+    ):
+        _check_json(value, field, depth=0)
+    else:
+        raise InvalidInputError(
+            field, f"must be text, a JSON object or a JSON array, not {type(value).__name__}"
+        )
+
+
+def _check_characters(text: str, field: str) -> None:
+    for position, character in enumerate(text):
+        if character == "\0":
+            raise InvalidInputError(field, f"has a NUL character at position {position}")
+        if "\ud800" <= character <= "\udfff":
+            raise InvalidInputError(
+                field,
+                f"has a lone surrogate U+{ord(character):04X} at position {position}; "
+                "it cannot be written as UTF-8",
+            )
+
+
+def _check_json(value: object, field: str, depth: int) -> None:
+    if depth > MOST_DEPTH:
+        raise InvalidInputError(field, f"is nested deeper than {MOST_DEPTH} levels")
+    if isinstance(value, str):
+        _check_characters(value, field)
+    elif value is None or isinstance(value, (bool, int)):
+        return
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInputError(field, f"has {value}, which JSON cannot hold")
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise InvalidInputError(
+                    field, f"has the key {key!r}; the keys of a JSON object are text"
+                )
+            _check_characters(key, field)
+            _check_json(inner, f"{field}.{key}", depth + 1)
+    elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        for index, inner in enumerate(value):
+            _check_json(inner, f"{field}[{index}]", depth + 1)
+    else:
+        raise InvalidInputError(field, f"has a {type(value).__name__}, which JSON cannot hold")
+
+
+def _check_name(name: object, field: str) -> None:
+    if not isinstance(name, str):
+        raise InvalidInputError(field, f"must be text, not {type(name).__name__}")
+    _check_characters(name, field)
+    if not name.strip():
+        raise InvalidInputError(field, "is empty")
+
+
+def _check_optional_text(value: object, field: str) -> None:
+    if value is not None:
+        check_text(value, field)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One thing the answer can be: a name, and a description of when it is the one."""
+
+    name: str
+    description: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which one of 1 to 255 named options? A single option is certain.
+
+    ``options`` takes names, ``Option`` objects, ``(name, description)`` pairs, or one mapping of
+    names to descriptions. ``abstain`` adds an option for "none of these": a name, or True for
+    the usual one. Raises InvalidInputError for no options, too many, empty or repeated names.
+    """
+
+    options: tuple[Option, ...]
+    instructions: Text | None = None
+    abstain: Option | None = None
+    kind: ClassVar[Kind] = "choice"
+
+    def __init__(
+        self,
+        options: Mapping[str, Text | None] | Sequence[Option | str | tuple[str, Text | None]],
+        instructions: Text | None = None,
+        abstain: Option | str | bool | None = None,
+    ) -> None:
+        if isinstance(options, (str, bytes)):
+            raise InvalidInputError("options", "must be a list or an object of names, not one text")
+        pairs = list(options.items()) if isinstance(options, Mapping) else list(options)
+        object.__setattr__(self, "options", tuple(_as_option(pair) for pair in pairs))
+        object.__setattr__(self, "instructions", instructions)
+        object.__setattr__(self, "abstain", _as_abstain(abstain))
+        _check_question(self)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names an answer ranges over, in declared order, the abstain option last."""
+        return tuple(option.name for option in declared_options(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """Is it so? ``true`` and ``false`` may describe what each answer means."""
+
+    instructions: Text | None = None
+    true: Text | None = None
+    false: Text | None = None
+    abstain: Option | None = None
+    kind: ClassVar[Kind] = "boolean"
+
+    def __init__(
+        self,
+        instructions: Text | None = None,
+        true: Text | None = None,
+        false: Text | None = None,
+        abstain: Option | str | bool | None = None,
+    ) -> None:
+        object.__setattr__(self, "instructions", instructions)
+        object.__setattr__(self, "true", true)
+        object.__setattr__(self, "false", false)
+        object.__setattr__(self, "abstain", _as_abstain(abstain))
+        _check_question(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How much, on 1 to 255 ordered levels? Level i of the list counts as the number i."""
+
+    levels: tuple[Text, ...]
+    instructions: Text | None = None
+    abstain: Option | None = None
+    kind: ClassVar[Kind] = "score"
+
+    def __init__(
+        self,
+        levels: Sequence[Text],
+        instructions: Text | None = None,
+        abstain: Option | str | bool | None = None,
+    ) -> None:
+        if isinstance(levels, (str, bytes)):
+            raise InvalidInputError("levels", "must be a list of level texts, not one text")
+        object.__setattr__(self, "levels", tuple(levels))
+        object.__setattr__(self, "instructions", instructions)
+        object.__setattr__(self, "abstain", _as_abstain(abstain))
+        _check_question(self)
+
+
+Question: TypeAlias = "Choice | Boolean | Score"
+
+
+def _as_option(value: Option | str | tuple[str, Text | None]) -> Option:
+    if isinstance(value, Option):
+        return value
+    if isinstance(value, str):
+        return Option(value)
+    if isinstance(value, tuple) and len(value) == 2:
+        return Option(value[0], value[1])
+    raise InvalidInputError(
+        "options", f"has {value!r}; an option is a name, a (name, description) pair or an Option"
+    )
+
+
+def _as_abstain(value: Option | str | bool | None) -> Option | None:
+    if value is None or value is False:
+        return None
+    if value is True:
+        return Option(ABSTAIN)
+    return value if isinstance(value, Option) else Option(value)
+
+
+def _check_question(question: Question) -> None:
+    _check_optional_text(question.instructions, "instructions")
+    if isinstance(question, Choice):
+        _check_count(len(question.options), "options", question.abstain)
+        for index, option in enumerate(question.options):
+            _check_name(option.name, f"options[{index}].name")
+            _check_optional_text(option.description, f"options[{index}].description")
+    elif isinstance(question, Boolean):
+        _check_optional_text(question.true, "true")
+        _check_optional_text(question.false, "false")
+    else:
+        _check_count(len(question.levels), "levels", question.abstain)
+        for index, level in enumerate(question.levels):
+            check_text(level, f"levels[{index}]")
+            if isinstance(level, str) and not level.strip():
+                raise InvalidInputError(f"levels[{index}]", "is empty")
+    if question.abstain is not None:
+        _check_name(question.abstain.name, "abstain.name")
+        _check_optional_text(question.abstain.description, "abstain.description")
+    seen: dict[str, int] = {}
+    for index, option in enumerate(declared_options(question)):
+        if option.name in seen:
+            raise InvalidInputError(
+                f"options[{index}].name",
+                f"{option.name!r} is already the name of option {seen[option.name]}",
+            )
+        seen[option.name] = index
+
+
+def _check_count(count: int, field: str, abstain: Option | None) -> None:
+    most = MOST_OPTIONS - (abstain is not None)
+    if not 1 <= count <= most:
+        beside = " beside the abstain option" if abstain is not None else ""
+        raise InvalidInputError(field, f"{count} given; there must be 1 to {most}{beside}")
+
+
+def declared_options(question: Question) -> tuple[Option, ...]:
+    """The options a distribution ranges over, in order; booleans are no, yes; abstain is last."""
+    if isinstance(question, Choice):
+        options = question.options
+    elif isinstance(question, Boolean):
+        options = (Option("no", question.false), Option("yes", question.true))
+    else:
+        options = tuple(Option(str(i), level) for i, level in enumerate(question.levels))
+    return options if question.abstain is None else (*options, question.abstain)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A distribution over exactly the declared options of one question.
+
+    ``probabilities`` is keyed by option name (``"no"``, ``"yes"`` for a boolean, ``"0"``,
+    ``"1"``, … for a score), in declared order, and sums to 1.
+    """
+
+    probabilities: Mapping[str, float]
+    abstain: str | None = None
+    kind: ClassVar[Kind]
+
+    @property
+    def best_name(self) -> str:
+        """The name of the most probable option; the first of them on a tie."""
+        return max(self.probabilities, key=self.probabilities.__getitem__)
+
+    @property
+    def abstained(self) -> bool:
+        """True when the abstain option is the most probable one."""
+        return self.abstain is not None and self.best_name == self.abstain
+
+    @property
+    def entropy(self) -> float:
+        """Shannon entropy in nats: 0 is certain, ln(n) is a shrug."""
+        return -sum(p * math.log(p) for p in self.probabilities.values() if p > 0) + 0.0
+
+    @property
+    def confidence(self) -> float:
+        """How far the best option stands above chance: (p_max - 1/n) / (1 - 1/n); 1 for n = 1."""
+        count = len(self.probabilities)
+        if count == 1:
+            return 1.0
+        return (self.probabilities[self.best_name] - 1 / count) / (1 - 1 / count)
+
+
+@dataclass(frozen=True)
+class ChoiceAnswer(Answer):
+    """The answer to a Choice."""
+
+    kind: ClassVar[Kind] = "choice"
+
+    @property
+    def best(self) -> str | None:
+        """The best option's name, or None when the answer abstains."""
+        return None if self.abstained else self.best_name
+
+
+@total_ordering
+@dataclass(frozen=True, eq=False)
+class BooleanAnswer(Answer):
+    """The answer to a Boolean. It compares as its probability of yes: ``answer > 0.9``."""
+
+    kind: ClassVar[Kind] = "boolean"
+
+    @property
+    def yes(self) -> float:
+        """The probability of yes."""
+        return self.probabilities["yes"]
+
+    @property
+    def best(self) -> bool | None:
+        """True, False, or None when the answer abstains."""
+        return None if self.abstained else self.best_name == "yes"
+
+    def __float__(self) -> float:
+        return self.yes
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a probability is not a yes: compare it with a threshold, as in answer > 0.9, "
+            "or take answer.best"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, BooleanAnswer):
+            return (self.probabilities, self.abstain) == (other.probabilities, other.abstain)
+        return isinstance(other, (int, float)) and self.yes == other
+
+    def __lt__(self, other: BooleanAnswer | float) -> bool:
+        if isinstance(other, (BooleanAnswer, int, float)):
+            return self.yes < float(other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.probabilities.items()), self.abstain))
+
+
+@dataclass(frozen=True)
+class ScoreAnswer(Answer):
+    """The answer to a Score. ``legend`` holds the level texts in order."""
+
+    legend: tuple[Text, ...] = field(default=())
+    kind: ClassVar[Kind] = "score"
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The probability of each level given that the answer does not abstain."""
+        mass = [p for name, p in self.probabilities.items() if name != self.abstain]
+        total = sum(mass)
+        return tuple(p / total if total else 1 / len(mass) for p in mass)
+
+    @property
+    def best(self) -> int | None:
+        """The most probable level, or None when the answer abstains."""
+        return None if self.abstained else int(self.best_name)
+
+    @property
+    def expected(self) -> float:
+        """The mean level, given that the answer does not abstain."""
+        return sum(level * p for level, p in enumerate(self.levels))
+
+    @property
+    def confidence(self) -> float:
+        """How tightly the levels gather around the mode, as the wire format defines it.
+
+        max(0, 1 - sum_i p_i |i - mode| / D), where D is the mean distance to the middle level.
+        """
+        levels = self.levels
+        count = len(levels)
+        if count == 1:
+            return 1.0
+        mode = max(range(count), key=levels.__getitem__)
+        spread = sum(p * abs(level - mode) for level, p in enumerate(levels))
+        width = sum(abs(level - (count - 1) / 2) for level in range(count)) / count
+        return max(0.0, 1 - spread / width)
+
+
+def answer_for(question: Question, probabilities: Sequence[float]) -> Answer:
+    """The answer object for one distribution in declared order.
+
+    Raises InvalidInputError when the count is off or the numbers are no distribution.
+    """
+    options = declared_options(question)
+    if len(probabilities) != len(options):
+        raise InvalidInputError(
+            "probabilities", f"{len(probabilities)} given for {len(options)} options"
+        )
+    total = math.fsum(probabilities)
+    if not math.isclose(total, 1, abs_tol=1e-6) or min(probabilities) < 0:
+        raise InvalidInputError("probabilities", f"are no distribution (sum {total!r})")
+    by_name = {option.name: float(p) for option, p in zip(options, probabilities, strict=True)}
+    abstain = question.abstain.name if question.abstain else None
+    if isinstance(question, Choice):
+        return ChoiceAnswer(by_name, abstain)
+    if isinstance(question, Boolean):
+        return BooleanAnswer(by_name, abstain)
+    return ScoreAnswer(by_name, abstain, question.levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which weights answered."""
+
+    name: str
+    version: str
+    lam: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What was left out of a state, at the caller's request."""
+
+    keep: Literal["head", "tail", "ends"]
+    state_tokens: int
+    kept_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one decision. Nothing is ever generated, so ``output_tokens`` is 0."""
+
+    input_tokens: int
+    cached_tokens: int = 0
+    output_tokens: Literal[0] = 0
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answers about one state, by question name, and how they were obtained."""
+
+    answers: Mapping[str, Answer]
+    source: Source
+    usage: Usage
+    seconds: float
+    cut: Cut | None = None
+
+    def __getitem__(self, name: str) -> Answer:
+        return self.answers[name]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The decision as JSON-ready data."""
+        return {
+            "answers": {name: _answer_dict(answer) for name, answer in self.answers.items()},
+            "checkpoint": self.source.name,
+            "version": self.source.version,
+            "lambda": self.source.lam,
+            "usage": {
+                "input_tokens": self.usage.input_tokens,
+                "cached_tokens": self.usage.cached_tokens,
+                "output_tokens": self.usage.output_tokens,
+            },
+            "seconds": self.seconds,
+            "cut": None
+            if self.cut is None
+            else {
+                "keep": self.cut.keep,
+                "state_tokens": self.cut.state_tokens,
+                "kept_tokens": self.cut.kept_tokens,
+            },
+        }
+
+
+def _answer_dict(answer: Answer) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "type": answer.kind,
+        "best": getattr(answer, "best", None),
+        "probabilities": dict(answer.probabilities),
+        "confidence": answer.confidence,
+        "entropy": answer.entropy,
+    }
+    if isinstance(answer, ScoreAnswer):
+        record["expected"] = answer.expected
+    if answer.abstain is not None:
+        record["abstained"] = answer.abstained
+    return record
+
+
+def compact_json(value: JSONValue) -> str:
+    """JSON text on one line with the default separators and no ASCII escapes."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
