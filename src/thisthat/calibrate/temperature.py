@@ -1,0 +1,62 @@
+"""Softmax temperatures of a checkpoint: per question type and option count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thisthat.errors import InvalidInputError
+from thisthat.questions import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsRule:
+    """T = max(least, a + b ln n) for n options."""
+
+    a: float
+    b: float
+    least: float
+
+
+@dataclass(frozen=True)
+class Temperatures:
+    """What logits are divided by. A rule per option count wins over a type, a type over the default.
+
+    ``schema_first`` replaces all of it for the schema-first layout. Raises InvalidInputError for
+    a temperature that is not a positive number.
+    """
+
+    default: float = 1.0
+    by_kind: Mapping[Kind, float] = field(default_factory=dict)
+    by_options: OptionsRule | None = None
+    schema_first: Temperatures | None = None
+
+    def __post_init__(self) -> None:
+        values = {"default": self.default, **{f"by_kind.{k}": t for k, t in self.by_kind.items()}}
+        if self.by_options is not None:
+            values["by_options.least"] = self.by_options.least
+        for name, value in values.items():
+            if not (math.isfinite(value) and value > 0):
+                raise InvalidInputError(
+                    f"temperature.{name}", f"is {value}; it must be a positive number"
+                )
+
+    def of(self, kind: Kind, options: int, layout: str) -> float:
+        """The temperature for one question."""
+        if layout == "schema-first" and self.schema_first is not None:
+            return self.schema_first.of(kind, options, "state-first")
+        if self.by_options is not None and kind == "choice":
+            rule = self.by_options
+            return max(rule.least, rule.a + rule.b * math.log(options))
+        return self.by_kind.get(kind, self.default)
+
+
+def softmax(logits: NDArray[np.floating], temperature: float = 1.0) -> NDArray[np.float64]:
+    """Probabilities in float64 that sum to 1 to the last bit that float64 allows."""
+    scaled = np.asarray(logits, dtype=np.float64) / temperature
+    weights = np.exp(scaled - scaled.max())
+    return weights / weights.sum()
