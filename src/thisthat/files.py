@@ -25,7 +25,7 @@ def write_atomically(path: Path, content: bytes | str | Callable[[BinaryIO], Non
                 file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        Path(beside).replace(path)
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise

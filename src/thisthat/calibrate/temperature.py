@@ -24,7 +24,7 @@ class OptionsRule:
 
 @dataclass(frozen=True)
 class Temperatures:
-    """What logits are divided by. A rule per option count wins over a type, a type over the default.
+    """What logits are divided by: a rule per option count, else a number per type, else a default.
 
     ``schema_first`` replaces all of it for the schema-first layout. Raises InvalidInputError for
     a temperature that is not a positive number.
@@ -59,4 +59,4 @@ def softmax(logits: NDArray[np.floating], temperature: float = 1.0) -> NDArray[n
     """Probabilities in float64 that sum to 1 to the last bit that float64 allows."""
     scaled = np.asarray(logits, dtype=np.float64) / temperature
     weights = np.exp(scaled - scaled.max())
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum(), dtype=np.float64)

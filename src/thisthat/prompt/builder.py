@@ -1,0 +1,269 @@
+"""The one row builder: a state and questions in, token rows with slots out.
+
+A slot is a position that the builder puts there; no text, whatever it contains, can move one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from thisthat.engine.rows import Branch, Row, Slot, Tokens
+from thisthat.errors import InvalidInputError, StateTooLongError
+from thisthat.prompt.format import Keep, Layout, Packing, PromptFormat
+from thisthat.prompt.grid import split_grids
+from thisthat.prompt.labels import Encode, label_table
+from thisthat.prompt.wording import Ask, asks, state_text
+from thisthat.questions import Cut, Question, Text, check_text, declared_options
+
+_NARROW = 10
+_CACHED_PIECES = 8192
+_GAP = "\n…\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFrame:
+    """Token ids of a chat template around one user turn, thinking closed."""
+
+    head: Tokens
+    tail: Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a question's answer is read: (row, slot of that row) pairs.
+
+    Empty for a question with a single option, one pair as a rule, one per level when a score
+    is asked level by level.
+    """
+
+    at: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """Rows for an engine and, for each question in order, where its answer comes out."""
+
+    rows: tuple[Row, ...]
+    places: tuple[Place, ...]
+    cut: Cut | None
+
+    @property
+    def tokens(self) -> int:
+        """Input tokens, those of a shared trunk counted once."""
+        return sum(row.tokens for row in self.rows)
+
+
+class PromptBuilder:
+    """Builds rows in one checkpoint's format.
+
+    ``encode`` gives token ids without special tokens; ``chat_frame`` is needed when the format
+    says chat. Raises CheckpointError when the tokenizer lacks the 255 labels.
+    """
+
+    def __init__(
+        self, encode: Encode, form: PromptFormat, chat_frame: ChatFrame | None = None
+    ) -> None:
+        if form.chat and chat_frame is None:
+            raise InvalidInputError("prompt.chat", "the checkpoint has no chat template")
+        self.form = form
+        self._frame = chat_frame if form.chat else None
+        self._encode_text = encode
+        self._encode = lru_cache(_CACHED_PIECES)(lambda text: tuple(encode(text)))
+        self.labels = label_table(encode)
+        self._letters = tuple(self.labels)[:_NARROW]
+        self.label_ids = tuple(self.labels.values())
+
+    def render(
+        self,
+        state: Text,
+        questions: Sequence[Question],
+        *,
+        layout: Layout = "state-first",
+        packing: Packing = "apart",
+        limit: int,
+        state_limit: int | None = None,
+        keep: Keep | None = None,
+    ) -> Rendered:
+        """Rows for these questions about this state.
+
+        ``limit`` is the most tokens on one path through a row, ``state_limit`` the most of the
+        state. Raises StateTooLongError when the state does not fit and ``keep`` is None, and
+        InvalidInputError for no questions, an unusable state, or questions that leave no room.
+        """
+        check_text(state, "state")
+        if not questions:
+            raise InvalidInputError("questions", "none given; at least 1 is needed")
+        if layout not in ("state-first", "schema-first"):
+            raise InvalidInputError("layout", f"{layout!r} is neither state-first nor schema-first")
+        if packing not in ("apart", "together"):
+            raise InvalidInputError("packing", f"{packing!r} is neither apart nor together")
+        if keep not in (None, "head", "tail", "ends"):
+            raise InvalidInputError("keep", f"{keep!r} is none of head, tail, ends")
+        asked = [
+            asks(question, self.form) if len(declared_options(question)) > 1 else []
+            for question in questions
+        ]
+        flat = [ask for group in asked for ask in group]
+        if not flat:
+            return Rendered((), tuple(Place(()) for _ in questions), None)
+        groups = [flat] if packing == "together" else [[ask] for ask in flat]
+        text = state_text(state, self.form)
+        if layout == "state-first":
+            rows, cut = self._state_first(text, groups, limit, state_limit, keep)
+        else:
+            rows, cut = self._schema_first(text, groups, limit, state_limit, keep)
+        return Rendered(tuple(rows), tuple(_places(asked, rows)), cut)
+
+    def _state_first(
+        self,
+        text: str,
+        groups: Sequence[Sequence[Ask]],
+        limit: int,
+        state_limit: int | None,
+        keep: Keep | None,
+    ) -> tuple[list[Row], Cut | None]:
+        branches = tuple(self._question_branch(group) for group in groups)
+        head = self._frame.head if self._frame else ()
+        header = self._encode("Context:\n")
+        longest = max(len(branch.tokens) for branch in branches)
+        room = _room(limit - len(head) - len(header) - longest, state_limit, limit)
+        joined = None if self._splits_state else tuple(self._encode_text("Context:\n" + text))
+        if joined is not None and len(joined) <= room + len(header):
+            return [Row((), (*head, *joined), branches)], None
+        state, cut = self._fit(text, room, keep)
+        return [Row((), (*head, *header, *state), branches)], cut
+
+    def _schema_first(
+        self,
+        text: str,
+        groups: Sequence[Sequence[Ask]],
+        limit: int,
+        state_limit: int | None,
+        keep: Keep | None,
+    ) -> tuple[list[Row], Cut | None]:
+        header = self._encode("\n\nContext:\n")
+        ends = [self._answer_branch(group) for group in groups]
+        prefixes = [self._schema_prefix(group) for group in groups]
+        longest = max(
+            len(prefix) + len(end.tokens) for prefix, end in zip(prefixes, ends, strict=True)
+        )
+        room = _room(limit - len(header) - longest, state_limit, limit)
+        state, cut = self._fit(text, room, keep)
+        trunk = (*header, *state)
+        return [Row(pre, trunk, (end,)) for pre, end in zip(prefixes, ends, strict=True)], cut
+
+    @property
+    def _splits_state(self) -> bool:
+        return self.form.family == "thisthat"
+
+    def _question_branch(self, group: Sequence[Ask]) -> Branch:
+        """Questions after a state: each followed by its slot, or all slots after the chat tail."""
+        if self._frame is not None:
+            return self._chat_branch(group, self._frame)
+        tokens: list[int] = []
+        slots: list[Slot] = []
+        for number, ask in _numbered(group):
+            tokens += self._question_piece(f"\n\nQuestion{number}", ask, f"\nAnswer{number}: (")
+            slots.append(Slot(len(tokens) - 1, len(ask.options)))
+        return Branch(tuple(tokens), tuple(slots))
+
+    def _question_piece(self, lead: str, ask: Ask, answer: str) -> Tokens:
+        header = f"{lead}: {ask.text}\nOptions:"
+        if self.form.family == "decider" and len(ask.options) <= _NARROW:
+            return self._encode(header + self._narrow_options(ask) + answer)
+        return (*self._encode(header), *self._options(ask), *self._encode(answer))
+
+    def _chat_branch(self, group: Sequence[Ask], frame: ChatFrame) -> Branch:
+        tokens: list[int] = []
+        for number, ask in _numbered(group):
+            tokens += self._encode(f"\n\nQuestion{number}: {ask.text}\nOptions:")
+            tokens += self._options(ask)
+        tokens += frame.tail
+        return self._with_slots(tokens, group, first_lead="")
+
+    def _schema_prefix(self, group: Sequence[Ask]) -> Tokens:
+        tokens = list(self._frame.head if self._frame else ())
+        for index, (number, ask) in enumerate(_numbered(group)):
+            lead = "\n\n" if index else ""
+            tokens += self._encode(f"{lead}Question{number}: {ask.text}\nOptions:")
+            tokens += self._options(ask)
+        return tuple(tokens)
+
+    def _answer_branch(self, group: Sequence[Ask]) -> Branch:
+        """The slots after a state whose questions came first."""
+        if self._frame is not None:
+            return self._with_slots(list(self._frame.tail), group, first_lead="")
+        return self._with_slots([], group, first_lead="\n\n")
+
+    def _with_slots(self, tokens: list[int], group: Sequence[Ask], first_lead: str) -> Branch:
+        slots: list[Slot] = []
+        for index, (number, ask) in enumerate(_numbered(group)):
+            tokens += self._encode(f"{first_lead if index == 0 else chr(10)}Answer{number}: (")
+            slots.append(Slot(len(tokens) - 1, len(ask.options)))
+        return Branch(tuple(tokens), tuple(slots))
+
+    def _options(self, ask: Ask) -> Tokens:
+        if len(ask.options) <= _NARROW:
+            return self._encode(self._narrow_options(ask))
+        opening = self._encode("\n(")
+        tokens: list[int] = []
+        for label, option in zip(self.label_ids, ask.options, strict=False):
+            tokens += (*opening, label, *self._encode(f") {option}"))
+        return tuple(tokens)
+
+    def _narrow_options(self, ask: Ask) -> str:
+        pairs = zip(self._letters, ask.options, strict=False)
+        return "".join(f"\n({letter}) {option}" for letter, option in pairs)
+
+    def _fit(self, text: str, room: int, keep: Keep | None) -> tuple[Tokens, Cut | None]:
+        tokens = self.encode_state(text)
+        if len(tokens) <= room:
+            return tokens, None
+        if keep is None:
+            raise StateTooLongError(len(tokens), room)
+        kept = self._cut(tokens, room, keep)
+        return kept, Cut(keep, state_tokens=len(tokens), kept_tokens=room)
+
+    def _cut(self, tokens: Tokens, room: int, keep: Keep) -> Tokens:
+        if keep == "head":
+            return tokens[:room]
+        if keep == "tail":
+            return tokens[len(tokens) - room :]
+        gap = self._encode(_GAP)
+        left = max(room - len(gap), 0)
+        front = (left + 1) // 2
+        return (*tokens[:front], *gap[:room], *tokens[len(tokens) - (left - front) :])
+
+    def encode_state(self, text: str) -> Tokens:
+        """Token ids of a state; with cell tokens, one for every cell of a grid in it."""
+        if not self.form.cell_tokens:
+            return tuple(self._encode_text(text))
+        tokens: list[int] = []
+        for piece in split_grids(text):
+            if piece.cells:
+                for cell in piece.text:
+                    tokens += self._encode(cell)
+            else:
+                tokens += self._encode_text(piece.text)
+        return tuple(tokens)
+
+
+def _room(free: int, state_limit: int | None, limit: int) -> int:
+    if free < 1:
+        raise InvalidInputError(
+            "questions", f"leave no room for a state: they need {limit - free} of {limit} tokens"
+        )
+    return free if state_limit is None else min(free, state_limit)
+
+
+def _numbered(group: Sequence[Ask]) -> Iterable[tuple[str, Ask]]:
+    for index, ask in enumerate(group):
+        yield (f" {index + 1}" if len(group) > 1 else ""), ask
+
+
+def _places(asked: Sequence[Sequence[Ask]], rows: Sequence[Row]) -> Iterable[Place]:
+    slots = iter((number, slot) for number, row in enumerate(rows) for slot in range(row.slots))
+    for group in asked:
+        yield Place(tuple(next(slots) for _ in group))
