@@ -1,1 +1,1 @@
-"""suites"""
+"""Families of questions whose answers are computed, and the files that hold items."""
