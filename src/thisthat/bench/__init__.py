@@ -1,1 +1,1 @@
-"""bench"""
+"""Measurements: one file per measurement, one metrics module, one report."""
