@@ -1,3 +1,62 @@
-"""thisthat: the smart if-statement."""
+"""thisthat: the smart if-statement.
+
+import thisthat
+
+decider = thisthat.open()
+if decider.ask(state, "Is this refund within policy?") > 0.9:
+    ...
+"""
+
+from thisthat.decider import Decider
+from thisthat.decider import open_decider as open
+from thisthat.errors import (
+    CheckpointError,
+    FetchError,
+    InvalidInputError,
+    MissingExtraError,
+    StateTooLongError,
+    ThisThatError,
+)
+from thisthat.questions import (
+    Answer,
+    Boolean,
+    BooleanAnswer,
+    Choice,
+    ChoiceAnswer,
+    Cut,
+    Decision,
+    Option,
+    Score,
+    ScoreAnswer,
+    Source,
+    Usage,
+)
+from thisthat.schema import Describe, Scale, TypedDecision
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Boolean",
+    "BooleanAnswer",
+    "CheckpointError",
+    "Choice",
+    "ChoiceAnswer",
+    "Cut",
+    "Decider",
+    "Decision",
+    "Describe",
+    "FetchError",
+    "InvalidInputError",
+    "MissingExtraError",
+    "Option",
+    "Scale",
+    "Score",
+    "ScoreAnswer",
+    "Source",
+    "StateTooLongError",
+    "ThisThatError",
+    "TypedDecision",
+    "Usage",
+    "open",
+]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 
 class ThisThatError(Exception):
     """Root of every error this package raises on purpose."""
@@ -19,9 +21,17 @@ class InvalidInputError(ThisThatError, ValueError):
         self.field = field
         self.message = message
 
+    def __copy__(self) -> InvalidInputError:
+        twin = self.__class__.__new__(self.__class__)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
     def under(self, parent: str) -> InvalidInputError:
         """The same error with its field path moved under ``parent``."""
-        return InvalidInputError(f"{parent}.{self.field}" if self.field else parent, self.message)
+        moved = copy.copy(self)
+        moved.field = f"{parent}.{self.field}" if self.field else parent
+        moved.args = (f"{moved.field}: {self.message}",)
+        return moved
 
 
 class StateTooLongError(InvalidInputError):
@@ -51,3 +61,7 @@ class MissingExtraError(ThisThatError, ImportError):
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f'{what} needs the optional packages: pip install "thisthat[{extra}]"')
         self.extra = extra
+
+
+class DeviceMemoryError(ThisThatError):
+    """One row alone does not fit the device's memory; other rows can still be answered."""

@@ -1,1 +1,31 @@
-"""cli"""
+"""Thin commands over the library. Heavy imports happen inside the commands, not here."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from thisthat.cli import ask, info
+from thisthat.errors import ThisThatError
+
+app = typer.Typer(
+    name="thisthat",
+    help="The smart if-statement: declare the options, get a probability for each of them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command("ask")(ask.ask)
+app.command("info")(info.info)
+app.command("pull")(info.pull)
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line on standard error and exit code 2."""
+    try:
+        app()
+    except ThisThatError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.exit(1)

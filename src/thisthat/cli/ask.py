@@ -1,0 +1,242 @@
+"""`thisthat ask`: questions about a state, answered in the terminal or as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thisthat.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from thisthat.decider import Decider
+    from thisthat.questions import Decision, Option, Question, Text
+
+_NAME = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+
+
+def ask(
+    state: Annotated[
+        str | None, typer.Argument(help="The state; - or nothing reads standard input.")
+    ] = None,
+    boolean: Annotated[
+        list[str] | None,
+        typer.Option("--boolean", "-b", help='"[name=]Is it so?[|yes: meaning|no: meaning]"'),
+    ] = None,
+    choice: Annotated[
+        list[str] | None,
+        typer.Option("--choice", "-c", help='"[name=]Which one?|first: meaning|second|…"'),
+    ] = None,
+    score: Annotated[
+        list[str] | None,
+        typer.Option("--score", "-s", help='"[name=]How much?|lowest level|…|highest level"'),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(help="A JSON file of named questions (type, instructions, criteria)."),
+    ] = None,
+    file: Annotated[Path | None, typer.Option(help="Read the state from this file.")] = None,
+    states: Annotated[
+        Path | None,
+        typer.Option(help="Ask about every line of this JSONL file (text or JSON each)."),
+    ] = None,
+    json_state: Annotated[bool, typer.Option(help="The state is JSON, not text.")] = False,
+    checkpoint: Annotated[
+        str, typer.Option(help="default, a folder, a GGUF file or a Hub id.")
+    ] = "default",
+    lam: Annotated[
+        float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="auto, onnx or torch.")] = "auto",
+    form: Annotated[str | None, typer.Option(help="onnx numeric form: int8 or float32.")] = None,
+    layout: Annotated[str | None, typer.Option(help="state-first or schema-first.")] = None,
+    packing: Annotated[str, typer.Option(help="apart or together.")] = "apart",
+    keep: Annotated[
+        str | None, typer.Option(help="Cut a state that is too long: keep head, tail or ends.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    show_prompt: Annotated[
+        bool, typer.Option(help="Print what the model reads, slots marked, and stop.")
+    ] = False,
+) -> None:
+    """Ask questions about a state and print a probability for every option."""
+    questions = _questions(boolean or [], choice or [], score or [], schema)
+    how: dict[str, Any] = {"layout": layout, "packing": packing, "keep": keep}
+    if states is not None and (state is not None or file is not None):
+        raise InvalidInputError("--states", "stands instead of a state and --file, not beside them")
+    given = None if states is not None else _state(state, file, json_state)
+
+    from thisthat.decider import open_decider
+
+    decider = open_decider(checkpoint, lam=lam, engine=engine, form=form)  # type: ignore[arg-type]
+    if states is not None:
+        _ask_many(decider, list(_lines(states)), questions, how)
+    elif show_prompt:
+        assert given is not None
+        _show_prompt(decider, given, questions, how)
+    else:
+        assert given is not None
+        decision = decider.decide(given, questions, **how)
+        if as_json:
+            print(json.dumps(decision.as_dict(), ensure_ascii=False, indent=2))
+        else:
+            _print_table(decision)
+
+
+def _questions(
+    booleans: list[str], choices: list[str], scores: list[str], schema: Path | None
+) -> dict[str, Question]:
+    from thisthat.declare import questions_from_json
+    from thisthat.questions import Boolean, Choice, Score
+
+    questions: dict[str, Question] = {}
+
+    def add(flag: str, number: int, name: str | None, question: Question) -> None:
+        name = name or f"{flag}{number + 1}"
+        if name in questions:
+            raise InvalidInputError(f"--{flag}", f"the name {name!r} is used twice")
+        questions[name] = question
+
+    if schema is not None:
+        questions.update(questions_from_json(_read_json(schema)))
+    for number, spec in enumerate(booleans):
+        name, text, parts = _parse(spec)
+        meanings = {option.name: option.description for option in map(_option, parts)}
+        if set(meanings) - {"yes", "no"}:
+            raise InvalidInputError("--boolean", f"{spec!r}: only yes and no can be described")
+        question = Boolean(text, true=meanings.get("yes"), false=meanings.get("no"))
+        add("boolean", number, name, question)
+    for number, spec in enumerate(choices):
+        name, text, parts = _parse(spec)
+        add("choice", number, name, Choice([_option(part) for part in parts], text))
+    for number, spec in enumerate(scores):
+        name, text, parts = _parse(spec)
+        add("score", number, name, Score(parts, text))
+    if not questions:
+        raise InvalidInputError(
+            "questions", "none given; use --boolean, --choice, --score or --schema"
+        )
+    return questions
+
+
+def _parse(spec: str) -> tuple[str | None, str, list[str]]:
+    named = _NAME.fullmatch(spec)
+    name, rest = (named[1], named[2]) if named else (None, spec)
+    text, *parts = (part.strip() for part in rest.split("|"))
+    return name, text, parts
+
+
+def _option(part: str) -> Option:
+    from thisthat.questions import Option
+
+    name, _, description = part.partition(": ")
+    return Option(name.strip(), description.strip() or None)
+
+
+def _state(state: str | None, file: Path | None, json_state: bool) -> Text:
+    if state is not None and state != "-" and file is not None:
+        raise InvalidInputError("--file", "a state was given as an argument too; use one of them")
+    if file is not None:
+        text = _read_text(file)
+    elif state is None or state == "-":
+        if sys.stdin.isatty():
+            raise InvalidInputError("state", "none given; pass it, pipe it in, or use --file")
+        text = sys.stdin.read()
+    else:
+        text = state
+    if not json_state:
+        return text
+    value: Text = _load_json(text, "state")
+    return value
+
+
+def _lines(path: Path) -> Iterator[Text]:
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield _load_json(line, f"{path}:{number}")
+
+
+def _load_json(text: str, where: str) -> Any:
+    def refuse(constant: str) -> None:
+        raise InvalidInputError(where, f"has {constant}, which JSON cannot hold")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(where, f"is not JSON: {error}") from error
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error}") from error
+
+
+def _read_json(path: Path) -> Any:
+    return _load_json(_read_text(path), str(path))
+
+
+def _ask_many(
+    decider: Decider, states: list[Text], questions: dict[str, Question], how: dict[str, Any]
+) -> None:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("deciding", total=len(states))
+        decisions = decider.decide_many(
+            states, questions, progress=lambda done, _: bar.update(task, completed=done), **how
+        )
+    for decision in decisions:
+        print(json.dumps(decision.as_dict(), ensure_ascii=False))
+
+
+def _show_prompt(
+    decider: Decider, state: Text, questions: dict[str, Question], how: dict[str, Any]
+) -> None:
+    for row in decider.prompt_text(state, questions, **how):
+        print(row)
+
+
+def _print_table(decision: Decision) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text as Styled
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("question", "option", "probability", ""):
+        table.add_column(heading, justify="right" if heading == "probability" else "left")
+    for name, answer in decision.answers.items():
+        first = True
+        for option, probability in answer.probabilities.items():
+            best = option == answer.best_name
+            table.add_row(
+                name if first else "",
+                Styled(option, style="bold" if best else ""),
+                Styled(f"{probability:.3f}", style="bold" if best else ""),
+                Styled("█" * round(24 * probability), style="green" if best else "dim"),
+            )
+            first = False
+    console = Console()
+    console.print(table)
+    usage, source = decision.usage, decision.source
+    console.print(
+        f"{source.name} {source.version}, λ = {source.lam:g} · {usage.input_tokens} tokens in, "
+        f"0 out · {decision.seconds * 1000:.0f} ms",
+        style="dim",
+        highlight=False,
+    )
+    if decision.cut is not None:
+        cut = decision.cut
+        console.print(
+            f"the state was cut: kept {cut.kept_tokens} of {cut.state_tokens} tokens ({cut.keep})",
+            style="yellow",
+            highlight=False,
+        )

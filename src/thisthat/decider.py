@@ -1,0 +1,462 @@
+"""The one facade: open a checkpoint, decide one state or many, sync and async.
+
+Everything a server or a command answers comes through here, so all of them give the same numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thisthat.calibrate.temperature import Temperatures, softmax
+from thisthat.engine.rows import Engine, Row, RowResult
+from thisthat.errors import InvalidInputError, MissingExtraError
+from thisthat.prompt.builder import Place, PromptBuilder, Rendered
+from thisthat.prompt.format import Keep, Layout, Packing
+from thisthat.prompt.show import Decode, show_row
+from thisthat.questions import (
+    Answer,
+    Boolean,
+    BooleanAnswer,
+    Choice,
+    ChoiceAnswer,
+    Decision,
+    Question,
+    Score,
+    ScoreAnswer,
+    Source,
+    Text,
+    Usage,
+    answer_for,
+    declared_options,
+)
+from thisthat.schema import TypedDecision, schema_of
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from thisthat.checkpoint import Checkpoint
+
+T = TypeVar("T")
+EngineName: TypeAlias = Literal["auto", "onnx", "torch"]
+Questions: TypeAlias = Mapping[str, "Question | str"]
+
+_CHUNK_TOKENS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a checkpoint is read: its layouts, limits and temperatures."""
+
+    layout: Layout
+    layouts: tuple[Layout, ...]
+    path_tokens: int
+    state_tokens: int
+    temperatures: Temperatures
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    questions: Mapping[str, Question]
+    rendered: Rendered
+    layout: Layout
+
+
+class Decider:
+    """Answers typed questions about states with one checkpoint.
+
+    Open one with ``thisthat.open()``. It may be used from several threads.
+    """
+
+    def __init__(
+        self,
+        builder: PromptBuilder,
+        engine: Engine,
+        reading: Reading,
+        source: Source,
+        decode: Decode,
+    ) -> None:
+        self.builder = builder
+        self.decode = decode
+        self.engine = engine
+        self.reading = reading
+        self.source = source
+
+    @overload
+    def ask(self, state: Text, question: str | Boolean, **how: Any) -> BooleanAnswer: ...
+    @overload
+    def ask(self, state: Text, question: Choice, **how: Any) -> ChoiceAnswer: ...
+    @overload
+    def ask(self, state: Text, question: Score, **how: Any) -> ScoreAnswer: ...
+    def ask(self, state: Text, question: Question | str, **how: Any) -> Answer:
+        """The answer to one question; a plain text is a boolean. Takes what ``decide`` takes."""
+        return self.decide(state, {"question": question}, **how).answers["question"]
+
+    @overload
+    def decide(
+        self,
+        state: Text,
+        questions: Questions,
+        *,
+        layout: Layout | None = None,
+        packing: Packing = "apart",
+        keep: Keep | None = None,
+    ) -> Decision: ...
+    @overload
+    def decide(
+        self,
+        state: Text,
+        questions: type[T],
+        *,
+        layout: Layout | None = None,
+        packing: Packing = "apart",
+        keep: Keep | None = None,
+    ) -> TypedDecision[T]: ...
+    def decide(
+        self,
+        state: Text,
+        questions: Questions | type[T],
+        *,
+        layout: Layout | None = None,
+        packing: Packing = "apart",
+        keep: Keep | None = None,
+    ) -> Decision | TypedDecision[T]:
+        """Answer all questions about one state in one pass.
+
+        ``questions`` is a mapping of names to questions (a plain text is a boolean) or a class
+        whose fields are the questions. ``layout`` puts the state or the questions first,
+        ``packing`` keeps questions from seeing each other ("apart") or not ("together"),
+        ``keep`` allows a state that is too long to be cut. Raises InvalidInputError.
+        """
+        return self.decide_many([state], questions, layout=layout, packing=packing, keep=keep)[0]
+
+    @overload
+    def decide_many(
+        self,
+        states: Iterable[Text],
+        questions: Questions,
+        *,
+        layout: Layout | None = None,
+        packing: Packing = "apart",
+        keep: Keep | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Decision]: ...
+    @overload
+    def decide_many(
+        self,
+        states: Iterable[Text],
+        questions: type[T],
+        *,
+        layout: Layout | None = None,
+        packing: Packing = "apart",
+        keep: Keep | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[TypedDecision[T]]: ...
+    def decide_many(
+        self,
+        states: Iterable[Text],
+        questions: Questions | type[T],
+        *,
+        layout: Layout | None = None,
+        packing: Packing = "apart",
+        keep: Keep | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Decision] | list[TypedDecision[T]]:
+        """The same questions about many states, in the caller's order, batched by length.
+
+        ``progress`` is called with (states done, states in all) as the work goes on.
+        """
+        if isinstance(questions, type):
+            schema = schema_of(questions)
+            pairs = [(state, schema.questions) for state in states]
+            decisions = self.decide_pairs(
+                pairs, layout=layout, packing=packing, keep=keep, progress=progress
+            )
+            return [schema.typed(decision) for decision in decisions]
+        pairs = [(state, _declared(questions)) for state in states]
+        return self.decide_pairs(
+            pairs, layout=layout, packing=packing, keep=keep, progress=progress
+        )
+
+    def decide_pairs(
+        self,
+        pairs: Sequence[tuple[Text, Questions]],
+        *,
+        layout: Layout | None = None,
+        packing: Packing = "apart",
+        keep: Keep | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Decision]:
+        """Like ``decide_many``, with questions of its own for every state."""
+        chosen = self.reading.layout if layout is None else layout
+        if chosen not in self.reading.layouts:
+            known = ", ".join(self.reading.layouts)
+            raise InvalidInputError(
+                "layout", f"{chosen!r} is not one of this checkpoint's: {known}"
+            )
+        many = len(pairs) > 1
+        jobs: list[_Job] = []
+        rendering = time.perf_counter()
+        for number, (state, questions) in enumerate(pairs):
+            try:
+                jobs.append(self._job(state, _declared(questions), chosen, packing, keep))
+            except InvalidInputError as error:
+                raise (error.under(f"states[{number}]") if many else error) from None
+        share = (time.perf_counter() - rendering) / max(len(pairs), 1)
+        decisions: list[Decision | None] = [None] * len(jobs)
+        done = 0
+        for chunk in _chunks([job.rendered for job in jobs]):
+            started = time.perf_counter()
+            results = self._run([jobs[number].rendered for number in chunk])
+            answered = [
+                self._answers(jobs[number], result)
+                for number, result in zip(chunk, results, strict=True)
+            ]
+            seconds = share + (time.perf_counter() - started) / len(chunk)
+            for number, answers, result in zip(chunk, answered, results, strict=True):
+                decisions[number] = self._decision(jobs[number], answers, result, seconds)
+            done += len(chunk)
+            if progress is not None:
+                progress(done, len(jobs))
+        return [decision for decision in decisions if decision is not None]
+
+    def prompt_text(
+        self,
+        state: Text,
+        questions: Questions,
+        *,
+        layout: Layout | None = None,
+        packing: Packing = "apart",
+        keep: Keep | None = None,
+    ) -> list[str]:
+        """What the model would read, a text per row, with the slots marked."""
+        chosen = self._layout(layout)
+        job = self._job(state, _declared(questions), chosen, packing, keep)
+        return [show_row(row, self.decode) for row in job.rendered.rows]
+
+    async def ask_async(self, state: Text, question: Question | str, **how: Any) -> Answer:
+        """``ask`` without blocking the event loop."""
+        return await asyncio.to_thread(self.ask, state, question, **how)  # type: ignore[arg-type]
+
+    async def decide_async(self, state: Text, questions: Questions, **how: Any) -> Decision:
+        """``decide`` without blocking the event loop."""
+        return await asyncio.to_thread(self.decide, state, questions, **how)
+
+    async def decide_many_async(
+        self, states: Iterable[Text], questions: Questions, **how: Any
+    ) -> list[Decision]:
+        """``decide_many`` without blocking the event loop."""
+        return await asyncio.to_thread(self.decide_many, states, questions, **how)
+
+    def close(self) -> None:
+        """Free the engine's memory."""
+        close = getattr(self.engine, "close", None)
+        if close is not None:
+            close()
+
+    def __enter__(self) -> Decider:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _layout(self, layout: Layout | None) -> Layout:
+        chosen = self.reading.layout if layout is None else layout
+        if chosen not in self.reading.layouts:
+            known = ", ".join(self.reading.layouts)
+            raise InvalidInputError(
+                "layout", f"{chosen!r} is not one this checkpoint reads: {known}"
+            )
+        return chosen
+
+    def _job(
+        self,
+        state: Text,
+        questions: Mapping[str, Question],
+        layout: Layout,
+        packing: Packing,
+        keep: Keep | None,
+    ) -> _Job:
+        rendered = self.builder.render(
+            state,
+            list(questions.values()),
+            layout=layout,
+            packing=packing,
+            limit=self.reading.path_tokens,
+            state_limit=self.reading.state_tokens,
+            keep=keep,
+        )
+        return _Job(questions, rendered, layout)
+
+    def _run(self, rendered: Sequence[Rendered]) -> list[list[RowResult]]:
+        rows: list[Row] = [row for each in rendered for row in each.rows]
+        results = iter(self.engine.run(rows) if rows else [])
+        return [[next(results) for _ in each.rows] for each in rendered]
+
+    def _answers(self, job: _Job, results: Sequence[RowResult]) -> dict[str, Answer]:
+        answers: dict[str, Answer] = {}
+        for (name, question), place in zip(job.questions.items(), job.rendered.places, strict=True):
+            probabilities = self._probabilities(question, place, results, job.layout)
+            answers[name] = answer_for(question, probabilities.tolist())
+        return answers
+
+    def _probabilities(
+        self, question: Question, place: Place, results: Sequence[RowResult], layout: Layout
+    ) -> NDArray[np.float64]:
+        options = len(declared_options(question))
+        if not place.at:
+            return np.ones(options)
+        temperature = self.reading.temperatures.of(question.kind, options, layout)
+        each = [softmax(results[row].logits[slot], temperature) for row, slot in place.at]
+        if len(each) == 1:
+            return each[0]
+        fits = np.array([fit[1] for fit in each])
+        total = fits.sum()
+        return fits / total if total > 0 else np.full(options, 1 / options)
+
+    def _decision(
+        self,
+        job: _Job,
+        answers: dict[str, Answer],
+        results: Sequence[RowResult],
+        seconds: float,
+    ) -> Decision:
+        usage = Usage(
+            input_tokens=job.rendered.tokens,
+            cached_tokens=sum(result.cached_tokens for result in results),
+        )
+        return Decision(answers, self.source, usage, seconds, job.rendered.cut)
+
+
+def _declared(questions: Questions) -> dict[str, Question]:
+    if not isinstance(questions, Mapping):
+        raise InvalidInputError(
+            "questions", f"must be an object of named questions, not {type(questions).__name__}"
+        )
+    if not questions:
+        raise InvalidInputError("questions", "none given; at least 1 is needed")
+    declared: dict[str, Question] = {}
+    for name, question in questions.items():
+        if not isinstance(name, str) or not name:
+            raise InvalidInputError("questions", f"has the name {name!r}; names are non-empty text")
+        if isinstance(question, str):
+            question = Boolean(question)
+        if not isinstance(question, (Choice, Boolean, Score)):
+            raise InvalidInputError(
+                f"questions.{name}", f"is a {type(question).__name__}, not a question"
+            )
+        declared[name] = question
+    return declared
+
+
+def _chunks(rendered: Sequence[Rendered]) -> Iterator[list[int]]:
+    """Job numbers, alike in prefix and length next to each other, cut by a token budget."""
+    order = sorted(
+        range(len(rendered)),
+        key=lambda number: (
+            hash(rendered[number].rows[0].prefix) if rendered[number].rows else 0,
+            rendered[number].tokens,
+        ),
+    )
+    chunk: list[int] = []
+    tokens = 0
+    for number in order:
+        fresh = sum(row.fresh_tokens for row in rendered[number].rows)
+        if chunk and tokens + fresh > _CHUNK_TOKENS:
+            yield chunk
+            chunk, tokens = [], 0
+        chunk.append(number)
+        tokens += fresh
+    if chunk:
+        yield chunk
+
+
+def open_decider(
+    ref: str | Path = "default",
+    *,
+    lam: float | None = None,
+    engine: EngineName = "auto",
+    form: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    threads: int | None = None,
+) -> Decider:
+    """Open a checkpoint and an engine for it.
+
+    ``ref`` is "default", a folder, a GGUF file or a Hub id; ``lam`` in [0, 1] scales the
+    checkpoint's delta. ``engine`` "auto" takes onnx on a CPU where the architecture allows it and
+    torch otherwise. ``form`` is the onnx numeric form ("int8" or "float32"); ``device`` and
+    ``dtype`` are torch's. Raises CheckpointError, FetchError, MissingExtraError or
+    InvalidInputError.
+    """
+    from thisthat.checkpoint import open_checkpoint
+
+    checkpoint = open_checkpoint(ref, lam)
+    builder = PromptBuilder(checkpoint.encode, checkpoint.card.prompt, checkpoint.chat_frame())
+    opened = _open_engine(checkpoint, builder, engine, form, device, dtype, threads)
+    card = checkpoint.card
+    reading = Reading(
+        layout=card.layout,
+        layouts=card.layouts,
+        path_tokens=min(card.limits.row_tokens, opened.longest),
+        state_tokens=card.limits.state_tokens,
+        temperatures=card.temperatures,
+    )
+    source = Source(card.name, card.version, checkpoint.lam)
+    return Decider(builder, opened, reading, source, checkpoint.decode)
+
+
+def _open_engine(
+    checkpoint: Checkpoint,
+    builder: PromptBuilder,
+    engine: EngineName,
+    form: str | None,
+    device: str,
+    dtype: str,
+    threads: int | None,
+) -> Engine:
+    if engine not in ("auto", "onnx", "torch"):
+        raise InvalidInputError("engine", f"{engine!r} is none of auto, onnx, torch")
+    if engine == "auto":
+        engine = _fitting_engine(checkpoint, device)
+    if engine == "onnx":
+        from thisthat.engine.onnx_engine import OnnxEngine
+
+        return OnnxEngine.from_checkpoint(
+            checkpoint, builder.label_ids, form=form or "int8", threads=threads
+        )
+    if form is not None:
+        raise InvalidInputError("form", f"{form!r} is for the onnx engine; torch takes dtype")
+    try:
+        from thisthat.engine.torch_engine import TorchEngine
+    except ImportError as error:
+        raise MissingExtraError(f"the checkpoint {checkpoint.card.name}", "torch") from error
+    return TorchEngine.from_checkpoint(checkpoint, builder.label_ids, device=device, dtype=dtype)
+
+
+def _fitting_engine(checkpoint: Checkpoint, device: str) -> EngineName:
+    from thisthat.engine.onnx_engine import supports
+
+    wants_torch = device not in ("auto", "cpu") or (device == "auto" and _has_nvidia_gpu())
+    if wants_torch and find_spec("torch") is not None:
+        return "torch"
+    return "onnx" if supports(checkpoint.config) else "torch"
+
+
+def _has_nvidia_gpu() -> bool:
+    # Importing torch to ask takes seconds; the driver's own marks do not.
+    return Path("/proc/driver/nvidia/version").exists() or "CUDA_VISIBLE_DEVICES" in os.environ

@@ -1,0 +1,90 @@
+"""Questions as JSON: what schema files, the command line and the wire formats read.
+
+The shape is the one of ``/v1/systemone``: ``{"name": {"type", "instructions", "criteria"}}``, with
+``boolean`` accepted beside ``noul`` and an optional ``abstain`` (true, or a name).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from thisthat.errors import InvalidInputError
+from thisthat.questions import Boolean, Choice, Question, Score
+
+_KEYS = {"type", "instructions", "criteria", "abstain"}
+
+
+def questions_from_json(value: object) -> dict[str, Question]:
+    """Questions by name. Raises InvalidInputError with the path of the field that is wrong."""
+    if not isinstance(value, Mapping) or not value:
+        raise InvalidInputError("questions", "must be a non-empty object of named questions")
+    questions: dict[str, Question] = {}
+    for name, spec in value.items():
+        try:
+            questions[name] = question_from_json(spec)
+        except InvalidInputError as error:
+            raise error.under(f"questions.{name}") from None
+    return questions
+
+
+def question_from_json(spec: object) -> Question:
+    """One question. A plain text is a boolean."""
+    if isinstance(spec, str):
+        return Boolean(spec)
+    if not isinstance(spec, Mapping):
+        raise InvalidInputError("", f"must be an object or a text, not {type(spec).__name__}")
+    unknown = sorted(set(spec) - _KEYS)
+    if unknown:
+        raise InvalidInputError(unknown[0], f"is not known; a question has {sorted(_KEYS)}")
+    kind = spec.get("type")
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        raise InvalidInputError("type", f"is {kind!r}; it must be one of {sorted(_READERS)}")
+    abstain = spec.get("abstain")
+    if abstain is not None and not isinstance(abstain, (bool, str)):
+        raise InvalidInputError("abstain", "must be true, false or a name")
+    return read(spec.get("instructions"), spec.get("criteria"), abstain)
+
+
+def _read_boolean(instructions: Any, criteria: Any, abstain: bool | str | None) -> Question:
+    if criteria is None:
+        criteria = {}
+    if not isinstance(criteria, Mapping) or set(criteria) - {"true", "false"}:
+        raise InvalidInputError("criteria", 'must be an object with "true" and "false" at most')
+    return Boolean(
+        instructions, true=criteria.get("true"), false=criteria.get("false"), abstain=abstain
+    )
+
+
+def _read_choice(instructions: Any, criteria: Any, abstain: bool | str | None) -> Question:
+    if isinstance(criteria, Mapping):
+        return _options_as_criteria(lambda: Choice(criteria, instructions, abstain))
+    if isinstance(criteria, Sequence) and not isinstance(criteria, str):
+        return _options_as_criteria(lambda: Choice(criteria, instructions, abstain))
+    raise InvalidInputError("criteria", "must be an object of labels or a list of labels")
+
+
+def _read_score(instructions: Any, criteria: Any, abstain: bool | str | None) -> Question:
+    if not isinstance(criteria, Sequence) or isinstance(criteria, str):
+        raise InvalidInputError("criteria", "must be a list of levels in order")
+    return _options_as_criteria(lambda: Score(criteria, instructions, abstain))
+
+
+def _options_as_criteria(make: Callable[[], Question]) -> Question:
+    try:
+        return make()
+    except InvalidInputError as error:
+        for own in ("options", "levels"):
+            if error.field.startswith(own):
+                field = "criteria" + error.field.removeprefix(own)
+                raise InvalidInputError(field, error.message) from None
+        raise
+
+
+_READERS = {
+    "boolean": _read_boolean,
+    "noul": _read_boolean,
+    "choice": _read_choice,
+    "score": _read_score,
+}

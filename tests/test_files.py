@@ -1,0 +1,47 @@
+import errno
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from thisthat.files import write_atomically
+
+
+def test_bytes_text_and_writers_are_written(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "new" / "bytes", b"one")
+    write_atomically(tmp_path / "text", "zwei: ä")
+    write_atomically(tmp_path / "writer", lambda file: file.write(b"three") and None)
+    assert (tmp_path / "new" / "bytes").read_bytes() == b"one"
+    assert (tmp_path / "text").read_text(encoding="utf-8") == "zwei: ä"
+    assert (tmp_path / "writer").read_bytes() == b"three"
+
+
+def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_writer_that_fails_halfway_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def half(file: BinaryIO) -> None:
+        file.write(b"ha")
+        raise RuntimeError("interrupted")
+
+    with pytest.raises(RuntimeError):
+        write_atomically(path, half)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
