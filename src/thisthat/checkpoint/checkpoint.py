@@ -1,0 +1,202 @@
+"""Opens a checkpoint from whatever a user names, and gives its parts: card, tokenizer, weights.
+
+Knows how base, delta and card belong together; reads no file format itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from thisthat.checkpoint.card import CARD_FILE, Card, HubBase, PathBase, card_as_json, read_card
+from thisthat.checkpoint.delta import Delta, apply_delta, check_lambda
+from thisthat.checkpoint.fetch import fetch_base
+from thisthat.checkpoint.foreign_cards import card_for
+from thisthat.checkpoint.gguf_weights import GgufModel
+from thisthat.checkpoint.model import Model, Weights
+from thisthat.checkpoint.safetensors_weights import SafetensorsModel, hub_folder
+from thisthat.checkpoint.store import sha256_of
+from thisthat.errors import CheckpointError, InvalidInputError
+
+DEFAULT = "default"
+_DEFAULT_FOLDER = Path(__file__).parent / "default"
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[\w.\-]+")
+
+
+class Checkpoint:
+    """An opened checkpoint: a card, a base, and lambda times a delta on top of it.
+
+    Weights are read when first asked for and not kept; the tokenizer is kept.
+    """
+
+    def __init__(self, card: Card, model: Model, folder: Path, lam: float, delta: Delta | None):
+        self.card = card
+        self.lam = lam
+        self.folder = folder
+        self._model = model
+        self._delta = delta
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The model's configuration with the keys of a Hugging Face ``config.json``."""
+        return self._model.config
+
+    @property
+    def chat_template(self) -> str | None:
+        """The Jinja template of the model's conversations, if it has one."""
+        return self._model.chat_template
+
+    @property
+    def model_folder(self) -> Path:
+        """The folder of the base model's own files; ``folder`` is where the card is."""
+        return self._model.folder
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The model's tokenizer."""
+        return self._model.tokenizer()
+
+    def encode(self, text: str) -> list[int]:
+        """The token ids of ``text``, with no special tokens added."""
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def base_weights(self) -> Weights:
+        """The tensors of the base alone, in float32."""
+        return self._model.weights()
+
+    def weights(self) -> Weights:
+        """The tensors base + lambda * delta in float32; at lambda 0 those of the base, bit for bit.
+
+        Raises CheckpointError naming a missing or misshapen tensor.
+        """
+        weights = self.base_weights()
+        if self._delta is None or self.lam == 0:
+            return weights
+        return apply_delta(weights, self._delta, self.lam)
+
+    @cached_property
+    def base_sha256(self) -> str:
+        """The hash of the files the base is read from."""
+        return self._model.sha256()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of base, delta, lambda and card: equal fingerprints give equal answers."""
+        parts = {
+            "base": self.base_sha256,
+            "delta": None if self.card.delta is None else self.card.delta.sha256,
+            "lambda": self.lam,
+            "card": card_as_json(self.card),
+            "config": self.config,
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def open_checkpoint(ref: str | Path = DEFAULT, lam: float | None = None) -> Checkpoint:
+    """Opens ``"default"``, a folder (with or without a card), a GGUF file or a Hub id.
+
+    ``lam`` replaces the card's lambda. Raises InvalidInputError for a lambda outside [0, 1] or
+    above 0 where there is no delta, CheckpointError for anything wrong with the files, FetchError
+    when something cannot be fetched.
+    """
+    if ref == DEFAULT:
+        return _open_carded(_DEFAULT_FOLDER, lam)
+    path = Path(ref).expanduser()
+    if path.is_dir():
+        if (path / CARD_FILE).is_file():
+            return _open_carded(path, lam)
+        return _open_plain(str(path.resolve()), SafetensorsModel(path), PathBase("."), lam)
+    if path.is_file():
+        if path.suffix != ".gguf":
+            raise CheckpointError(f"{path}: only folders and .gguf files are opened")
+        return _open_plain(str(path.resolve()), GgufModel(path), PathBase(path.name), lam)
+    if isinstance(ref, str) and _HUB_ID.fullmatch(ref):
+        folder = hub_folder(ref)
+        if (folder / CARD_FILE).is_file():
+            return _open_carded(folder, lam)
+        return _open_plain(ref, SafetensorsModel(folder), HubBase(ref), lam)
+    raise CheckpointError(
+        f'{ref}: is neither "{DEFAULT}", a folder, a .gguf file nor a Hub id such as owner/name'
+    )
+
+
+def _open_carded(folder: Path, lam: float | None) -> Checkpoint:
+    card = read_card(folder / CARD_FILE)
+    chosen = _checked_lambda(card, lam)
+    model = _base_model(card, folder)
+    delta = None
+    if card.delta is not None:
+        path = folder / card.delta.file
+        if not path.is_file():
+            raise CheckpointError(f"{folder}: the delta {card.delta.file} is missing")
+        found = sha256_of(path)
+        if found != card.delta.sha256:
+            raise CheckpointError(
+                f"{path}: has the sha256 {found}, the card says {card.delta.sha256}"
+            )
+        delta = Delta(path)
+        delta.check_base(model.sha256())
+    return Checkpoint(card, model, folder, chosen, delta)
+
+
+def _open_plain(ref: str, model: Model, base: PathBase | HubBase, lam: float | None) -> Checkpoint:
+    card = card_for(ref, base, model.folder, model.config)
+    return Checkpoint(card, model, model.folder, _checked_lambda(card, lam), None)
+
+
+def _base_model(card: Card, folder: Path) -> Model:
+    base = card.base
+    model: Model
+    if isinstance(base, HubBase):
+        model = SafetensorsModel(hub_folder(base.repository, base.revision))
+    elif isinstance(base, PathBase):
+        path = folder / base.path
+        if not path.exists():
+            raise CheckpointError(f"{folder / CARD_FILE}: the base {base.path} is missing")
+        model = SafetensorsModel(path) if path.is_dir() else GgufModel(path)
+    else:
+        return GgufModel(fetch_base(base))
+    if base.sha256 is not None and model.sha256() != base.sha256:
+        raise CheckpointError(
+            f"{model.folder}: the base has the sha256 {model.sha256()}, the card says {base.sha256}"
+        )
+    return model
+
+
+def _checked_lambda(card: Card, lam: float | None) -> float:
+    if lam is None:
+        return card.lam
+    check_lambda(lam)
+    if card.delta is None and lam != 0:
+        raise InvalidInputError(
+            "lambda", f"is {lam}, but {card.name} is a base without a delta; only 0 is possible"
+        )
+    return float(lam)
+
+
+def describe(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What ``thisthat info`` shows: the card, the lambda in use, the size, the folders."""
+    config = checkpoint.config
+    text = config.get("text_config")
+    sizes = {**(text if isinstance(text, dict) else {}), **config}
+    return {
+        "name": checkpoint.card.name,
+        "version": checkpoint.card.version,
+        "lambda": checkpoint.lam,
+        "fingerprint": checkpoint.fingerprint,
+        "base_sha256": checkpoint.base_sha256,
+        "folder": str(checkpoint.folder),
+        "model_folder": str(checkpoint.model_folder),
+        "architecture": config.get("model_type"),
+        "layers": sizes.get("num_hidden_layers"),
+        "hidden_size": sizes.get("hidden_size"),
+        "vocabulary": checkpoint.tokenizer.get_vocab_size(),
+        "card": card_as_json(checkpoint.card),
+    }

@@ -1,0 +1,216 @@
+"""A llama model in a GGUF file: tensors, configuration and tokenizer with Hugging Face names.
+
+Needs neither torch nor transformers; dequantised numbers equal theirs bit for bit. Caches nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+from thisthat.checkpoint.gguf_header import Header, TensorPlace, read_header
+from thisthat.checkpoint.model import Weights
+from thisthat.checkpoint.shapes import check_shapes
+from thisthat.checkpoint.store import sha256_of
+from thisthat.errors import CheckpointError
+
+_NORMAL, _CONTROL = 1, 3
+_OUTER_NAMES = {
+    "token_embd.weight": "model.embed_tokens.weight",
+    "output_norm.weight": "model.norm.weight",
+    "output.weight": "lm_head.weight",
+}
+_LAYER_NAMES = {
+    "attn_norm.weight": "input_layernorm.weight",
+    "attn_q.weight": "self_attn.q_proj.weight",
+    "attn_k.weight": "self_attn.k_proj.weight",
+    "attn_v.weight": "self_attn.v_proj.weight",
+    "attn_output.weight": "self_attn.o_proj.weight",
+    "ffn_norm.weight": "post_attention_layernorm.weight",
+    "ffn_gate.weight": "mlp.gate_proj.weight",
+    "ffn_up.weight": "mlp.up_proj.weight",
+    "ffn_down.weight": "mlp.down_proj.weight",
+}
+_LAYER = re.compile(r"blk\.(\d+)\.(.+)")
+
+
+class GgufModel:
+    """A GGUF file of the llama architecture. Opening reads the header alone.
+
+    Raises CheckpointError for another architecture, a damaged file, a missing or misshapen tensor.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._header: Header = read_header(path)
+        architecture = self._header.settings.get("general.architecture")
+        if architecture != "llama":
+            raise CheckpointError(
+                f"{path}: architecture {architecture!r} is not read from GGUF files (llama is); "
+                "open the model from its safetensors instead"
+            )
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file."""
+        return self._path.parent
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The configuration with the keys of a Hugging Face ``config.json``."""
+        heads = self._setting("llama.attention.head_count")
+        hidden = self._setting("llama.embedding_length")
+        theta = float(self._header.settings.get("llama.rope.freq_base", 10000.0))
+        return {
+            "architectures": ["LlamaForCausalLM"],
+            "model_type": "llama",
+            "dtype": "float32",
+            "vocab_size": self._vocabulary_size(),
+            "hidden_size": hidden,
+            "intermediate_size": self._setting("llama.feed_forward_length"),
+            "num_hidden_layers": self._setting("llama.block_count"),
+            "num_attention_heads": heads,
+            "num_key_value_heads": self._header.settings.get(
+                "llama.attention.head_count_kv", heads
+            ),
+            "head_dim": self._header.settings.get("llama.rope.dimension_count", hidden // heads),
+            "hidden_act": "silu",
+            "max_position_embeddings": self._setting("llama.context_length"),
+            "rms_norm_eps": self._setting("llama.attention.layer_norm_rms_epsilon"),
+            "rope_theta": theta,
+            "rope_parameters": {"rope_type": "default", "rope_theta": theta},
+            "attention_bias": False,
+            "mlp_bias": False,
+            "tie_word_embeddings": not any(t.name == "output.weight" for t in self._header.tensors),
+            "bos_token_id": self._header.settings.get("tokenizer.ggml.bos_token_id"),
+            "eos_token_id": self._header.settings.get("tokenizer.ggml.eos_token_id"),
+            "pad_token_id": self._header.settings.get("tokenizer.ggml.padding_token_id"),
+        }
+
+    @property
+    def chat_template(self) -> str | None:
+        """The Jinja template of the model's conversations, if it has one."""
+        template = self._header.settings.get("tokenizer.chat_template")
+        return template if isinstance(template, str) else None
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer the file describes."""
+        return build_tokenizer(self._header.settings, str(self._path))
+
+    def sha256(self) -> str:
+        """The file's hash."""
+        return sha256_of(self._path)
+
+    def weights(self) -> Weights:
+        """All tensors in float32 under their Hugging Face names."""
+        content = np.memmap(self._path, dtype=np.uint8, mode="r")
+        weights = {
+            self._hugging_face_name(place.name): self._tensor(place, content)
+            for place in self._header.tensors
+        }
+        check_shapes(
+            {name: tensor.shape for name, tensor in weights.items()}, self.config, str(self._path)
+        )
+        return weights
+
+    def _tensor(self, place: TensorPlace, content: NDArray[np.uint8]) -> NDArray[np.float32]:
+        import gguf
+
+        try:
+            storage = gguf.GGMLQuantizationType(place.storage)
+        except ValueError as error:
+            raise CheckpointError(
+                f"{self._path}: tensor {place.name}: storage type {place.storage} is not known"
+            ) from error
+        block, block_bytes = gguf.GGML_QUANT_SIZES[storage]
+        if not place.shape or place.shape[-1] % block:
+            raise CheckpointError(
+                f"{self._path}: tensor {place.name}: shape {place.shape} does not fit "
+                f"{storage.name}"
+            )
+        length = math.prod(place.shape) // block * block_bytes
+        if place.start + length > self._header.size:
+            raise CheckpointError(
+                f"{self._path}: is cut short: tensor {place.name} ends at byte "
+                f"{place.start + length}, the file at {self._header.size}"
+            )
+        rows = content[place.start : place.start + length].reshape(*place.shape[:-1], -1)
+        try:
+            values = gguf.quants.dequantize(np.asarray(rows), storage)
+        except NotImplementedError as error:
+            raise CheckpointError(
+                f"{self._path}: tensor {place.name}: {storage.name} cannot be read"
+            ) from error
+        values = np.array(values, dtype=np.float32).reshape(place.shape)
+        if place.name.endswith("attn_q.weight"):
+            values = _rotary_halves(values, self.config["num_attention_heads"])
+        elif place.name.endswith("attn_k.weight"):
+            values = _rotary_halves(values, self.config["num_key_value_heads"])
+        return np.ascontiguousarray(values)
+
+    def _hugging_face_name(self, name: str) -> str:
+        if name in _OUTER_NAMES:
+            return _OUTER_NAMES[name]
+        match = _LAYER.fullmatch(name)
+        if match is None or match[2] not in _LAYER_NAMES:
+            raise CheckpointError(f"{self._path}: tensor {name!r} is not part of a llama model")
+        return f"model.layers.{match[1]}.{_LAYER_NAMES[match[2]]}"
+
+    def _setting(self, key: str) -> Any:
+        if key not in self._header.settings:
+            raise CheckpointError(f"{self._path}: setting {key} is missing")
+        return self._header.settings[key]
+
+    def _vocabulary_size(self) -> int:
+        return len(self._setting("tokenizer.ggml.tokens"))
+
+
+def build_tokenizer(settings: Mapping[str, Any], where: str) -> Tokenizer:
+    """The byte-level BPE tokenizer in GGUF settings; adds no special tokens of its own.
+
+    The pre-tokenizer named ``smollm`` gives each digit a token of its own before the byte-level
+    split, as the model was trained. (The conversion in transformers leaves that step out, so that
+    it differs where several blanks stand before a digit.)
+    """
+    model, split = settings.get("tokenizer.ggml.model"), settings.get("tokenizer.ggml.pre")
+    if model != "gpt2" or split not in ("smollm", "gpt-2"):
+        raise CheckpointError(
+            f"{where}: tokenizer {model!r} with pre-tokenizer {split!r} is not read from GGUF "
+            "files (gpt2 with smollm or gpt-2 is)"
+        )
+    tokens: list[str] = settings["tokenizer.ggml.tokens"]
+    kinds: list[int] = settings.get("tokenizer.ggml.token_type", [_NORMAL] * len(tokens))
+    merges = [tuple(merge.split(" ")) for merge in settings["tokenizer.ggml.merges"]]
+    tokenizer = Tokenizer(
+        models.BPE(vocab={token: number for number, token in enumerate(tokens)}, merges=merges)
+    )
+    bytes_of_text = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    tokenizer.pre_tokenizer = (
+        pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), bytes_of_text])
+        if split == "smollm"
+        else bytes_of_text
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(
+        [
+            AddedToken(token, special=True, normalized=False)
+            for token, kind in zip(tokens, kinds, strict=True)
+            if kind == _CONTROL
+        ]
+    )
+    return tokenizer
+
+
+def _rotary_halves(tensor: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
+    """Undoes GGUF's order of query and key rows: rotary pairs side by side become two halves."""
+    half = tensor.shape[0] // heads // 2
+    paired = tensor.reshape(heads, half, 2, *tensor.shape[1:])
+    return paired.swapaxes(1, 2).reshape(tensor.shape)
