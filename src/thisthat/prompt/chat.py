@@ -1,0 +1,48 @@
+"""The chat template around one user turn, as token ids: what comes before it and after it."""
+
+from __future__ import annotations
+
+from thisthat.errors import CheckpointError, MissingExtraError
+from thisthat.prompt.builder import ChatFrame
+from thisthat.prompt.labels import Encode
+
+_CONTENT = "⟦content of the user turn⟧"
+_THINKING = (
+    ("<think>\n", "</think>\n\n"),
+    ("<think>", "</think>\n\n"),
+    ("<|channel>thought\n", "<channel|>"),
+)
+
+
+def chat_frame(template: str, encode: Encode) -> ChatFrame:
+    """Render ``template`` around a user turn with thinking switched off.
+
+    ``encode`` must give special tokens their own ids. Raises CheckpointError when the template
+    does not show the user's text exactly once, MissingExtraError without jinja2.
+    """
+    try:
+        from jinja2 import TemplateError
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+    except ImportError as error:
+        raise MissingExtraError("a checkpoint with a chat layout", "torch") from error
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    try:
+        text = environment.from_string(template).render(
+            messages=[{"role": "user", "content": _CONTENT}],
+            add_generation_prompt=True,
+            enable_thinking=False,
+        )
+    except TemplateError as error:
+        raise CheckpointError(f"the chat template cannot be rendered: {error}") from error
+    if text.count(_CONTENT) != 1:
+        raise CheckpointError(
+            f"the chat template shows the user's text {text.count(_CONTENT)} times, not once"
+        )
+    head, tail = text.split(_CONTENT)
+    for opened, closed in _THINKING:
+        if tail.endswith(opened):
+            tail += closed
+            break
+    return ChatFrame(tuple(encode(head)), tuple(encode(tail)))

@@ -1,0 +1,292 @@
+"""Prompts spelled out piece by piece: what each format encodes apart, by hand.
+
+A piece is a text to encode on its own, or a number: the token of that label. A case is the pieces
+on the path from the first token to the last slot of a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thisthat import Boolean, Choice, Score
+from thisthat.prompt.format import Layout, Packing, PromptFormat
+from thisthat.questions import Question, Text
+
+Pieces = list[str | int]
+
+REFUND = Boolean("Is it within policy?", true="at most 30 days", false="later")
+QUEUE = Choice({"billing": "charges and refunds", "shipping": None}, "Which queue?")
+ANGER = Score(["calm", "furious"], "How angry?")
+TWELVE = Choice([f"team {n}" for n in range(12)], "Which team?")
+STATE = "Order 1187:\n\n paid 29 days ago"
+ROWS = [{"id": n} if n % 2 else n for n in range(8)]
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    form: PromptFormat
+    state: Text
+    questions: list[Question]
+    layout: Layout
+    packing: Packing
+    pieces: Pieces
+
+
+def _wide(options: list[str]) -> Pieces:
+    pieces: Pieces = []
+    for index, option in enumerate(options):
+        pieces += ["\n(", index, f") {option}"]
+    return pieces
+
+
+OURS = PromptFormat()
+DECIDER = PromptFormat("decider")
+FLOCK = PromptFormat("flock")
+TEAMS = [f"team {n}" for n in range(12)]
+LEGEND = "Which queue?\n\nOptions:\n- billing: charges and refunds\n- shipping"
+TWELVE_LEGEND = "Which team?\n\nOptions:\n" + "\n".join(f"- {team}" for team in TEAMS)
+REFUND_LEGEND = "Is it within policy?\n\nOptions:\n- no: later\n- yes: at most 30 days"
+ANGER_LEGEND = "How angry?\n\nLevels:\n- 0: calm\n- 1: furious"
+
+CASES = [
+    Case(
+        "thisthat, state first, boolean",
+        OURS,
+        STATE,
+        [REFUND],
+        "state-first",
+        "apart",
+        [
+            "Context:\n",
+            STATE,
+            "\n\nQuestion: Is it within policy?\nOptions:",
+            "\n(A) no: later\n(B) yes: at most 30 days",
+            "\nAnswer: (",
+        ],
+    ),
+    Case(
+        "thisthat, state first, wide",
+        OURS,
+        STATE,
+        [TWELVE],
+        "state-first",
+        "apart",
+        ["Context:\n", STATE, "\n\nQuestion: Which team?\nOptions:", *_wide(TEAMS), "\nAnswer: ("],
+    ),
+    Case(
+        "thisthat, schema first, together",
+        OURS,
+        STATE,
+        [QUEUE, ANGER],
+        "schema-first",
+        "together",
+        [
+            "Question 1: Which queue?\nOptions:",
+            "\n(A) billing: charges and refunds\n(B) shipping",
+            "\n\nQuestion 2: How angry?\nOptions:",
+            "\n(A) 0: calm\n(B) 1: furious",
+            "\n\nContext:\n",
+            STATE,
+            "\n\nAnswer 1: (",
+            "\nAnswer 2: (",
+        ],
+    ),
+    Case(
+        "thisthat, one token per cell",
+        PromptFormat(cell_tokens=True),
+        "Map:\n#.#\n#A#\n###",
+        [REFUND],
+        "schema-first",
+        "apart",
+        [
+            "Question: Is it within policy?\nOptions:",
+            "\n(A) no: later\n(B) yes: at most 30 days",
+            "\n\nContext:\n",
+            "Map:\n",
+            "#",
+            ".",
+            "#",
+            "\n",
+            "#",
+            "A",
+            "#",
+            "\n",
+            "#",
+            "#",
+            "#",
+            "\n\nAnswer: (",
+        ],
+    ),
+    Case(
+        "decider, state first, narrow: a question is one encode",
+        DECIDER,
+        STATE,
+        [QUEUE],
+        "state-first",
+        "apart",
+        [
+            f"Context:\n{STATE}",
+            "\n\nQuestion: Which queue?\nOptions:\n(A) billing: charges and "
+            "refunds\n(B) shipping\nAnswer: (",
+        ],
+    ),
+    Case(
+        "decider, state first, together",
+        DECIDER,
+        STATE,
+        [REFUND, ANGER],
+        "state-first",
+        "together",
+        [
+            f"Context:\n{STATE}",
+            "\n\nQuestion 1: Is it within policy?\nOptions:\n(A) no: later\n(B) yes: at most "
+            "30 days\nAnswer 1: (",
+            "\n\nQuestion 2: How angry?\nOptions:\n(A) 0: calm\n(B) 1: furious\nAnswer 2: (",
+        ],
+    ),
+    Case(
+        "decider, state first, wide",
+        DECIDER,
+        STATE,
+        [TWELVE],
+        "state-first",
+        "apart",
+        [f"Context:\n{STATE}", "\n\nQuestion: Which team?\nOptions:", *_wide(TEAMS), "\nAnswer: ("],
+    ),
+    Case(
+        "decider, schema first, narrow",
+        DECIDER,
+        STATE,
+        [QUEUE],
+        "schema-first",
+        "apart",
+        [
+            "Question: Which queue?\nOptions:",
+            "\n(A) billing: charges and refunds\n(B) shipping",
+            "\n\nContext:\n",
+            STATE,
+            "\n\nAnswer: (",
+        ],
+    ),
+    Case(
+        "decider, schema first, wide",
+        DECIDER,
+        STATE,
+        [TWELVE],
+        "schema-first",
+        "apart",
+        [
+            "Question: Which team?\nOptions:",
+            *_wide(TEAMS),
+            "\n\nContext:\n",
+            STATE,
+            "\n\nAnswer: (",
+        ],
+    ),
+    Case(
+        "decider, isolated level",
+        PromptFormat("decider", isolated_levels=True),
+        STATE,
+        [Score(["calm", "furious"], "How?")],
+        "state-first",
+        "together",
+        [
+            f"Context:\n{STATE}",
+            "\n\nQuestion 1: How?\nProposed answer: calm\nDoes the proposed answer fit?\nOptions:"
+            "\n(A) no\n(B) yes\nAnswer 1: (",
+            "\n\nQuestion 2: How?\nProposed answer: furious\nDoes the proposed answer fit?"
+            "\nOptions:\n(A) no\n(B) yes\nAnswer 2: (",
+        ],
+    ),
+    Case(
+        "decider, long JSON arrays are numbered",
+        DECIDER,
+        {"rows": ROWS, "ok": True},
+        [Boolean("Is it?")],
+        "state-first",
+        "apart",
+        [
+            'Context:\n{"rows": [{"_index": 0, "value": 0}, {"_index": 1, "id": 1}, '
+            '{"_index": 2, "value": 2}, {"_index": 3, "id": 3}, {"_index": 4, "value": 4}, '
+            '{"_index": 5, "id": 5}, {"_index": 6, "value": 6}, {"_index": 7, "id": 7}], '
+            '"ok": true}',
+            "\n\nQuestion: Is it?\nOptions:\n(A) no\n(B) yes\nAnswer: (",
+        ],
+    ),
+    Case(
+        "flock, state first, narrow: header, options and answer are three encodes",
+        FLOCK,
+        STATE,
+        [QUEUE],
+        "state-first",
+        "apart",
+        [
+            f"Context:\n{STATE}",
+            f"\n\nQuestion: {LEGEND}\nOptions:",
+            "\n(A) billing\n(B) shipping",
+            "\nAnswer: (",
+        ],
+    ),
+    Case(
+        "flock, state first, boolean and score together",
+        FLOCK,
+        STATE,
+        [REFUND, ANGER],
+        "state-first",
+        "together",
+        [
+            f"Context:\n{STATE}",
+            f"\n\nQuestion 1: {REFUND_LEGEND}\nOptions:",
+            "\n(A) no\n(B) yes",
+            "\nAnswer 1: (",
+            f"\n\nQuestion 2: {ANGER_LEGEND}\nOptions:",
+            "\n(A) 0\n(B) 1",
+            "\nAnswer 2: (",
+        ],
+    ),
+    Case(
+        "flock, state first, wide",
+        FLOCK,
+        STATE,
+        [TWELVE],
+        "state-first",
+        "apart",
+        [
+            f"Context:\n{STATE}",
+            f"\n\nQuestion: {TWELVE_LEGEND}\nOptions:",
+            *_wide(TEAMS),
+            "\nAnswer: (",
+        ],
+    ),
+    Case(
+        "flock, schema first, narrow, JSON state as it is",
+        FLOCK,
+        {"rows": ROWS},
+        [Boolean("Is it?")],
+        "schema-first",
+        "apart",
+        [
+            "Question: Is it?\nOptions:",
+            "\n(A) no\n(B) yes",
+            "\n\nContext:\n",
+            '{"rows": [0, {"id": 1}, 2, {"id": 3}, 4, {"id": 5}, 6, {"id": 7}]}',
+            "\n\nAnswer: (",
+        ],
+    ),
+    Case(
+        "flock, schema first, wide",
+        FLOCK,
+        STATE,
+        [TWELVE],
+        "schema-first",
+        "apart",
+        [
+            f"Question: {TWELVE_LEGEND}\nOptions:",
+            *_wide(TEAMS),
+            "\n\nContext:\n",
+            STATE,
+            "\n\nAnswer: (",
+        ],
+    ),
+]
