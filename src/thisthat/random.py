@@ -139,3 +139,11 @@ class Rng:
             other = self.integer(place, len(pool) - 1)
             pool[place], pool[other] = pool[other], pool[place]
         return pool[:count]
+
+
+def mix64(number: int) -> int:
+    """The SplitMix64 mix of one 64-bit number, for states that store their own generator."""
+    number &= _MASK
+    number = ((number ^ (number >> 30)) * _FIRST_MIX) & _MASK
+    number = ((number ^ (number >> 27)) * _SECOND_MIX) & _MASK
+    return number ^ (number >> 31)
