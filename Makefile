@@ -1,0 +1,35 @@
+# The two commands of the README, and what they need.
+PYTHON ?= python3
+PIP_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint types unit clean
+
+demo: .venv-demo/.ready
+	.venv-demo/bin/thisthat pull
+	sh examples/demo.sh .venv-demo/bin/thisthat
+
+test: .venv/.ready lint types unit
+
+lint: .venv/.ready
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+types: .venv/.ready
+	.venv/bin/mypy
+
+unit: .venv/.ready
+	.venv/bin/thisthat pull
+	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal
+
+.venv-demo/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/$(PIP_INSTALL) -e .
+	touch $@
+
+.venv/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	.venv/bin/$(PIP_INSTALL) torch -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv .venv-demo

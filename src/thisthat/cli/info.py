@@ -1,0 +1,59 @@
+"""`thisthat info` and `thisthat pull`: what a checkpoint is, and having it here."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def info(
+    checkpoint: Annotated[
+        str, typer.Argument(help="default, a folder, a GGUF file or a Hub id.")
+    ] = "default",
+    lam: Annotated[
+        float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Show what a checkpoint is: name, version, λ, base, prompt format, limits, temperatures."""
+    from thisthat.checkpoint import describe, open_checkpoint
+
+    description = describe(open_checkpoint(checkpoint, lam))
+    if as_json:
+        print(json.dumps(description, ensure_ascii=False, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    card = description.pop("card")
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in {**description, **_flat(card)}.items():
+        table.add_row(name, str(value))
+    Console().print(table)
+
+
+def pull(
+    checkpoint: Annotated[
+        str, typer.Argument(help="default, a folder, a GGUF file or a Hub id.")
+    ] = "default",
+) -> None:
+    """Fetch and verify a checkpoint, and build its runtime form so that later starts are quick."""
+    from thisthat.decider import open_decider
+
+    decider = open_decider(checkpoint)
+    source = decider.source
+    print(f"{source.name} {source.version}, λ = {source.lam:g}: {decider.engine.description}")
+
+
+def _flat(card: dict[str, object], parent: str = "") -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for key, value in card.items():
+        if key in ("name", "version", "lambda"):
+            continue
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{parent}{key}."))
+        else:
+            flat[f"{parent}{key}"] = value
+    return flat

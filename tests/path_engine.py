@@ -1,0 +1,59 @@
+"""An engine for tests: logits are a hash of the path to the slot, so wrong wiring shows."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.prompt.byte_tokenizer import decode, encode
+from thisthat.calibrate.temperature import Temperatures
+from thisthat.decider import Decider, Reading
+from thisthat.engine.rows import Row, RowResult
+from thisthat.prompt.builder import PromptBuilder
+from thisthat.prompt.format import PromptFormat
+from thisthat.questions import Source
+
+
+class PathEngine:
+    """Answers each slot from the tokens on its path alone; keeps the prefixes it has seen."""
+
+    description = "paths"
+    longest = 4096
+
+    def __init__(self) -> None:
+        self.calls: list[int] = []
+        self.closed = False
+        self._seen: set[tuple[int, ...]] = set()
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        self.calls.append(len(rows))
+        return [self._answer(row) for row in rows]
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _answer(self, row: Row) -> RowResult:
+        cached = len(row.prefix) if row.prefix in self._seen else 0
+        self._seen.add(row.prefix)
+        logits = []
+        for branch in row.branches:
+            for slot in branch.slots:
+                path = (*row.prefix, *row.trunk, *branch.tokens[: slot.at + 1])
+                seed = hashlib.sha256(repr(path).encode()).digest()[:8]
+                noise = np.random.default_rng(int.from_bytes(seed, "big"))
+                logits.append(noise.normal(size=slot.options).astype(np.float32))
+        return RowResult(tuple(logits), cached)
+
+
+def path_decider(
+    form: PromptFormat | None = None, temperatures: Temperatures | None = None
+) -> Decider:
+    reading = Reading(
+        layout="state-first",
+        layouts=("state-first", "schema-first"),
+        path_tokens=4096,
+        state_tokens=1000,
+        temperatures=temperatures or Temperatures(),
+    )
+    builder = PromptBuilder(encode, form or PromptFormat())
+    return Decider(builder, PathEngine(), reading, Source("paths", "1", 0.5), decode)
