@@ -1,0 +1,390 @@
+"""The engine for any causal model of `transformers` on CUDA, MPS or a CPU.
+
+Prefixes are read once and kept. Where every layer attends to all earlier tokens, a row is one pass
+with a tree mask; elsewhere (recurrent or windowed layers) the trunk is read once and its state is
+forked for each branch. Knows nothing of text, temperatures or where weights come from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import torch
+
+from thisthat.engine.backbone import Backbone
+from thisthat.engine.kept_state import KeptState, continued
+from thisthat.engine.label_head import LabelHead
+from thisthat.engine.load_model import choose_device, choose_dtype, load_model
+from thisthat.engine.pieces import Piece, Rectangle, lay_out
+from thisthat.engine.plan import Plan, plan_lengths
+from thisthat.engine.prefix_cache import CacheStatistics, PrefixCache
+from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
+from thisthat.engine.tree_mask import PADDING, tree_mask
+from thisthat.errors import CheckpointError, DeviceMemoryError, InvalidInputError
+
+PREFIX_CACHE_BYTES = 1 << 30
+TOKEN_BUDGET = {"cuda": 16_384, "mps": 8_192, "cpu": 2_048}
+MOST_PADDING = {"cuda": 0.25, "mps": 0.25, "cpu": 0.1}
+
+LARGEST_MASK = 1 << 26
+"""Entries of a tree mask above which a row's trunk is read before its branches."""
+
+KEPT_PER_FRESH = 8
+"""A token already read costs memory but no arithmetic: so many weigh as one that must be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatistics:
+    """Counts since the engine was opened."""
+
+    passes: int
+    computed_tokens: int
+    padding_tokens: int
+    reused_tokens: int
+    prefixes: CacheStatistics
+
+
+class TorchEngine:
+    """Rows in, logits at the slots out. ``run`` may be called from several threads."""
+
+    def __init__(
+        self,
+        model: Any,
+        label_ids: Sequence[int],
+        *,
+        prefix_cache_bytes: int = PREFIX_CACHE_BYTES,
+        token_budget: int | None = None,
+    ) -> None:
+        """Serve ``model``, on the device and in the numeric form it has.
+
+        ``prefix_cache_bytes`` 0 reads every prefix anew with its row. Raises CheckpointError when
+        the model's own logits at a slot differ from this engine's.
+        """
+        self._model = model.eval()
+        self._backbone = Backbone(model)
+        self._head = LabelHead(model, label_ids)
+        kind = self._backbone.device.type
+        self._token_budget = token_budget or TOKEN_BUDGET.get(kind, TOKEN_BUDGET["cpu"])
+        self._most_padding = MOST_PADDING.get(kind, MOST_PADDING["cpu"])
+        self._keeps_prefixes = prefix_cache_bytes > 0
+        self._lock = RLock()
+        self._start_counting(prefix_cache_bytes)
+        self._check_against_the_model(tuple(label_ids))
+        self._start_counting(prefix_cache_bytes)
+
+    @classmethod
+    def from_checkpoint(
+        cls,
+        checkpoint: Any,
+        device: str = "auto",
+        dtype: str = "auto",
+        *,
+        prefix_cache_bytes: int = PREFIX_CACHE_BYTES,
+        token_budget: int | None = None,
+    ) -> TorchEngine:
+        """Serve an opened checkpoint. "auto" is the fastest device and its usual numeric form."""
+        from thisthat.prompt.labels import label_ids
+
+        place = choose_device(device)
+        model = load_model(checkpoint, place, choose_dtype(dtype, place))
+        return cls(
+            model,
+            label_ids(checkpoint.encode),
+            prefix_cache_bytes=prefix_cache_bytes,
+            token_budget=token_budget,
+        )
+
+    @property
+    def description(self) -> str:
+        """One line for people: runtime, device, numeric form."""
+        device = self._backbone.device
+        name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+        form = str(self._backbone.dtype).removeprefix("torch.")
+        return f"torch {torch.__version__}, {name}, {form}"
+
+    @property
+    def longest(self) -> int:
+        """The most tokens on one path from the first prefix token to a branch's end."""
+        return self._backbone.longest
+
+    @property
+    def statistics(self) -> EngineStatistics:
+        """What has been computed and what was saved, since the engine was opened."""
+        with self._lock:
+            return EngineStatistics(
+                passes=self._passes,
+                computed_tokens=self._computed_tokens,
+                padding_tokens=self._padding_tokens,
+                reused_tokens=self._reused_tokens,
+                prefixes=self._prefixes.statistics,
+            )
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        """Answer all rows, batched by length, in the caller's order.
+
+        Raises InvalidInputError for a row the model cannot read, DeviceMemoryError when a single
+        row does not fit the device; run the other rows again without it.
+        """
+        for number, row in enumerate(rows):
+            self._check(row, f"rows[{number}]")
+        with self._lock, torch.inference_mode():
+            plan = self._plan(rows)
+            return plan.restore(
+                self._answer_in_memory([rows[index] for index in batch.indices])
+                for batch in plan.batches
+            )
+
+    def _start_counting(self, prefix_cache_bytes: int) -> None:
+        self._prefixes: PrefixCache[KeptState] = PrefixCache(
+            prefix_cache_bytes, lambda state: state.bytes
+        )
+        self._passes = self._computed_tokens = self._padding_tokens = self._reused_tokens = 0
+
+    def _check(self, row: Row, field: str) -> None:
+        parts = [row.prefix, row.trunk, *(branch.tokens for branch in row.branches)]
+        ids = np.fromiter(chain.from_iterable(parts), np.int64)
+        if ids.size and not (ids.min() >= 0 and ids.max() < self._backbone.vocabulary):
+            raise InvalidInputError(
+                field, f"has a token id outside 0 to {self._backbone.vocabulary - 1}"
+            )
+        for branch in row.branches:
+            path = len(row.prefix) + len(row.trunk) + len(branch.tokens)
+            if path > self.longest:
+                raise InvalidInputError(
+                    field, f"has a path of {path} tokens, but the model reads {self.longest}"
+                )
+            for slot in branch.slots:
+                if not 0 <= slot.at < len(branch.tokens):
+                    raise InvalidInputError(field, f"has a slot at {slot.at}, outside its branch")
+                if not 0 < slot.options <= self._head.labels:
+                    raise InvalidInputError(
+                        field,
+                        f"has a slot of {slot.options} options, "
+                        f"but there are 1 to {self._head.labels} labels",
+                    )
+
+    def _plan(self, rows: Sequence[Row]) -> Plan:
+        """Rows of one prefix together, unless too few to fill half a batch: those share one."""
+        lengths = [
+            row.fresh_tokens + len(row.prefix) // KEPT_PER_FRESH
+            if self._keeps_prefixes
+            else row.tokens
+            for row in rows
+        ]
+        keys: list[Hashable] = [row.prefix if self._keeps_prefixes else None for row in rows]
+        if self._backbone.mixes_lengths:
+            work: Counter[Hashable] = Counter()
+            for key, length in zip(keys, lengths, strict=True):
+                work[key] += length
+            keys = [key if 2 * work[key] >= self._token_budget else None for key in keys]
+        return plan_lengths(lengths, keys, self._token_budget, self._most_padding)
+
+    def _answer_in_memory(self, rows: Sequence[Row]) -> list[RowResult]:
+        """Answer a batch; one that does not fit the device is halved until it does."""
+        try:
+            return self._answer(rows)
+        except torch.OutOfMemoryError as error:
+            self._prefixes.clear()
+            if len(rows) == 1:
+                raise DeviceMemoryError(
+                    f"a row of {rows[0].tokens} tokens and {len(rows[0].branches)} branches "
+                    f"does not fit the memory of {self._backbone.device}"
+                ) from error
+        torch.cuda.empty_cache()
+        half = len(rows) // 2
+        return self._answer_in_memory(rows[:half]) + self._answer_in_memory(rows[half:])
+
+    def _answer(self, rows: Sequence[Row]) -> list[RowResult]:
+        rows = [_without_idle_branches(row) for row in rows]
+        if self._keeps_prefixes:
+            starts, cached = self._read_prefixes(rows)
+        else:
+            rows = [replace(row, prefix=(), trunk=row.prefix + row.trunk) for row in rows]
+            starts, cached = [None] * len(rows), [0] * len(rows)
+        pieces, states, owners = self._read_trunks(rows, starts)
+        answers = self._read_pieces(pieces, states)
+        logits: list[list[Logits]] = [[] for _ in rows]
+        for owner, answer in zip(owners, answers, strict=True):
+            logits[owner] += answer
+        self._reused_tokens += sum(cached)
+        return [
+            RowResult(tuple(answer), saved) for answer, saved in zip(logits, cached, strict=True)
+        ]
+
+    def _read_prefixes(self, rows: Sequence[Row]) -> tuple[list[KeptState | None], list[int]]:
+        """For each row the state after its prefix, and how many of its tokens were not computed."""
+        known: dict[Tokens, KeptState] = {}
+        unread: dict[Tokens, None] = {}
+        for row in rows:
+            if row.branches and row.prefix and row.prefix not in known and row.prefix not in unread:
+                state = self._prefixes.get(row.prefix)
+                if state is None:
+                    unread[row.prefix] = None
+                else:
+                    known[row.prefix] = state
+        read = self._extend([None] * len(unread), list(unread))
+        for prefix, state in zip(unread, read, strict=True):
+            known[prefix] = state.alone()
+            self._prefixes.put(prefix, known[prefix])
+        starts: list[KeptState | None] = []
+        cached: list[int] = []
+        for row in rows:
+            starts.append(known.get(row.prefix))
+            paid_here = row.prefix in unread
+            unread.pop(row.prefix, None)
+            cached.append(0 if paid_here or not row.branches else len(row.prefix))
+        return starts, cached
+
+    def _read_trunks(
+        self, rows: Sequence[Row], starts: Sequence[KeptState | None]
+    ) -> tuple[list[Piece], list[KeptState | None], list[int]]:
+        """The last pass: pieces, the states they continue, and the row each belongs to."""
+        forked = [number for number, row in enumerate(rows) if self._must_fork(row)]
+        after = self._extend([starts[n] for n in forked], [rows[n].trunk for n in forked])
+        states: list[KeptState | None] = list(starts)
+        trunks = [row.trunk for row in rows]
+        for number, fork in zip(forked, after, strict=True):
+            states[number] = fork
+            trunks[number] = ()
+        pieces: list[Piece] = []
+        owners: list[int] = []
+        for number, row in enumerate(rows):
+            state = states[number]
+            kept = state.length if state else 0
+            groups = (
+                [row.branches]
+                if self._backbone.branches_in_one_pass
+                else [(branch,) for branch in row.branches]
+            )
+            for branches in groups:
+                if branches:
+                    pieces.append(Piece(kept, trunks[number], branches))
+                    owners.append(number)
+        return pieces, [states[owner] for owner in owners], owners
+
+    def _must_fork(self, row: Row) -> bool:
+        if len(row.branches) < 2 or not row.trunk:
+            return False
+        fresh = row.fresh_tokens
+        return (
+            not self._backbone.branches_in_one_pass
+            or fresh * (len(row.prefix) + fresh) > LARGEST_MASK
+        )
+
+    def _extend(
+        self, starts: Sequence[KeptState | None], texts: Sequence[Tokens]
+    ) -> list[KeptState]:
+        """Read tokens after each start and keep the states; only equal lengths run together.
+
+        Padding would enter a recurrent state, so there is none here.
+        """
+        keys = [
+            (self._batch_key(start), start.length if start else 0, len(tokens))
+            for start, tokens in zip(starts, texts, strict=True)
+        ]
+        plan = plan_lengths([len(tokens) for tokens in texts], keys, self._token_budget)
+        results: list[list[KeptState]] = []
+        for batch in plan.batches:
+            before = [starts[index] for index in batch.indices]
+            pieces = [
+                Piece(start.length if start else 0, texts[index], ())
+                for index, start in zip(batch.indices, before, strict=True)
+            ]
+            cache = self._continue(before) or self._backbone.empty_cache()
+            self._forward(lay_out(pieces, PADDING, self.longest - 1), cache)
+            length = pieces[0].kept + batch.width
+            results.append([KeptState(cache, n, length) for n in range(len(pieces))])
+        return plan.restore(results)
+
+    def _read_pieces(
+        self, pieces: Sequence[Piece], states: Sequence[KeptState | None]
+    ) -> list[list[Logits]]:
+        plan = plan_lengths(
+            [piece.tokens for piece in pieces],
+            [self._batch_key(state) for state in states],
+            self._token_budget,
+            self._most_padding,
+        )
+        results = []
+        for batch in plan.batches:
+            members = [pieces[index] for index in batch.indices]
+            cache = self._continue([states[index] for index in batch.indices])
+            rectangle = lay_out(members, PADDING, self.longest - 1)
+            hidden = self._forward(rectangle, cache)
+            slots = torch.from_numpy(rectangle.slots).to(hidden.device)
+            logits = self._head(hidden.flatten(0, 1)[slots]).cpu().numpy()
+            results.append(_share_out(logits, members))
+        return plan.restore(results)
+
+    def _batch_key(self, state: KeptState | None) -> Hashable:
+        """States with equal keys can be continued in one batch."""
+        if state is None:
+            return None
+        return "kept" if self._backbone.mixes_lengths else id(state.cache)
+
+    def _continue(self, states: Sequence[KeptState | None]) -> Any:
+        kept = [state for state in states if state is not None]
+        return continued(kept) if kept else None
+
+    def _forward(self, rectangle: Rectangle, cache: Any) -> torch.Tensor:
+        """One pass of the model; the only place that does arithmetic on a batch."""
+        device = self._backbone.device
+        ids, positions, segments = torch.from_numpy(
+            np.stack([rectangle.ids, rectangle.positions, rectangle.segments])
+        ).to(device)
+        mask = None
+        if not rectangle.is_plain:
+            kept = torch.from_numpy(rectangle.kept).to(device)
+            width = int(rectangle.kept.max())
+            mask = tree_mask(segments, kept, width, self._backbone.dtype)
+        computed = int((rectangle.segments != PADDING).sum())
+        self._passes += 1
+        self._computed_tokens += computed
+        self._padding_tokens += rectangle.ids.size - computed
+        return self._backbone(ids, positions, mask, cache)
+
+    def _check_against_the_model(self, label_ids: Tokens) -> None:
+        """Ask a small tree both ways, so that a model this engine misreads is refused at once."""
+        a, b, c = label_ids[0], label_ids[len(label_ids) // 2], label_ids[-1]
+        branches = tuple(
+            Branch(tokens, (Slot(len(tokens) - 1, len(label_ids)),)) for tokens in ((b, c), (c,))
+        )
+        row = Row((a, b), (c, a), branches)
+        found = np.stack(self.run([row])[0].logits)
+        with torch.inference_mode():
+            paths = [row.prefix + row.trunk + branch.tokens for branch in branches]
+            own = [
+                self._model(torch.tensor([path], device=self._backbone.device)).logits[0, -1]
+                for path in paths
+            ]
+            wanted = torch.stack(own)[:, list(label_ids)].float().cpu().numpy()
+        tolerance = 1e-3 if self._backbone.dtype == torch.float32 else 0.2
+        difference = float(np.abs(found - wanted).max())
+        if not difference <= tolerance * float(np.abs(wanted).max()):
+            raise CheckpointError(
+                f"{type(self._model).__name__} answers differently from its hidden states and "
+                f"label rows (largest difference {difference:.3g}); it cannot be served"
+            )
+
+
+def _without_idle_branches(row: Row) -> Row:
+    """The row without branches that answer nothing."""
+    return replace(row, branches=tuple(branch for branch in row.branches if branch.slots))
+
+
+def _share_out(logits: Logits, pieces: Sequence[Piece]) -> list[list[Logits]]:
+    """Logits of all slots of a pass, given to their pieces and cut to the options that count."""
+    shares: list[list[Logits]] = []
+    taken = 0
+    for piece in pieces:
+        slots = [slot for branch in piece.branches for slot in branch.slots]
+        share = logits[taken : taken + len(slots)]
+        shares.append([row[: slot.options] for row, slot in zip(share, slots, strict=True)])
+        taken += len(slots)
+    return shares

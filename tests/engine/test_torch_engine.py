@@ -1,0 +1,231 @@
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine import trees
+from tests.engine.trees import LABELS, VOCABULARY, assert_same, path_by_path, question
+from thisthat.engine import torch_engine
+from thisthat.engine.rows import Branch, Row, Slot
+from thisthat.engine.torch_engine import TorchEngine
+from thisthat.errors import CheckpointError, DeviceMemoryError, InvalidInputError
+
+
+@cache
+def model(name: str) -> Any:
+    return trees.random_model(name)
+
+
+@cache
+def engine(name: str, prefix_cache_bytes: int = 1 << 20, token_budget: int = 64) -> TorchEngine:
+    return TorchEngine(
+        model(name), LABELS, prefix_cache_bytes=prefix_cache_bytes, token_budget=token_budget
+    )
+
+
+def fresh_engine(name: str, **settings: int) -> TorchEngine:
+    return TorchEngine(model(name), LABELS, **settings)
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3", "gpt2", "gemma2", "granite", "bloom"])
+@settings(deadline=None, max_examples=15)
+@given(rows=st.lists(trees.rows, max_size=5))
+def test_any_tree_agrees_with_the_whole_model_path_by_path(name: str, rows: list[Row]) -> None:
+    wanted = [path_by_path(model(name), row) for row in rows]
+    for bytes_kept in (1 << 20, 3_000, 0):
+        for row_result, answers in zip(engine(name, bytes_kept).run(rows), wanted, strict=True):
+            assert_same(row_result, answers)
+
+
+@settings(deadline=None, max_examples=25)
+@given(row=trees.rows, order=st.randoms(use_true_random=False))
+def test_branches_do_not_see_each_other(row: Row, order: Any) -> None:
+    row = replace(row, branches=tuple(branch for branch in row.branches if branch.slots))
+    alone = [engine("llama").run([replace(row, branches=(b,))])[0].logits for b in row.branches]
+    places = list(range(len(row.branches)))
+    order.shuffle(places)
+    shuffled = replace(row, branches=tuple(row.branches[place] for place in places))
+    wanted = [logits for place in places for logits in alone[place]]
+    assert_same(engine("llama").run([shuffled])[0], wanted)
+
+
+def test_a_changed_token_in_the_trunk_changes_every_answer() -> None:
+    branches = (question((1, 2)), question((3, 4, 5)))
+    one, other = engine("llama").run([Row((), (7, 8, 9), branches), Row((), (7, 20, 9), branches)])
+    for here, there in zip(one.logits, other.logits, strict=True):
+        assert np.abs(here - there).max() > 1e-3
+
+
+def test_the_prefix_is_computed_once_for_all_states() -> None:
+    prefix, slots = tuple(range(10)), (question((60, 61)), question((62, 63)))
+    states = [tuple(range(20, 20 + length)) for length in (5, 9, 2, 7)]
+    rows = [Row(prefix, state, slots) for state in states]
+    served = fresh_engine("llama")
+    first, second = served.run(rows), served.run(rows)
+    fresh = sum(len(state) + 4 for state in states)
+    assert served.statistics.computed_tokens == len(prefix) + 2 * fresh
+    assert sorted(result.cached_tokens for result in first) == [0, 10, 10, 10]
+    assert [result.cached_tokens for result in second] == [10] * 4
+    assert served.statistics.reused_tokens == 70
+    assert served.statistics.prefixes.entries == 1
+    for one, other in zip(first, second, strict=True):
+        assert_same(one, other.logits)
+
+
+def test_without_a_cache_every_row_reads_its_prefix() -> None:
+    served = fresh_engine("llama", prefix_cache_bytes=0)
+    rows = [Row((1, 2, 3), (4, 5), (question((6,)),))] * 3
+    assert [result.cached_tokens for result in served.run(rows)] == [0, 0, 0]
+    assert served.statistics.computed_tokens == 3 * 6
+
+
+def test_the_cache_stays_within_its_bytes() -> None:
+    served = fresh_engine("llama", prefix_cache_bytes=12_000)
+    for name in range(6):
+        served.run([Row((name,) * 20, (4, 5), (question((6,)),))])
+    kept = served.statistics.prefixes
+    assert 0 < kept.bytes <= 12_000
+    assert kept.evictions == 6 - kept.entries > 0
+
+
+def test_different_prefixes_share_a_pass() -> None:
+    served = fresh_engine("llama")
+    rows = [Row((n,) * (n + 1), (7, 8), (question((n, n)),)) for n in range(4)]
+    served.run(rows)
+    passes = served.statistics.passes
+    for row, result in zip(rows, served.run(rows), strict=True):
+        assert_same(result, path_by_path(model("llama"), row))
+    assert served.statistics.passes == passes + 1
+
+
+def test_a_long_trunk_is_read_before_its_branches(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = Row((1, 2), tuple(range(30)), (question((5, 6)), question((7,))))
+    wanted = engine("llama").run([row])[0]
+    monkeypatch.setattr(torch_engine, "LARGEST_MASK", 100)
+    served = fresh_engine("llama")
+    assert_same(served.run([row])[0], wanted.logits)
+    assert served.statistics.passes == 3
+    assert served.statistics.computed_tokens == row.tokens
+
+
+def test_threads_may_share_an_engine() -> None:
+    rows = [Row((n % 3, 9), (n, 8), (question((n, 2)),)) for n in range(12)]
+    wanted = engine("llama").run(rows)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda row: engine("llama").run([row])[0], rows))
+    for one, other in zip(found, wanted, strict=True):
+        assert_same(one, other.logits)
+
+
+def test_no_rows_and_rows_without_slots_cost_nothing() -> None:
+    served = fresh_engine("llama")
+    assert served.run([]) == []
+    result = served.run([Row((1,), (2,), (Branch((3,), ()),))])[0]
+    assert (result.logits, result.cached_tokens) == ((), 0)
+    assert served.statistics.computed_tokens == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (Row((), (VOCABULARY,), (question((1,)),)), "token id outside 0 to 63"),
+        (Row((), (-1,), (question((1,)),)), "token id outside"),
+        (Row((1,) * 200, (1,) * 56, (question((1,)),)), "257 tokens, but the model reads 256"),
+        (Row((), (), (Branch((1,), (Slot(1, 2),)),)), "slot at 1"),
+        (Row((), (), (Branch((1,), (Slot(0, 13),)),)), "13 options"),
+        (Row((), (), (Branch((1,), (Slot(0, 0),)),)), "0 options"),
+    ],
+)
+def test_rows_the_model_cannot_read_are_refused(row: Row, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        engine("llama").run([Row((), (1,), (question((1,)),)), row])
+    assert caught.value.field == "rows[1]"
+
+
+def test_a_model_with_unknown_logit_arithmetic_is_refused() -> None:
+    odd = trees.random_model("llama")
+    plain = odd.forward
+
+    def doubled(*arguments: Any, **settings: Any) -> Any:
+        output = plain(*arguments, **settings)
+        output.logits = output.logits * 2
+        return output
+
+    odd.forward = doubled
+    with pytest.raises(CheckpointError, match="LlamaForCausalLM answers differently"):
+        TorchEngine(odd, LABELS)
+
+
+def test_a_row_too_large_for_memory_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    served = fresh_engine("llama")
+    forward = served._forward
+
+    def small_memory(rectangle: Any, kept: Any) -> torch.Tensor:
+        if rectangle.ids.size > 20:
+            raise torch.OutOfMemoryError("full")
+        return forward(rectangle, kept)
+
+    monkeypatch.setattr(served, "_forward", small_memory)
+    rows = [Row((), (n,) * 8, (question((1, 2)),)) for n in range(8)]
+    for row, result in zip(rows, served.run(rows), strict=True):
+        assert_same(result, path_by_path(model("llama"), row))
+    with pytest.raises(DeviceMemoryError, match="32 tokens and 1 branches"):
+        served.run([Row((), (1,) * 30, (question((1, 2)),))])
+
+
+def as_checkpoint(source: Any, loop: Any = None) -> Any:
+    """An opened checkpoint of a model: what the engine needs of one."""
+    weights = {name: tensor.numpy() for name, tensor in source.state_dict().items()}
+    return SimpleNamespace(
+        config=source.config.to_dict(),
+        weights=lambda: dict(weights),
+        card=SimpleNamespace(loop=loop),
+        encode=lambda text: [ord(text[0]) % VOCABULARY],
+    )
+
+
+def test_a_checkpoint_opens_and_answers_like_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thisthat.prompt.labels.label_ids", lambda encode: LABELS)
+    row = Row((1, 2), (3, 4), (question((5, 6)), question((7,))))
+    for name in ("llama", "qwen3", "hybrid2"):
+        served = TorchEngine.from_checkpoint(as_checkpoint(model(name)), "cpu")
+        assert_same(served.run([row])[0], path_by_path(model(name), row))
+        assert "cpu, float32" in served.description
+        assert served.longest == 256
+
+
+def test_broken_checkpoints_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thisthat.prompt.labels.label_ids", lambda encode: LABELS)
+    lacking = as_checkpoint(model("llama"))
+    kept = lacking.weights()
+    del kept["model.norm.weight"]
+    lacking.weights = lambda: kept
+    with pytest.raises(CheckpointError, match=r"missing tensors: model\.norm\.weight"):
+        TorchEngine.from_checkpoint(lacking, "cpu")
+    misshapen = as_checkpoint(model("llama"))
+    wrong = misshapen.weights() | {"model.norm.weight": np.ones(31, np.float32)}
+    misshapen.weights = lambda: wrong
+    with pytest.raises(
+        CheckpointError, match=r"model\.norm\.weight is \[31\] and should be \[32\]"
+    ):
+        TorchEngine.from_checkpoint(misshapen, "cpu")
+    unknown = as_checkpoint(model("llama"))
+    unknown.config["model_type"] = "no_such_model"
+    with pytest.raises(CheckpointError, match="no_such_model"):
+        TorchEngine.from_checkpoint(unknown, "cpu")
+    with pytest.raises(InvalidInputError, match="dtype"):
+        TorchEngine.from_checkpoint(as_checkpoint(model("llama")), "cpu", "float8")
+
+
+def test_half_precision_stays_close() -> None:
+    half = TorchEngine(trees.random_model("llama").to(torch.bfloat16), LABELS)
+    row = Row((1, 2), (3, 4), (question((5, 6)), question((7,))))
+    wanted = path_by_path(model("llama"), row)
+    assert_same(half.run([row])[0], wanted, tolerance=0.1 * float(np.abs(wanted).max()))

@@ -1,0 +1,111 @@
+"""Random trees and small random models for the engine tests, and the slow, plain way to answer."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from thisthat.engine.rows import Branch, Row, RowResult, Slot, Tokens
+
+VOCABULARY = 64
+LABELS = tuple(range(3, 15))
+SHARED = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "vocab_size": VOCABULARY,
+    "max_position_embeddings": 256,
+    "initializer_range": 0.2,
+}
+HYBRID = {
+    **SHARED,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+    "linear_conv_kernel_dim": 4,
+}
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", {**SHARED, "num_hidden_layers": 2}),
+    "qwen3": ("qwen3", {**SHARED, "num_hidden_layers": 2, "tie_word_embeddings": True}),
+    "gpt2": (
+        "gpt2",
+        {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256, "vocab_size": VOCABULARY}
+        | {"initializer_range": 0.2},
+    ),
+    "gemma2": (
+        "gemma2",
+        {**SHARED, "num_hidden_layers": 2, "sliding_window": 7, "final_logit_softcapping": 5.0},
+    ),
+    "granite": ("granite", {**SHARED, "num_hidden_layers": 2, "logits_scaling": 3.0}),
+    "bloom": ("bloom", {"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": VOCABULARY}),
+    "hybrid2": (
+        "qwen3_5_text",
+        {
+            **HYBRID,
+            "num_hidden_layers": 2,
+            "layer_types": ["linear_attention", "full_attention"],
+        },
+    ),
+    "hybrid4": ("qwen3_5_text", {**HYBRID, "num_hidden_layers": 4}),
+}
+
+
+def random_model(name: str) -> Any:
+    """A small model with weights large enough that every token matters."""
+    torch.manual_seed(11)
+    kind, settings = MODELS[name]
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **settings)).eval()
+
+
+def path_by_path(model: Any, row: Row) -> list[np.ndarray]:
+    """Each path of the tree read alone by the whole model: what every engine must give."""
+    answers = []
+    for branch in row.branches:
+        path = row.prefix + row.trunk + branch.tokens
+        if not branch.slots:
+            continue
+        with torch.no_grad():
+            logits = model(torch.tensor([path]), use_cache=False).logits[0]
+        start = len(row.prefix) + len(row.trunk)
+        answers += [
+            logits[start + slot.at, list(LABELS[: slot.options])].numpy() for slot in branch.slots
+        ]
+    return answers
+
+
+def assert_same(found: RowResult, wanted: Sequence[np.ndarray], tolerance: float = 1e-4) -> None:
+    assert len(found.logits) == len(wanted)
+    for one, other in zip(found.logits, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=tolerance, rtol=0)
+
+
+def tokens(smallest: int, largest: int) -> st.SearchStrategy[Tokens]:
+    token = st.integers(0, VOCABULARY - 1)
+    return st.lists(token, min_size=smallest, max_size=largest).map(tuple)
+
+
+@st.composite
+def branches(draw: st.DrawFn) -> Branch:
+    text = draw(tokens(1, 6))
+    places = sorted(draw(st.sets(st.integers(0, len(text) - 1), max_size=3)))
+    options = st.integers(1, len(LABELS))
+    return Branch(text, tuple(Slot(place, draw(options)) for place in places))
+
+
+rows = st.builds(
+    Row,
+    prefix=st.one_of(st.just(()), st.sampled_from([(5, 6, 7), (9,) * 9]), tokens(0, 12)),
+    trunk=tokens(0, 12),
+    branches=st.lists(branches(), min_size=1, max_size=4).map(tuple),
+)
+
+
+def question(text: Tokens, options: int = 4) -> Branch:
+    """A branch with one slot at its end."""
+    return Branch(text, (Slot(len(text) - 1, options),))
