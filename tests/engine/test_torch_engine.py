@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.engine import trees
 from tests.engine.trees import LABELS, VOCABULARY, assert_same, path_by_path, question
 from thisthat.engine import torch_engine
+from thisthat.engine.looped_layers import loop_layers
 from thisthat.engine.rows import Branch, Row, Slot
 from thisthat.engine.torch_engine import TorchEngine
 from thisthat.errors import CheckpointError, DeviceMemoryError, InvalidInputError
@@ -187,41 +188,47 @@ def as_checkpoint(source: Any, loop: Any = None) -> Any:
         config=source.config.to_dict(),
         weights=lambda: dict(weights),
         card=SimpleNamespace(loop=loop),
-        encode=lambda text: [ord(text[0]) % VOCABULARY],
     )
 
 
-def test_a_checkpoint_opens_and_answers_like_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thisthat.prompt.labels.label_ids", lambda encode: LABELS)
+def test_a_checkpoint_opens_and_answers_like_its_model() -> None:
     row = Row((1, 2), (3, 4), (question((5, 6)), question((7,))))
     for name in ("llama", "qwen3", "hybrid2"):
-        served = TorchEngine.from_checkpoint(as_checkpoint(model(name)), "cpu")
+        served = TorchEngine.from_checkpoint(as_checkpoint(model(name)), LABELS, device="cpu")
         assert_same(served.run([row])[0], path_by_path(model(name), row))
         assert "cpu, float32" in served.description
         assert served.longest == 256
 
 
-def test_broken_checkpoints_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thisthat.prompt.labels.label_ids", lambda encode: LABELS)
+def test_broken_checkpoints_are_refused_by_name() -> None:
     lacking = as_checkpoint(model("llama"))
     kept = lacking.weights()
     del kept["model.norm.weight"]
     lacking.weights = lambda: kept
     with pytest.raises(CheckpointError, match=r"missing tensors: model\.norm\.weight"):
-        TorchEngine.from_checkpoint(lacking, "cpu")
+        TorchEngine.from_checkpoint(lacking, LABELS, device="cpu")
     misshapen = as_checkpoint(model("llama"))
     wrong = misshapen.weights() | {"model.norm.weight": np.ones(31, np.float32)}
     misshapen.weights = lambda: wrong
     with pytest.raises(
         CheckpointError, match=r"model\.norm\.weight is \[31\] and should be \[32\]"
     ):
-        TorchEngine.from_checkpoint(misshapen, "cpu")
+        TorchEngine.from_checkpoint(misshapen, LABELS, device="cpu")
     unknown = as_checkpoint(model("llama"))
     unknown.config["model_type"] = "no_such_model"
     with pytest.raises(CheckpointError, match="no_such_model"):
-        TorchEngine.from_checkpoint(unknown, "cpu")
+        TorchEngine.from_checkpoint(unknown, LABELS, device="cpu")
     with pytest.raises(InvalidInputError, match="dtype"):
-        TorchEngine.from_checkpoint(as_checkpoint(model("llama")), "cpu", "float8")
+        TorchEngine.from_checkpoint(as_checkpoint(model("llama")), LABELS, dtype="float8")
+
+
+def test_a_checkpoints_loop_is_applied() -> None:
+    loop = SimpleNamespace(first=0, last=0, times=2)
+    looped = trees.random_model("llama")
+    loop_layers(looped, loop.first, loop.last, loop.times)
+    row = Row((1, 2), (3, 4), (question((5, 6)),))
+    served = TorchEngine.from_checkpoint(as_checkpoint(model("llama"), loop), LABELS, device="cpu")
+    assert_same(served.run([row])[0], path_by_path(looped, row))
 
 
 def test_half_precision_stays_close() -> None:

@@ -5,12 +5,15 @@ Knows nothing of rows, prompts or caches.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from thisthat.engine.looped_layers import loop_layers
 from thisthat.errors import CheckpointError, InvalidInputError
+
+if TYPE_CHECKING:
+    from thisthat.checkpoint import Checkpoint
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -33,7 +36,7 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
     return DTYPES[name]
 
 
-def load_model(checkpoint: Any, device: torch.device, dtype: torch.dtype) -> Any:
+def load_model(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Any:
     """The causal model of an opened checkpoint, its loop applied, ready to run.
 
     Raises CheckpointError when tensors are missing, do not fit the configuration, or the model

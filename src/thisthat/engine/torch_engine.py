@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -27,6 +27,9 @@ from thisthat.engine.prefix_cache import CacheStatistics, PrefixCache
 from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
 from thisthat.engine.tree_mask import PADDING, tree_mask
 from thisthat.errors import CheckpointError, DeviceMemoryError, InvalidInputError
+
+if TYPE_CHECKING:
+    from thisthat.checkpoint import Checkpoint
 
 PREFIX_CACHE_BYTES = 1 << 30
 TOKEN_BUDGET = {"cuda": 16_384, "mps": 8_192, "cpu": 2_048}
@@ -81,21 +84,20 @@ class TorchEngine:
     @classmethod
     def from_checkpoint(
         cls,
-        checkpoint: Any,
+        checkpoint: Checkpoint,
+        label_ids: Sequence[int],
+        *,
         device: str = "auto",
         dtype: str = "auto",
-        *,
         prefix_cache_bytes: int = PREFIX_CACHE_BYTES,
         token_budget: int | None = None,
     ) -> TorchEngine:
         """Serve an opened checkpoint. "auto" is the fastest device and its usual numeric form."""
-        from thisthat.prompt.labels import label_ids
-
         place = choose_device(device)
         model = load_model(checkpoint, place, choose_dtype(dtype, place))
         return cls(
             model,
-            label_ids(checkpoint.encode),
+            label_ids,
             prefix_cache_bytes=prefix_cache_bytes,
             token_budget=token_budget,
         )
