@@ -1,0 +1,90 @@
+"""What one pass of questions costs: electricity for our engines, a price list for endpoints."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from thisthat.bench import scoring
+from thisthat.bench.cohort import FILE, cohort_items
+from thisthat.bench.measure import Context, Findings, Measurement, fair_subset
+from thisthat.bench.replies import Reply, from_probabilities
+from thisthat.bench.result import Line
+from thisthat.bench.systems import EngineSystem
+from thisthat.suites.item import Item
+
+JOULES_PER_KWH = 3.6e6
+OTHER_QUESTIONS = 68
+
+
+def electricity(seconds: float, watts: float, dollars_per_kwh: float) -> float:
+    """Dollars for running ``seconds`` at a stated power and price."""
+    return seconds * watts / JOULES_PER_KWH * dollars_per_kwh
+
+
+def run(context: Context) -> Findings:
+    """Ask the cohort (or as many branch questions), one at a time, and price the pass."""
+    items, recorded = _items(context)
+    system = context.system
+    if isinstance(system, EngineSystem):
+        replies = _one_at_a_time(context, system, items)
+    else:
+        replies = context.ask("cost", items, system)
+    setting, caveats = context.setting, []
+    lines = [scoring.accuracy_line(items, replies, "cohort.accuracy" if recorded else None)]
+    seconds = [reply.seconds for reply in replies if reply.seconds is not None]
+    anchor = "cost.cohort_dollars" if recorded else None
+    dollars: float | None = None
+    if isinstance(system, EngineSystem):
+        dollars = electricity(sum(seconds), setting.watts, setting.dollars_per_kwh)
+        caveats.append(
+            f"Electricity only, at a stated {setting.watts:g} W and "
+            f"${setting.dollars_per_kwh:g} per kWh, on hardware already bought; power is stated, "
+            "not measured. A hosted price also covers serving and margin."
+        )
+    elif system.identity.name in setting.prices:
+        price = setting.prices[system.identity.name]
+        read = sum(reply.input_tokens for reply in replies)
+        dollars = price.dollars(read, sum(reply.output_tokens for reply in replies))
+        caveats.append(f"Price per million tokens: {price.source}.")
+    else:
+        caveats.append(f"{system.identity.name} is on no price list given; no cost is reported.")
+    if dollars is not None:
+        lines.append(
+            Line(f"cost of {len(items)} questions", dollars, unit="dollars", anchor=anchor)
+        )
+        each = dollars / len(items) * 1e6
+        lines.append(Line("cost of a million decisions", each, unit="dollars"))
+    if seconds:
+        middle = float(np.median(seconds)) * 1000
+        lines.append(Line("milliseconds per question, median", middle, unit="ms"))
+    point = {"dollars": dollars, "accuracy": lines[0].value, "questions": len(items)}
+    return Findings(lines, items, replies, series={"cost": point}, caveats=caveats)
+
+
+def _items(context: Context) -> tuple[list[Item], bool]:
+    data = context.setting.data
+    if data is not None and (data / FILE).is_file():
+        return cohort_items(context), True
+    from thisthat.suites import branch
+
+    drawn = branch.evaluation_items(4, context.setting.seed)
+    return fair_subset(drawn, 2)[:OTHER_QUESTIONS], False
+
+
+def _one_at_a_time(context: Context, system: EngineSystem, items: list[Item]) -> list[Reply]:
+    replies: list[Reply] = []
+    system.decider.decide(items[0].state, {"q": items[0].as_question()})
+    with context.progress("cost", len(items)) as advance:
+        for item in items:
+            before = time.perf_counter()
+            decision = system.decider.decide(item.state, {"q": item.as_question()})
+            spent = time.perf_counter() - before
+            given = tuple(decision.answers["q"].probabilities.values())
+            replies.append(from_probabilities(given, spent, decision.usage.input_tokens))
+            advance(1)
+    return replies
+
+
+MEASUREMENT = Measurement("cost", "Cost of one pass", run)

@@ -1,0 +1,94 @@
+"""Does the answer change when the same options stand in another order?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from thisthat.bench import metrics, scoring
+from thisthat.bench.branch import branch_items
+from thisthat.bench.measure import Context, Findings, Measurement, fair_subset
+from thisthat.bench.replies import Reply
+from thisthat.bench.result import Line
+from thisthat.random import Rng
+from thisthat.suites.item import Item
+
+QUESTIONS = 600
+QUICK_QUESTIONS = 120
+ORDERS = 3
+CAVEATS = (
+    "Choices only: the order of a boolean's and a score's options is part of the question.",
+    f"Each question is asked in its declared order and in {ORDERS} others, drawn once.",
+)
+
+
+def run(context: Context) -> Findings:
+    """Ask choices in several orders; report flips and how far distributions move."""
+    choices = [item for item in branch_items(context) if item.kind == "choice"]
+    most = QUICK_QUESTIONS if context.setting.quick else QUESTIONS
+    families = len({item.family for item in choices})
+    items = fair_subset(choices, max(1, most // families))
+    orders = [_orders(item, context.setting.seed) for item in items]
+    asked = [
+        _reordered(item, order) for item, mine in zip(items, orders, strict=True) for order in mine
+    ]
+    replies = context.ask("order", asked)
+    flips, distances, groups = [], [], []
+    for number, (item, mine) in enumerate(zip(items, orders, strict=True)):
+        said = replies[number * len(mine) : (number + 1) * len(mine)]
+        chosen = [_original(reply, order) for reply, order in zip(said, mine, strict=True)]
+        for other in range(1, len(mine)):
+            flips.append(float(chosen[other] != chosen[0]))
+            distances.append(_distance(said[0], said[other], mine[0], mine[other]))
+            groups.append(item.fingerprint)
+    moved = [value for value in distances if value is not None]
+    lines = [
+        Line.of("answers that flip with the order", metrics.bootstrap_mean(flips, groups)),
+        Line("distance the distribution moves (total variation)", _mean(moved), unit="score"),
+        scoring.accuracy_line(asked, replies, None, "accuracy over all orders"),
+    ]
+    first = [reply for number, reply in enumerate(replies) if number % (ORDERS + 1) == 0]
+    lines.append(scoring.accuracy_line(items, first, None, "accuracy in the declared order"))
+    return Findings(
+        lines,
+        asked,
+        replies,
+        scoring.grouped(
+            asked, replies, "place of the right option", lambda i: i.answer + 1, order=int
+        ),
+        caveats=CAVEATS,
+    )
+
+
+def _orders(item: Item, seed: int) -> list[tuple[int, ...]]:
+    places = tuple(range(len(item.options)))
+    rng = Rng(seed, item.fingerprint)
+    return [places, *(tuple(rng.shuffled(places)) for _ in range(ORDERS))]
+
+
+def _reordered(item: Item, order: Sequence[int]) -> Item:
+    return replace(
+        item,
+        options=tuple(item.options[place] for place in order),
+        answer=list(order).index(item.answer),
+        target=None,
+    )
+
+
+def _original(reply: Reply, order: Sequence[int]) -> int:
+    return metrics.UNANSWERED if reply.chosen is None else order[reply.chosen]
+
+
+def _distance(one: Reply, two: Reply, first: Sequence[int], second: Sequence[int]) -> float | None:
+    if one.probabilities is None or two.probabilities is None:
+        return None
+    here = dict(zip(first, one.probabilities, strict=True))
+    there = dict(zip(second, two.probabilities, strict=True))
+    return sum(abs(here[place] - there[place]) for place in here) / 2
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+MEASUREMENT = Measurement("order", "Order of options", run)

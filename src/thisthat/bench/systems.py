@@ -1,0 +1,163 @@
+"""Anything that answers questions: the protocol, and our own engines behind it.
+
+A system is named by one text: ``default``, a checkpoint folder or a Hub id (our engines);
+``base`` (the same checkpoint with λ = 0); ``majority``, ``constant``, ``bag-of-words``,
+``letters`` (baselines); ``chat+URL``, ``systemone+URL``, ``decisions+URL`` (endpoints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from thisthat.bench.replies import Reply, from_probabilities, unanswered
+from thisthat.errors import DeviceMemoryError, InvalidInputError, StateTooLongError
+from thisthat.questions import Question, Text
+from thisthat.suites.item import Item, render_state
+
+if TYPE_CHECKING:
+    from thisthat.decider import Decider, EngineName
+
+Done = Callable[[int, Reply], None]
+ENDPOINTS = ("chat", "systemone", "decisions")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which system answered: what a result file says about it."""
+
+    name: str
+    kind: str
+    version: str = ""
+    lam: float | None = None
+    engine: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready, with λ under its own name."""
+        row = asdict(self)
+        row["lambda"] = row.pop("lam")
+        return row
+
+
+class System(Protocol):
+    """Answers questions; calls ``done`` with each question's number as its reply arrives."""
+
+    @property
+    def identity(self) -> Identity:
+        """Which system this is."""
+
+    def answer(self, items: Sequence[Item], done: Done) -> None:
+        """Answer all items. A question that cannot be answered gets a reply that says why."""
+
+
+@dataclass(frozen=True)
+class SystemOptions:
+    """How a system is opened; fields that a kind of system does not know are not used by it."""
+
+    lam: float | None = None
+    engine: EngineName = "auto"
+    form: str | None = None
+    model: str = ""
+    key: str | None = None
+    concurrency: int = 8
+    timeout: float = 60.0
+    patience: float = 180.0
+    answer_tokens: int = 1024
+    token_budget: int | None = None
+    record: Path | None = None
+    replay: Path | None = None
+
+
+def open_system(name: str, options: SystemOptions) -> System:
+    """The system of that name. Raises InvalidInputError or CheckpointError when there is none."""
+    scheme, plus, url = name.partition("+")
+    if plus and scheme in ENDPOINTS:
+        from thisthat.bench.endpoints import open_endpoint
+
+        return open_endpoint(scheme, url, options)
+    if name in ("majority", "constant", "bag-of-words"):
+        from thisthat.bench import baselines
+
+        return baselines.BASELINES[name]()
+    if name == "letters" or name.startswith("letters:"):
+        from thisthat.bench.letters import LetterSystem
+
+        return LetterSystem.open(name.partition(":")[2] or "default", options.lam)
+    if name == "base":
+        return EngineSystem.open("default", lam=0.0, engine=options.engine, form=options.form)
+    return EngineSystem.open(name, lam=options.lam, engine=options.engine, form=options.form)
+
+
+class EngineSystem:
+    """One of our engines behind the library's own facade.
+
+    Questions that stand together and share a state are asked together, each in a branch of its
+    own, so that none sees another. A state that is too long, and memory that does not suffice,
+    are replies without an answer, not errors.
+    """
+
+    def __init__(self, decider: Decider) -> None:
+        self.decider = decider
+        source, engine = decider.source, decider.engine.description
+        self._identity = Identity(source.name, "engine", source.version, source.lam, engine)
+        # A GPU wants large batches; on a CPU small ones keep the progress bar and journal moving.
+        self._at_once = 1024 if "cuda" in engine.lower() else 64
+
+    @classmethod
+    def open(
+        cls, ref: str, *, lam: float | None, engine: EngineName, form: str | None = None
+    ) -> EngineSystem:
+        """Open a checkpoint by name, folder or Hub id."""
+        from thisthat.decider import open_decider
+
+        return cls(open_decider(ref, lam=lam, engine=engine, form=form))
+
+    @property
+    def identity(self) -> Identity:
+        """The checkpoint, its λ and the engine."""
+        return self._identity
+
+    def answer(self, items: Sequence[Item], done: Done) -> None:
+        """See System."""
+        batch: list[list[int]] = []
+        waiting = 0
+        for _, members in groupby(range(len(items)), key=lambda n: render_state(items[n].state)):
+            batch.append(list(members))
+            waiting += len(batch[-1])
+            if waiting >= self._at_once:
+                self._answer_batch(items, batch, done)
+                batch, waiting = [], 0
+        if batch:
+            self._answer_batch(items, batch, done)
+
+    def _answer_batch(self, items: Sequence[Item], batch: list[list[int]], done: Done) -> None:
+        pairs = [
+            (items[members[0]].state, {str(n): items[n].as_question() for n in members})
+            for members in batch
+        ]
+        try:
+            self._decide(pairs, done)
+        except (InvalidInputError, DeviceMemoryError, MemoryError) as error:
+            if len(batch) > 1:
+                for members in batch:
+                    self._answer_batch(items, [members], done)
+                return
+            problem = _engine_problem(error)
+            for number in batch[0]:
+                done(number, unanswered(problem))
+
+    def _decide(self, pairs: list[tuple[Text, dict[str, Question]]], done: Done) -> None:
+        for decision in self.decider.decide_pairs(pairs):
+            share = decision.usage.input_tokens // max(1, len(decision.answers))
+            for number, answer in decision.answers.items():
+                reply = from_probabilities(tuple(answer.probabilities.values()), input_tokens=share)
+                done(int(number), reply)
+
+
+def _engine_problem(error: Exception) -> str:
+    if isinstance(error, StateTooLongError):
+        return "too long"
+    return "refused" if isinstance(error, InvalidInputError) else "out of memory"
