@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from thisthat.calibrate.temperature import Temperatures, softmax
 from thisthat.engine.rows import Engine, Row, RowResult
 from thisthat.errors import InvalidInputError, MissingExtraError
-from thisthat.prompt.builder import Place, PromptBuilder, Rendered
+from thisthat.prompt.builder import ChatFrame, Place, PromptBuilder, Rendered
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.prompt.show import Decode, show_row
 from thisthat.questions import (
@@ -406,7 +406,7 @@ def open_decider(
     from thisthat.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint(ref, lam)
-    builder = PromptBuilder(checkpoint.encode, checkpoint.card.prompt, checkpoint.chat_frame())
+    builder = PromptBuilder(checkpoint.encode, checkpoint.card.prompt, _chat_frame(checkpoint))
     opened = _open_engine(checkpoint, builder, engine, form, device, dtype, threads)
     card = checkpoint.card
     reading = Reading(
@@ -418,6 +418,14 @@ def open_decider(
     )
     source = Source(card.name, card.version, checkpoint.lam)
     return Decider(builder, opened, reading, source, checkpoint.decode)
+
+
+def _chat_frame(checkpoint: Checkpoint) -> ChatFrame | None:
+    if not checkpoint.card.prompt.chat or checkpoint.chat_template is None:
+        return None
+    from thisthat.prompt.chat import chat_frame
+
+    return chat_frame(checkpoint.chat_template, checkpoint.encode_template)
 
 
 def _open_engine(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -59,13 +60,25 @@ class Checkpoint:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer."""
-        return self._model.tokenizer()
+        """The model's tokenizer, which reads what looks like a special token as plain text."""
+        tokenizer = self._model.tokenizer()
+        tokenizer.encode_special_tokens = True
+        return tokenizer
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of ``text``, with no special tokens added."""
+        """The token ids of ``text``; no special tokens are added and none can be smuggled in."""
         ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
         return ids
+
+    def encode_template(self, text: str) -> list[int]:
+        """The token ids of a piece of chat template, special tokens in it as themselves."""
+        ids: list[int] = self._model.tokenizer().encode(text, add_special_tokens=False).ids
+        return ids
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of token ids, special tokens shown."""
+        text: str = self.tokenizer.decode(list(tokens), skip_special_tokens=False)
+        return text
 
     def base_weights(self) -> Weights:
         """The tensors of the base alone, in float32."""
