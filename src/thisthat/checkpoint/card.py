@@ -34,7 +34,7 @@ class WheelBase:
 
 @dataclass(frozen=True, slots=True)
 class PathBase:
-    """A GGUF file or a model folder; ``path`` starts at the card's folder, which is ``.`` itself."""
+    """A GGUF file or a model folder; ``path`` starts at the card's folder, which is ``.``."""
 
     path: str
     sha256: str | None = None

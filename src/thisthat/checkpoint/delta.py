@@ -1,11 +1,11 @@
 """A trained model as its difference from the base: theta(lambda) = theta_0 + lambda * delta.
 
 The file is a safetensors file. A tensor of two or more dimensions is stored as whole numbers of
--127 to 127, multiples of one step per tensor, in the bytes of a zlib stream whose Huffman codes make
-the frequent small numbers short: the step, not a fixed number of bits, sets size and error. Rows
-that did not change are left out, a row with a number too large for a byte has its step doubled as
-often as needed, and tensors of one dimension are stored exactly. Knows nothing of cards or of where
-the base comes from.
+-127 to 127, multiples of one step per tensor, in the bytes of a zlib stream whose Huffman codes
+make the frequent small numbers short: the step, not a fixed number of bits, sets size and error.
+Rows that did not change are left out, a row with a number too large for a byte has its step doubled
+as often as needed, and tensors of one dimension are stored exactly. Knows nothing of cards or of
+where the base comes from.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Fields:
-    """A JSON object being read; its errors begin with ``where``, such as ``decision.json: prompt``."""
+    """A JSON object being read; errors begin with ``where``, such as ``decision.json: prompt``."""
 
     def __init__(self, value: object, where: str) -> None:
         if not isinstance(value, dict):

@@ -130,7 +130,7 @@ def _by_kind(fields: Fields | None) -> dict[Kind, float]:
 
 
 def _is_flock(ref: str) -> bool:
-    """Whether ``ref`` is that repository, a folder named after it, or its place in the Hub cache."""
+    """Whether ``ref`` is that repository, a folder of its name, or its place in the Hub cache."""
     owner, name = _FLOCK.split("/")
     return bool({name, f"models--{owner}--{name}"} & set(Path(ref).parts))
 

@@ -122,7 +122,8 @@ def hub_folder(repository: str, revision: str | None = None) -> Path:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise FetchError(
             f"{repository}: could not be fetched from the Hugging Face Hub ({reason}). On a "
-            f"machine with network run: hf download {repository} --local-dir FOLDER ; then open FOLDER"
+            f"machine with network run: hf download {repository} --local-dir FOLDER ; "
+            "then open FOLDER"
         ) from error
     return Path(folder)
 

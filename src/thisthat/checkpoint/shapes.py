@@ -49,7 +49,8 @@ def _check_embedding(
     for name, shape in found.items():
         if name.endswith(_EMBEDDING) and None not in expected and tuple(shape) != expected:
             raise CheckpointError(
-                f"{where}: tensor {name} has shape {tuple(shape)}, the configuration says {expected}"
+                f"{where}: tensor {name} has shape {tuple(shape)}, "
+                f"the configuration says {expected}"
             )
 
 

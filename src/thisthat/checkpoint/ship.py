@@ -1,0 +1,72 @@
+"""Writes checkpoints that open everywhere: as a delta on a base, or as a whole model.
+
+Knows how the files of a checkpoint belong together; does not train and does not judge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from thisthat.checkpoint.card import (
+    CARD_FILE,
+    Base,
+    Card,
+    DeltaReference,
+    PathBase,
+    write_card,
+)
+from thisthat.checkpoint.checkpoint import Checkpoint
+from thisthat.checkpoint.delta import DeltaReport, make_delta
+from thisthat.checkpoint.model import Weights
+from thisthat.checkpoint.safetensors_weights import write_model
+from thisthat.checkpoint.store import hash_file
+
+DELTA_FILE = "delta.safetensors"
+
+
+def ship_delta(
+    base: Checkpoint,
+    trained: Weights,
+    folder: Path,
+    card: Card,
+    *,
+    bits: float | None = None,
+    target_bytes: int | None = None,
+) -> DeltaReport:
+    """Writes ``trained`` into ``folder`` as a card and a delta on the base of ``base``, lambda 1.
+
+    ``card`` gives everything else: name, version, prompt, temperatures. Raises as ``make_delta``.
+    """
+    path = folder / DELTA_FILE
+    report = make_delta(
+        base.base_weights(),
+        trained,
+        path,
+        base_sha256=base.base_sha256,
+        bits=bits,
+        target_bytes=target_bytes,
+    )
+    reference = DeltaReference(DELTA_FILE, hash_file(path))
+    shipped = replace(card, base=_base_from_elsewhere(base), delta=reference, lam=1.0)
+    write_card(shipped, folder / CARD_FILE)
+    return report
+
+
+def ship_whole(source: Checkpoint, weights: Weights, folder: Path, card: Card) -> None:
+    """Writes ``weights`` into ``folder`` as a whole model with the configuration of ``source``.
+
+    The folder opens here with ``card`` and in transformers. Raises CheckpointError for tensors that
+    do not fit the configuration, OSError when the disk does not take them.
+    """
+    write_model(folder, weights, source.config, source.tokenizer, source.chat_template)
+    write_card(replace(card, base=PathBase("."), delta=None, lam=0.0), folder / CARD_FILE)
+
+
+def _base_from_elsewhere(base: Checkpoint) -> Base:
+    """The base's reference as seen from another folder, pinned by its hash."""
+    reference = base.card.base
+    if isinstance(reference, PathBase):
+        path = (base.folder / reference.path).resolve()
+        return PathBase(str(path), base.base_sha256)
+    return replace(reference, sha256=base.base_sha256)
