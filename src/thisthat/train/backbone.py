@@ -1,0 +1,197 @@
+"""The model under training: a decoder trunk without its language head, read at slots only.
+
+Rows are padded on the right and attention is causal, so padding changes nothing before it and no
+mask is needed. Only the hidden states at slots meet the 255 label rows. Knows nothing of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from thisthat.errors import CheckpointError, InvalidInputError
+from thisthat.train.config import Loop, Model
+
+# Families whose decoder layers take (hidden, position_embeddings) and nothing else that matters.
+PLAIN_FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
+_ADAPTED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+class Backbone(nn.Module):
+    """Token rows and slot places in, one logit per label and slot out.
+
+    ``trunk`` is a Hugging Face decoder without language head. ``unembedding`` holds the label rows
+    of an untied head; None takes them from the embedding.
+    """
+
+    def __init__(
+        self,
+        trunk: nn.Module,
+        label_ids: Sequence[int],
+        unembedding: Tensor | None,
+        settings: Model,
+    ) -> None:
+        super().__init__()
+        self.trunk: Any = trunk
+        self.label_ids: Tensor
+        self.register_buffer("label_ids", torch.tensor(label_ids), persistent=False)
+        self.label_rows = None if unembedding is None else nn.Parameter(unembedding)
+        self.plain = trunk.config.model_type in PLAIN_FAMILIES
+        self.checkpointing = settings.checkpointing
+        count = len(self.trunk.layers)
+        self.order = layer_order(count, settings.loop)
+        if settings.loop is not None and not self.plain:
+            raise InvalidInputError("model.loop", f"is not known for {trunk.config.model_type}")
+        self.first_trained = 0
+        if settings.train == "last":
+            self._freeze_but_last(settings.last_layers)
+        elif settings.train == "lora":
+            self._add_adapters(settings.rank)
+        if settings.checkpointing and not self.plain:
+            self.trunk.gradient_checkpointing_enable({"use_reentrant": False})
+
+    def forward(self, tokens: Tensor, row: Tensor, at: Tensor) -> Tensor:
+        """Logits, slots x 255 in float32; ``row`` and ``at`` are the place of each slot."""
+        if self.plain:
+            slots = self.trunk.norm(self._hidden(tokens)[row, at])
+        else:
+            output = self.trunk(input_ids=tokens, attention_mask=None, use_cache=False)
+            slots = output.last_hidden_state[row, at]
+        rows = self.label_rows
+        if rows is None:
+            rows = self.trunk.embed_tokens.weight[self.label_ids]
+        return slots.float() @ rows.float().T
+
+    def _hidden(self, tokens: Tensor) -> Tensor:
+        hidden = self.trunk.embed_tokens(tokens)
+        positions = torch.arange(tokens.shape[1], device=tokens.device).unsqueeze(0)
+        angles = self.trunk.rotary_emb(hidden, position_ids=positions)
+        for index in self.order:
+            layer = self.trunk.layers[index]
+            if index < self.first_trained:
+                with torch.no_grad():
+                    hidden = layer(hidden, position_embeddings=angles)
+            elif self.checkpointing and torch.is_grad_enabled():
+                hidden = checkpoint(layer, hidden, position_embeddings=angles, use_reentrant=False)
+            else:
+                hidden = layer(hidden, position_embeddings=angles)
+        return hidden
+
+    def compile_layers(self, dynamic: bool) -> None:
+        """Compile the decoder layers in place, one region for all of them."""
+        # One entry per shape, with and without gradients, must fit beside each other.
+        torch._dynamo.config.recompile_limit = 64
+        torch._dynamo.config.accumulated_recompile_limit = 1024
+        for layer in self.trunk.layers:
+            layer.compile(dynamic=dynamic)
+
+    def trained(self) -> list[tuple[str, nn.Parameter]]:
+        """The parameters that are trained, by name, in a fixed order."""
+        return [(name, p) for name, p in self.named_parameters() if p.requires_grad]
+
+    def _freeze_but_last(self, count: int) -> None:
+        if count > len(self.trunk.layers):
+            raise InvalidInputError(
+                "model.last_layers", f"is {count}; the model has {len(self.trunk.layers)} layers"
+            )
+        self.first_trained = len(self.trunk.layers) - count
+        if max(self.order, default=0) != self.order[-1] or self.order != sorted(set(self.order)):
+            raise InvalidInputError("model.train", "'last' cannot be combined with a loop")
+        self.requires_grad_(False)
+        for layer in self.trunk.layers[self.first_trained :]:
+            layer.requires_grad_(True)
+        self.trunk.norm.requires_grad_(True)
+
+    def _add_adapters(self, rank: int) -> None:
+        from peft import LoraConfig, inject_adapter_in_model
+
+        self.requires_grad_(False)
+        config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=list(_ADAPTED))
+        inject_adapter_in_model(config, self.trunk)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Trained tensors under their Hugging Face names, adapters merged into their weights."""
+        tensors: dict[str, Tensor] = {}
+        for path, module in self.trunk.named_modules():
+            if hasattr(module, "get_delta_weight"):
+                weight = module.base_layer.weight
+                merged = weight + module.get_delta_weight("default").to(weight.dtype)
+                tensors[f"model.{path}.weight"] = merged.detach()
+        for name, parameter in self.trained():
+            if name.startswith("trunk.") and "lora_" not in name:
+                tensors[f"model.{name.removeprefix('trunk.')}"] = parameter.detach()
+        return tensors
+
+
+def layer_order(count: int, loop: Loop | None) -> list[int]:
+    """The layers in the order they run. Raises InvalidInputError for a loop outside them."""
+    if loop is None:
+        return list(range(count))
+    if not loop.first <= loop.last < count:
+        raise InvalidInputError(
+            "model.loop", f"{loop.first} to {loop.last} is no range of layers 0 to {count - 1}"
+        )
+    block = list(range(loop.first, loop.last + 1))
+    return [*range(loop.first), *block * loop.times, *range(loop.last + 1, count)]
+
+
+def build_backbone(
+    config: Mapping[str, Any],
+    weights: Mapping[str, NDArray[np.float32]],
+    label_ids: Sequence[int],
+    settings: Model,
+    device: torch.device,
+) -> Backbone:
+    """A backbone with these weights on the device, in the dtype the settings name.
+
+    Raises CheckpointError for a tensor that is missing, unknown or of another shape.
+    """
+    import transformers
+
+    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[settings.dtype]
+    # Without this key AutoModel would read the config of the whole model.
+    table = {key: value for key, value in config.items() if key != "quantization_config"}
+    trunk_config = transformers.AutoConfig.for_model(**table)
+    trunk_config = trunk_config.get_text_config()
+    trunk_config._attn_implementation = "sdpa"
+    trunk_config.use_cache = False
+    with torch.device("meta"):
+        trunk = transformers.AutoModel.from_config(trunk_config, dtype=dtype)
+    trunk.to_empty(device=device)
+    # Rotary tables are computed, not stored: to_empty leaves them undefined.
+    trunk.rotary_emb = type(trunk.rotary_emb)(config=trunk_config).to(device)
+    _fill(trunk, weights)
+    head = weights.get("lm_head.weight")
+    tied = head is None or trunk_config.tie_word_embeddings
+    unembedding = None
+    if not tied and head is not None:
+        rows = np.ascontiguousarray(head[np.asarray(label_ids)])
+        unembedding = torch.from_numpy(rows).to(device=device, dtype=dtype)
+    backbone = Backbone(trunk, label_ids, unembedding, settings)
+    return backbone.to(device)
+
+
+def _fill(trunk: nn.Module, weights: Mapping[str, NDArray[np.float32]]) -> None:
+    own = dict(trunk.named_parameters())
+    given = {
+        name.removeprefix("model."): tensor
+        for name, tensor in weights.items()
+        if not name.startswith("lm_head.")
+    }
+    for name in sorted(own.keys() ^ given.keys()):
+        problem = "is missing" if name in own else "is not a tensor of this architecture"
+        raise CheckpointError(f"weights: {name} {problem}")
+    with torch.no_grad():
+        for name, parameter in own.items():
+            tensor = torch.from_numpy(np.ascontiguousarray(given[name]))
+            if tensor.shape != parameter.shape:
+                raise CheckpointError(
+                    f"weights: {name} has shape {tuple(tensor.shape)}, not {tuple(parameter.shape)}"
+                )
+            parameter.copy_(tensor)

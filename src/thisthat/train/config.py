@@ -1,0 +1,276 @@
+"""The run file: one TOML per run, read strictly. An unknown key or a wrong type is refused."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from thisthat.errors import InvalidInputError
+from thisthat.questions import Kind
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Source(_Part):
+    """Where items come from: a decision file, or a generated suite.
+
+    ``weight`` is the share of training rows this source gets against the others. Inside a file
+    every (source, family, kind) stratum counts by its rows to the power ``evenness`` times its
+    weights: 1 takes rows as they are, 0 gives every stratum the same share; a weight of 0 leaves
+    a stratum out. ``settings`` go to the suite, which weighs its families itself.
+    """
+
+    name: str
+    file: Path | None = None
+    suite: Literal["spatial", "branch", "arithmetic"] | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    weight: Positive = 1.0
+    evenness: Share = 1.0
+    sources: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    families: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    kinds: dict[Kind, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    learn: Literal["labels", "outcomes"] = "labels"
+    loss_weight: Positive = 1.0
+    augment: bool = True
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Source:
+        if (self.file is None) == (self.suite is None):
+            raise ValueError(f"source {self.name!r} needs exactly one of file and suite")
+        if self.suite is not None and (self.sources or self.evenness != 1.0):
+            raise ValueError(f"source {self.name!r}: sources and evenness are for files only")
+        return self
+
+
+class Augment(_Part):
+    """How often a training row is changed; each share is a probability."""
+
+    shuffle: Share = 1.0
+    schema_first: Share = 0.4
+    together: Share = 0.5
+    most_questions: Count = 6
+    drop_descriptions: Share = 0.1
+    distractors: Share = 0.1
+    most_options: Annotated[int, Field(ge=2, le=255)] = 255
+    swap_state: Share = 0.1
+    abstain_offer: Share = 0.1
+    abstain_rate: Share = 0.3
+
+
+class Data(_Part):
+    """How rows are made and batched. ``longest`` is the most tokens of one row."""
+
+    longest: Annotated[int, Field(ge=32)] = 1024
+    tokens_per_batch: Annotated[int, Field(ge=32)] = 32768
+    shapes: Annotated[int, Field(ge=1, le=24)] = 24
+    chunk_rows: Count = 256
+    workers: Annotated[int, Field(ge=0)] = 0
+
+
+class Prompt(_Part):
+    """Overrides of the initial checkpoint's prompt format; None keeps what its card says."""
+
+    cell_tokens: bool | None = None
+
+
+class Loop(_Part):
+    """Run layers ``first`` to ``last`` (both included) ``times`` times with the same weights."""
+
+    first: Annotated[int, Field(ge=0)]
+    last: Annotated[int, Field(ge=0)]
+    times: Annotated[int, Field(ge=2, le=8)]
+
+
+class Model(_Part):
+    """What is trained and from where.
+
+    ``initial`` is a checkpoint: a name, a folder (such as the one an earlier run wrote, relative
+    paths being taken from the run file) or a Hub id. ``train`` is all parameters, the
+    last ``last_layers`` layers, or adapters of rank ``rank`` on every linear layer. ``compile``
+    compiles the decoder layers: once for all shapes, once per shape, or not at all.
+    """
+
+    initial: str = "default"
+    lam: Share | None = None
+    train: Literal["all", "last", "lora"] = "all"
+    last_layers: Count = 4
+    rank: Count = 16
+    compile: Literal["dynamic", "static", "off"] = "off"
+    checkpointing: bool = False
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    loop: Loop | None = None
+
+
+class Objective(_Part):
+    """``cross_entropy`` is its share against Brier; ``draws`` and ``exact`` are for outcomes."""
+
+    cross_entropy: Share = 0.7
+    draws: Annotated[int, Field(ge=2, le=4096)] = 32
+    exact: bool = False
+
+
+class Optimiser(_Part):
+    """``adamw`` keeps float32 master weights and moments; ``adamw-8bit`` rounds stochastically."""
+
+    name: Literal["adamw", "adamw-8bit"] = "adamw"
+    rate: Positive = 3e-4
+    beta1: Share = 0.9
+    beta2: Share = 0.98
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    clip: Positive = 1.0
+    accumulate: Count = 1
+
+
+class Schedule(_Part):
+    """When to stop, by exactly one budget, and how the rate moves; it always ends cool.
+
+    The rate climbs over the first ``warm_up_steps``, stays, and falls over the last ``cool_down``
+    share of the budget to ``final`` times the full rate.
+    """
+
+    steps: Count | None = None
+    tokens: Count | None = None
+    minutes: Positive | None = None
+    warm_up_steps: Annotated[int, Field(ge=0)] = 50
+    cool_down: Annotated[float, Field(gt=0, le=1)] = 0.3
+    shape: Literal["linear", "cosine"] = "linear"
+    final: Share = 0.0
+
+    @model_validator(mode="after")
+    def _one_budget(self) -> Schedule:
+        if sum(budget is not None for budget in (self.steps, self.tokens, self.minutes)) != 1:
+            raise ValueError("give exactly one of steps, tokens and minutes")
+        return self
+
+
+class Memory(_Part):
+    """``cap_gib`` is the most device memory the run may take; beyond it the run raises."""
+
+    cap_gib: Positive | None = None
+
+
+class Evaluation(_Part):
+    """A held-out file; ``rows`` of each split are drawn once, the same every time."""
+
+    name: str
+    file: Path
+    rows: Count = 2000
+    splits: tuple[str, ...] = ()
+
+
+class Watch(_Part):
+    """How often things are written down, in optimiser steps; 0 is only at the end."""
+
+    report_every: Count = 20
+    evaluate_every: Annotated[int, Field(ge=0)] = 0
+    save_every: Annotated[int, Field(ge=0)] = 0
+
+
+class Run(_Part):
+    """Everything a run depends on.
+
+    No training row may share a question or a state with the evaluations, the released spatial set
+    or the files of ``never_train_on``. ``contamination`` says what a hit in a training file does:
+    stop the run, or leave the row out and say how many; generated rows are always left out.
+    """
+
+    name: str
+    output: Path
+    seed: int = 0
+    device: Literal["cpu", "cuda", "mps", "auto"] = "auto"
+    model: Model = Model()
+    prompt: Prompt = Prompt()
+    data: Data = Data()
+    augment: Augment = Augment()
+    objective: Objective = Objective()
+    optimiser: Optimiser = Optimiser()
+    schedule: Schedule
+    memory: Memory = Memory()
+    watch: Watch = Watch()
+    sources: tuple[Source, ...] = Field(min_length=1)
+    evaluations: tuple[Evaluation, ...] = ()
+    contamination: Literal["stop", "leave out"] = "stop"
+    never_train_on: tuple[Path, ...] = ()
+
+    @model_validator(mode="after")
+    def _distinct_names(self) -> Run:
+        for what, names in (
+            ("sources", [source.name for source in self.sources]),
+            ("evaluations", [evaluation.name for evaluation in self.evaluations]),
+        ):
+            twice = {name for name in names if names.count(name) > 1}
+            if twice:
+                raise ValueError(f"{what}: the name {min(twice)!r} is used more than once")
+        return self
+
+
+def read_run(path: Path) -> Run:
+    """The run a TOML file describes; paths in it are taken from the file's own folder.
+
+    Raises InvalidInputError naming the key for unknown keys, wrong types and missing files.
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError(str(path), f"is not TOML: {error}") from None
+    return parse_run(table, path.parent, str(path))
+
+
+def parse_run(table: dict[str, Any], folder: Path, where: str) -> Run:
+    """The run a table describes, with relative paths taken from ``folder``."""
+    try:
+        run = Run.model_validate(table)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise InvalidInputError(f"{where}: {key or 'the file'}", first["msg"]) from None
+    run = _placed(run, folder)
+    for key, file in _files(run):
+        if not file.is_file():
+            raise InvalidInputError(f"{where}: {key}", f"there is no file {file}")
+    return run
+
+
+def _placed(run: Run, folder: Path) -> Run:
+    def place(path: Path | None) -> Path | None:
+        return None if path is None else folder / path
+
+    return run.model_copy(
+        update={
+            "output": folder / run.output,
+            "model": run.model.model_copy(update={"initial": _initial(run.model.initial, folder)}),
+            "sources": tuple(s.model_copy(update={"file": place(s.file)}) for s in run.sources),
+            "evaluations": tuple(
+                e.model_copy(update={"file": place(e.file)}) for e in run.evaluations
+            ),
+            "never_train_on": tuple(folder / path for path in run.never_train_on),
+        }
+    )
+
+
+def _files(run: Run) -> list[tuple[str, Path]]:
+    files = [(f"sources.{s.name}.file", s.file) for s in run.sources if s.file is not None]
+    files += [(f"evaluations.{e.name}.file", e.file) for e in run.evaluations]
+    files += [("never_train_on", path) for path in run.never_train_on]
+    return files
+
+
+def _initial(ref: str, folder: Path) -> str:
+    beside = folder / ref
+    return str(beside) if beside.exists() else ref

@@ -1,0 +1,159 @@
+"""How much device memory a step will take, and a cap that raises instead of spilling.
+
+Parameters, gradients and moments are counted; what a layer keeps for its backward pass is found
+by running one layer on the CPU on a few tokens and adding up what autograd saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from thisthat.errors import InvalidInputError
+from thisthat.train.backbone import Backbone
+from thisthat.train.buckets import LABELS, Shape
+from thisthat.train.config import Run
+
+GIB = 1 << 30
+_PROBE_TOKENS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """Predicted bytes on the device at the peak of a step."""
+
+    parameters: int
+    gradients: int
+    optimiser: int
+    activations: int
+
+    @property
+    def peak(self) -> int:
+        """All of it together."""
+        return self.parameters + self.gradients + self.optimiser + self.activations
+
+    def lines(self) -> list[str]:
+        """The plan for people."""
+        parts = {
+            "parameters": self.parameters,
+            "gradients": self.gradients,
+            "optimiser": self.optimiser,
+            "activations": self.activations,
+            "peak": self.peak,
+        }
+        return [f"{name:12} {size / GIB:8.2f} GiB" for name, size in parts.items()]
+
+
+def predict_memory(backbone: Backbone, run: Run, shapes: Sequence[Shape]) -> MemoryPlan:
+    """The peak of one optimiser step for the largest of these shapes."""
+    parameters = list(backbone.parameters())
+    trained = [parameter for _, parameter in backbone.trained()]
+    held = sum(p.numel() * p.element_size() for p in parameters)
+    count = sum(p.numel() for p in trained)
+    own = sum(p.numel() * p.element_size() for p in trained)
+    eight_bit = run.optimiser.name == "adamw-8bit"
+    apart = not eight_bit and run.model.dtype != "float32"
+    if eight_bit:
+        gradients, optimiser = own, int(2 * count * (1 + 4 / 256))
+    elif apart:
+        # Gradients of the last batch meet their float32 sums; masters and two moments stay.
+        gradients, optimiser = own + 4 * count, 3 * 4 * count
+    else:
+        gradients, optimiser = own, 2 * 4 * count
+    tokens = max(shape.rows * shape.length for shape in shapes)
+    return MemoryPlan(held, gradients, optimiser, _activations(backbone, run, tokens))
+
+
+def _activations(backbone: Backbone, run: Run, tokens: int) -> int:
+    config = backbone.trunk.config
+    size = next(backbone.trunk.parameters()).element_size()
+    hidden = config.hidden_size * size
+    passes = sum(index >= backbone.first_trained for index in backbone.order)
+    if run.model.compile == "off" or not backbone.plain:
+        kept, transient = _probe(backbone)
+    else:
+        kept, transient = _compiled_bytes(config, size)
+    slots = 4 * LABELS * 4  # per slot: logits, log-probabilities, targets and a gradient
+    embedding = 3 * hidden
+    if backbone.checkpointing:
+        per_token = passes * hidden + kept + transient
+    else:
+        per_token = passes * kept + transient
+    return int(tokens * (per_token + embedding) + tokens / 32 * slots)
+
+
+def _compiled_bytes(config: Any, size: int) -> tuple[int, int]:
+    """What a compiled decoder layer keeps per token, and what its backward pass needs on top.
+
+    The compiler keeps the inputs of matrix products that it cannot recompute from cheaper ones:
+    the residual before attention and before the feed-forward part, queries, keys, values, the
+    attention output, gate and up.
+    """
+    heads = config.num_attention_heads
+    head = getattr(config, "head_dim", None) or config.hidden_size // heads
+    attention = (2 * heads + 2 * config.num_key_value_heads) * head
+    kept = (2 * config.hidden_size + attention + 2 * config.intermediate_size) * size
+    transient = (3 * config.intermediate_size + 3 * config.hidden_size) * size
+    return kept, transient
+
+
+def _probe(backbone: Backbone) -> tuple[int, int]:
+    """Bytes per token that one pass through the last layer keeps, eager, and as much again.
+
+    Runs a copy of the layer's shape on the CPU, whose attention keeps what a GPU's does.
+    """
+    layer = backbone.trunk.layers[-1]
+    kind = type(layer)
+    config = backbone.trunk.config
+    dtype = next(backbone.trunk.parameters()).dtype
+    probe = kind(config, len(backbone.trunk.layers) - 1).to(dtype)
+    rotary = type(backbone.trunk.rotary_emb)(config=config)
+    hidden = torch.randn(1, _PROBE_TOKENS, config.hidden_size, dtype=dtype, requires_grad=True)
+    angles = rotary(hidden, position_ids=torch.arange(_PROBE_TOKENS).unsqueeze(0))
+    own = {p.untyped_storage().data_ptr() for p in probe.parameters()}
+    own |= {angle.untyped_storage().data_ptr() for angle in angles}
+    seen: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            seen[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    kept_alive = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept_alive.append(tensor)  # so that no address is used twice
+        return pack(tensor)
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        probe(hidden, position_embeddings=angles)
+    kept = sum(seen.values()) // _PROBE_TOKENS
+    transient = 3 * config.intermediate_size * hidden.element_size()
+    return kept, transient
+
+
+def cap_memory(device: torch.device, cap_gib: float | None) -> None:
+    """Make the device raise once this process holds more than the cap.
+
+    Raises InvalidInputError when the device has less, or cannot be capped.
+    """
+    if cap_gib is None:
+        return
+    if device.type != "cuda":
+        raise InvalidInputError("memory.cap_gib", f"a {device.type} device cannot be capped")
+    total = torch.cuda.get_device_properties(device).total_memory
+    if cap_gib * GIB > total:
+        raise InvalidInputError(
+            "memory.cap_gib", f"is {cap_gib}; the device has {total / GIB:.1f} GiB"
+        )
+    torch.cuda.set_per_process_memory_fraction(cap_gib * GIB / total, device)
+
+
+def measured_peak(device: torch.device) -> int | None:
+    """The most bytes held on the device so far, where the device counts them."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None

@@ -1,0 +1,145 @@
+"""AdamW with float32 master weights, or with 8-bit moments and stochastic rounding.
+
+Small changes must not be lost to bfloat16 rounding: either the true weights are kept in float32
+beside the model's, or the rounding is random and right on average. Knows nothing of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from thisthat.errors import InvalidInputError, MissingExtraError
+from thisthat.train.config import Optimiser
+
+
+class Stepper:
+    """Gathers gradients of several batches and applies them.
+
+    ``named`` are the model's parameters. Parameters in float32 are their own masters.
+    """
+
+    def __init__(self, named: Sequence[tuple[str, nn.Parameter]], settings: Optimiser) -> None:
+        if not named:
+            raise InvalidInputError("model.train", "leaves no parameter to train")
+        self.settings = settings
+        self.names = [name for name, _ in named]
+        self.parameters = [parameter for _, parameter in named]
+        low = any(parameter.dtype != torch.float32 for parameter in self.parameters)
+        self.eight_bit = settings.name == "adamw-8bit"
+        self._apart = low and not self.eight_bit
+        self.masters: list[Tensor] = (
+            [nn.Parameter(p.detach().float()) for p in self.parameters]
+            if self._apart
+            else list(self.parameters)
+        )
+        self.optimiser = self._build()
+
+    def _build(self) -> torch.optim.Optimizer:
+        decayed = [master for master in self.masters if master.ndim >= 2]
+        plain = [master for master in self.masters if master.ndim < 2]
+        groups = [
+            {"params": decayed, "weight_decay": self.settings.weight_decay},
+            {"params": plain, "weight_decay": 0.0},
+        ]
+        groups = [group for group in groups if group["params"]]
+        betas = (self.settings.beta1, self.settings.beta2)
+        if self.eight_bit:
+            return _eight_bit(groups, self.settings.rate, betas)
+        on_cuda = self.masters[0].is_cuda
+        return torch.optim.AdamW(groups, lr=self.settings.rate, betas=betas, fused=on_cuda)
+
+    def gather(self) -> None:
+        """Add the model's gradients of one batch to the masters' and clear them."""
+        if not self._apart:
+            return
+        for parameter, master in zip(self.parameters, self.masters, strict=True):
+            if parameter.grad is None:
+                continue
+            if master.grad is None:
+                master.grad = parameter.grad.float()
+            else:
+                master.grad.add_(parameter.grad)
+            parameter.grad = None
+
+    def step(self, rate: float) -> Tensor:
+        """Clip, update at ``rate``, clear; returns the gradient's norm without waiting for it."""
+        norm = torch.nn.utils.clip_grad_norm_(self.masters, self.settings.clip)
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        if self._apart:
+            with torch.no_grad():
+                torch._foreach_copy_(self.parameters, self.masters)
+        return norm
+
+    def state(self) -> dict[str, Tensor]:
+        """Masters, moments and counts as plain tensors by name."""
+        tensors: dict[str, Tensor] = {}
+        for name, master in zip(self.names, self.masters, strict=True):
+            tensors[f"master/{name}"] = master.detach()
+            for key, value in self.optimiser.state.get(master, {}).items():
+                for part, inner in _parts(value):
+                    tensors[f"moment/{name}/{key}{part}"] = inner
+        return tensors
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Go on from what ``state`` gave. Raises InvalidInputError for tensors of another run."""
+        with torch.no_grad():
+            for name, parameter, master in zip(
+                self.names, self.parameters, self.masters, strict=True
+            ):
+                saved = tensors.get(f"master/{name}")
+                if saved is None or saved.shape != master.shape:
+                    raise InvalidInputError("resume", f"the saved run has no fitting {name}")
+                master.copy_(saved)
+                parameter.copy_(saved)
+                state = self.optimiser.state[master]
+                for key in ("step", "exp_avg", "exp_avg_sq"):
+                    prefix = f"moment/{name}/{key}"
+                    value = _joined(tensors, prefix, master)
+                    if value is not None:
+                        state[key] = value
+
+
+def _eight_bit(
+    groups: list[dict[str, Any]], rate: float, betas: tuple[float, float]
+) -> torch.optim.Optimizer:
+    try:
+        from torchao.optim import AdamW8bit
+    except ImportError:
+        raise MissingExtraError("optimiser.name = 'adamw-8bit'", "train") from None
+    optimiser: torch.optim.Optimizer = AdamW8bit(
+        groups, lr=rate, betas=betas, bf16_stochastic_round=True
+    )
+    return optimiser
+
+
+def _parts(value: Any) -> list[tuple[str, Tensor]]:
+    if hasattr(value, "codes"):
+        return [(".codes", value.codes), (".scale", value.scale), (".qmap", value.qmap)]
+    return [("", torch.as_tensor(value))]
+
+
+def _joined(tensors: dict[str, Tensor], prefix: str, master: Tensor) -> Tensor | None:
+    if f"{prefix}.codes" in tensors:
+        from torchao.optim.subclass_8bit import OptimState8bit
+
+        parts = [
+            tensors[f"{prefix}.{part}"].to(master.device) for part in ("codes", "scale", "qmap")
+        ]
+        joined: Tensor = OptimState8bit(*parts, prefix.endswith("exp_avg"), master.dtype)
+        return joined
+    value = tensors.get(prefix)
+    if value is None:
+        return None
+    # The fused optimiser counts on the device, the others on the host.
+    moved = value.to(master.device) if value.ndim or master.is_cuda else value
+    return moved.clone()

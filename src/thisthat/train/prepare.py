@@ -1,0 +1,192 @@
+"""Everything a run needs before its first step: checkpoint, data, contamination check, shapes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from thisthat.checkpoint import Checkpoint, open_checkpoint
+from thisthat.errors import InvalidInputError
+from thisthat.prompt.builder import PromptBuilder
+from thisthat.prompt.format import PromptFormat
+from thisthat.suites.files import read_items
+from thisthat.suites.item import Item
+from thisthat.train.backbone import Backbone, build_backbone
+from thisthat.train.buckets import Shape, choose_lengths, shapes_for
+from thisthat.train.config import Run
+from thisthat.train.data import ChunkMaker, ItemStore, Protected, evaluation_rows, file_sha256
+from thisthat.train.stream import Fed, chunks_from, fed_batches
+
+SAMPLE_ROWS = 4096
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run ready to start."""
+
+    run: Run
+    device: torch.device
+    checkpoint: Checkpoint
+    form: PromptFormat
+    maker: ChunkMaker
+    shapes: tuple[Shape, ...]
+    evaluations: dict[str, list[Fed]]
+    data_hashes: dict[str, str]
+    run_hash: str
+
+    def backbone(self) -> Backbone:
+        """The model to train, with the checkpoint's weights, on the device."""
+        return build_backbone(
+            self.checkpoint.config,
+            self.checkpoint.weights(),
+            self.maker.builder.label_ids,
+            self.run.model,
+            self.device,
+        )
+
+
+def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepared:
+    """Open the checkpoint, read the data, check it against what must not be trained on.
+
+    ``lengths`` are those of a saved run that is resumed. Raises InvalidInputError for data that
+    cannot be used, among it a training row that is also evaluated.
+    """
+    device = pick_device(run)
+    checkpoint = open_checkpoint(run.model.initial, run.model.lam)
+    form = checkpoint.card.prompt
+    if run.prompt.cell_tokens is not None:
+        form = replace(form, cell_tokens=run.prompt.cell_tokens)
+    if form.chat:
+        raise InvalidInputError(
+            "model.initial", "a checkpoint with a chat layout cannot be trained"
+        )
+    builder = PromptBuilder(checkpoint.encode, form)
+    say(f"checkpoint {checkpoint.card.name} {checkpoint.card.version}, lambda {checkpoint.lam:g}")
+    protected = _protected(run)
+    stores = {
+        source.name: ItemStore(
+            _checked(source.file, protected, run.contamination, say), str(source.file)
+        )
+        for source in run.sources
+        if source.file is not None
+    }
+    maker = ChunkMaker(run, builder, protected, stores)
+    if lengths is None:
+        lengths = _lengths(maker, run, say)
+    shapes = shapes_for(lengths, run.data.tokens_per_batch)
+    evaluations: dict[str, list[Fed]] = {}
+    for evaluation in run.evaluations:
+        rows, too_long = evaluation_rows(
+            evaluation.file, evaluation.rows, evaluation.splits, builder, run.data.longest
+        )
+        if too_long:
+            say(f"evaluation {evaluation.name}: {too_long} rows are too long and left out")
+        if not rows:
+            raise InvalidInputError(f"evaluations.{evaluation.name}", "no row is short enough")
+        evaluations[evaluation.name] = fed_batches(rows, shapes)
+    hashes = {
+        str(file): file_sha256(file)
+        for file in sorted(
+            {s.file for s in run.sources if s.file is not None}
+            | {e.file for e in run.evaluations}
+            | set(run.never_train_on)
+        )
+    }
+    return Prepared(
+        run=run,
+        device=device,
+        checkpoint=checkpoint,
+        form=form,
+        maker=maker,
+        shapes=tuple(shapes),
+        evaluations=evaluations,
+        data_hashes=hashes,
+        run_hash=_run_hash(run, hashes, checkpoint),
+    )
+
+
+def pick_device(run: Run) -> torch.device:
+    """The device the run names; ``auto`` takes CUDA, then MPS, then the CPU."""
+    name: str = run.device
+    if name == "auto":
+        name = "cpu"
+        if torch.cuda.is_available():
+            name = "cuda"
+        elif torch.backends.mps.is_available():
+            name = "mps"
+    elif name == "cuda" and not torch.cuda.is_available():
+        raise InvalidInputError("device", "is cuda, but there is no CUDA device")
+    return torch.device(name)
+
+
+def _protected(run: Run) -> Protected:
+    protected = Protected()
+    for path in (*(evaluation.file for evaluation in run.evaluations), *run.never_train_on):
+        protected.add(read_items(path))
+    if any(source.suite == "spatial" for source in run.sources):
+        from thisthat.suites.spatial import released_items
+
+        protected.add(released_items())
+    return protected
+
+
+def _checked(file: Path, protected: Protected, on_hit: str, say: Say) -> Iterator[Item]:
+    """The file's items; a protected one stops the run or is left out, as the run says."""
+    left_out = 0
+    for number, item in enumerate(read_items(file), 1):
+        if item not in protected:
+            yield item
+        elif on_hit == "stop":
+            raise InvalidInputError(
+                f"{file}, item {number}",
+                "its question or its state is also in the evaluation data; take it out, or set "
+                'contamination = "leave out"',
+            )
+        else:
+            left_out += 1
+    if left_out:
+        say(f"{file.name}: {left_out} rows are also in the evaluation data and left out")
+
+
+def _lengths(maker: ChunkMaker, run: Run, say: Say) -> tuple[int, ...]:
+    chunks = chunks_from(maker, 0, run.data.workers)
+    sample: list[int] = []
+    too_long = rows = 0
+    for chunk in chunks:
+        sample += [len(row) for row in chunk.rows]
+        too_long += chunk.too_long
+        rows += len(chunk.rows) + chunk.too_long
+        if rows >= min(SAMPLE_ROWS, 16 * run.data.chunk_rows):
+            break
+    if not sample:
+        raise InvalidInputError(
+            "data.longest", f"is {run.data.longest}; all {too_long} sampled rows are longer"
+        )
+    lengths = tuple(choose_lengths(sample, run.data.longest, run.data.shapes))
+    padded = sum(min(length for length in lengths if length >= n) for n in sample)
+    say(
+        f"rows: {sum(sample) / len(sample):.0f} tokens on average, {too_long / rows:.1%} too long "
+        f"and left out; {1 - sum(sample) / padded:.1%} of a batch is padding"
+    )
+    return lengths
+
+
+def _run_hash(run: Run, hashes: dict[str, str], checkpoint: Checkpoint) -> str:
+    settings: dict[str, Any] = run.model_dump(
+        mode="json", exclude={"output": True, "watch": True, "data": {"workers"}}
+    )
+    facts = {
+        "settings": settings,
+        "data": sorted(hashes.values()),
+        "base": checkpoint.base_sha256,
+        "lambda": checkpoint.lam,
+    }
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
