@@ -1,0 +1,1 @@
+"""Typed records, tests on their fields, rubrics, and the many ways to write them down."""
