@@ -2,14 +2,18 @@
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.engine import trees
 from tests.engine.trees import LABELS, assert_same, path_by_path, question
+from thisthat.engine.backbone import Backbone
 from thisthat.engine.rows import Row
 from thisthat.engine.torch_engine import TorchEngine
 
@@ -82,3 +86,52 @@ def test_a_trunk_is_read_once_for_all_branches() -> None:
     served.run([row])
     assert served.statistics.passes == 2
     assert served.statistics.computed_tokens == row.tokens
+
+
+def test_many_branches_after_a_long_trunk_are_not_all_copied_at_once() -> None:
+    served = TorchEngine(model("hybrid4"), LABELS, token_budget=64)
+    row = Row((), tuple(n % 60 for n in range(160)), tuple(question((n, n)) for n in range(8)))
+    assert_same(served.run([row])[0], path_by_path(model("hybrid4"), row))
+    assert served.statistics.passes == 1 + 4
+    assert served.statistics.computed_tokens == row.tokens
+
+
+def test_the_published_wrapping_of_a_text_model_opens() -> None:
+    text = model("hybrid2")
+    weights = {
+        name.replace("model.", "model.language_model.", 1): tensor.numpy()
+        for name, tensor in text.state_dict().items()
+    }
+    checkpoint: Any = SimpleNamespace(
+        config={"model_type": "qwen3_5", "text_config": text.config.to_dict()},
+        weights=lambda: dict(weights),
+        card=SimpleNamespace(loop=None),
+    )
+    served = TorchEngine.from_checkpoint(checkpoint, LABELS, device="cpu")
+    row = Row((1, 2), (3, 4), (question((5, 6)), question((7,))))
+    assert_same(served.run([row])[0], path_by_path(text, row))
+
+
+def test_the_papers_shape_is_known() -> None:
+    config = AutoConfig.for_model(
+        "qwen3_5_text",
+        hidden_size=2048,
+        num_hidden_layers=24,
+        intermediate_size=6144,
+        num_attention_heads=8,
+        num_key_value_heads=2,
+        head_dim=256,
+        linear_num_key_heads=16,
+        linear_num_value_heads=16,
+        linear_key_head_dim=128,
+        linear_value_head_dim=128,
+        linear_conv_kernel_dim=4,
+        vocab_size=248_320,
+        tie_word_embeddings=True,
+    )
+    with torch.device("meta"):
+        paper = AutoModelForCausalLM.from_config(config)
+    assert round(sum(parameter.numel() for parameter in paper.parameters()) / 1e9, 2) == 1.88
+    backbone = Backbone(paper)
+    assert not backbone.branches_in_one_pass
+    assert backbone.mixes_lengths

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from tests.engine import trees
 from tests.engine.trees import LABELS, VOCABULARY, assert_same, path_by_path, question
+from thisthat.checkpoint import open_checkpoint
 from thisthat.engine import torch_engine
 from thisthat.engine.looped_layers import loop_layers
 from thisthat.engine.rows import Branch, Row, Slot
 from thisthat.engine.torch_engine import TorchEngine
 from thisthat.errors import CheckpointError, DeviceMemoryError, InvalidInputError
+from thisthat.prompt.labels import label_ids
 
 
 @cache
@@ -35,7 +37,9 @@ def fresh_engine(name: str, **settings: int) -> TorchEngine:
     return TorchEngine(model(name), LABELS, **settings)
 
 
-@pytest.mark.parametrize("name", ["llama", "qwen3", "gpt2", "gemma2", "granite", "bloom"])
+@pytest.mark.parametrize(
+    "name", ["llama", "qwen3", "gpt2", "gpt_neo", "gemma2", "mistral", "granite", "bloom"]
+)
 @settings(deadline=None, max_examples=15)
 @given(rows=st.lists(trees.rows, max_size=5))
 def test_any_tree_agrees_with_the_whole_model_path_by_path(name: str, rows: list[Row]) -> None:
@@ -164,6 +168,11 @@ def test_a_model_with_unknown_logit_arithmetic_is_refused() -> None:
         TorchEngine(odd, LABELS)
 
 
+def test_a_model_whose_state_cannot_be_kept_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="MambaForCausalLM does not keep its state"):
+        TorchEngine(trees.random_model("mamba"), LABELS)
+
+
 def test_a_row_too_large_for_memory_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     served = fresh_engine("llama")
     forward = served._forward
@@ -236,3 +245,20 @@ def test_half_precision_stays_close() -> None:
     row = Row((1, 2), (3, 4), (question((5, 6)), question((7,))))
     wanted = path_by_path(model("llama"), row)
     assert_same(half.run([row])[0], wanted, tolerance=0.1 * float(np.abs(wanted).max()))
+
+
+@pytest.mark.weights
+def test_the_default_checkpoint_answers_like_its_whole_model() -> None:
+    checkpoint = open_checkpoint("default")
+    labels = label_ids(checkpoint.encode)
+    served = TorchEngine.from_checkpoint(checkpoint, labels, device="cpu")
+    asked = [
+        tuple(checkpoint.encode(f"\n\nQuestion: {text}\nOptions:\n(A) no\n(B) yes\nAnswer: ("))
+        for text in ("Is this refund within policy?", "Is the customer angry?")
+    ]
+    state = tuple(checkpoint.encode("Context:\nBought ten days ago; refunds are open for thirty."))
+    row = Row((), state, tuple(question(text, options=2) for text in asked))
+    for text, found in zip(asked, served.run([row])[0].logits, strict=True):
+        with torch.no_grad():
+            logits = served._model(torch.tensor([state + text])).logits[0, -1]
+        np.testing.assert_allclose(found, logits[list(labels[:2])].numpy(), atol=1e-3, rtol=0)

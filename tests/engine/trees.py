@@ -42,6 +42,14 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
         "gemma2",
         {**SHARED, "num_hidden_layers": 2, "sliding_window": 7, "final_logit_softcapping": 5.0},
     ),
+    "mistral": ("mistral", {**SHARED, "num_hidden_layers": 2, "sliding_window": 7}),
+    "gpt_neo": (
+        "gpt_neo",
+        {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "vocab_size": VOCABULARY}
+        | {"attention_types": [[["global", "local"], 1]], "window_size": 5}
+        | {"max_position_embeddings": 256, "initializer_range": 0.2},
+    ),
+    "mamba": ("mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": VOCABULARY}),
     "granite": ("granite", {**SHARED, "num_hidden_layers": 2, "logits_scaling": 3.0}),
     "bloom": ("bloom", {"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": VOCABULARY}),
     "hybrid2": (

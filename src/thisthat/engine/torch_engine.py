@@ -174,9 +174,7 @@ class TorchEngine:
     def _plan(self, rows: Sequence[Row]) -> Plan:
         """Rows of one prefix together, unless too few to fill half a batch: those share one."""
         lengths = [
-            row.fresh_tokens + len(row.prefix) // KEPT_PER_FRESH
-            if self._keeps_prefixes
-            else row.tokens
+            _weight(row.fresh_tokens, len(row.prefix)) if self._keeps_prefixes else row.tokens
             for row in rows
         ]
         keys: list[Hashable] = [row.prefix if self._keeps_prefixes else None for row in rows]
@@ -290,7 +288,8 @@ class TorchEngine:
             (self._batch_key(start), start.length if start else 0, len(tokens))
             for start, tokens in zip(starts, texts, strict=True)
         ]
-        plan = plan_lengths([len(tokens) for tokens in texts], keys, self._token_budget)
+        weights = [_weight(length, kept) for _, kept, length in keys]
+        plan = plan_lengths(weights, keys, self._token_budget)
         results: list[list[KeptState]] = []
         for batch in plan.batches:
             before = [starts[index] for index in batch.indices]
@@ -300,7 +299,7 @@ class TorchEngine:
             ]
             cache = self._continue(before) or self._backbone.empty_cache()
             self._forward(lay_out(pieces, PADDING, self.longest - 1), cache)
-            length = pieces[0].kept + batch.width
+            length = pieces[0].kept + pieces[0].tokens
             results.append([KeptState(cache, n, length) for n in range(len(pieces))])
         return plan.restore(results)
 
@@ -308,7 +307,7 @@ class TorchEngine:
         self, pieces: Sequence[Piece], states: Sequence[KeptState | None]
     ) -> list[list[Logits]]:
         plan = plan_lengths(
-            [piece.tokens for piece in pieces],
+            [_weight(piece.tokens, piece.kept) for piece in pieces],
             [self._batch_key(state) for state in states],
             self._token_budget,
             self._most_padding,
@@ -373,6 +372,11 @@ class TorchEngine:
                 f"{type(self._model).__name__} answers differently from its hidden states and "
                 f"label rows (largest difference {difference:.3g}); it cannot be served"
             )
+
+
+def _weight(fresh: int, kept: int) -> int:
+    """What a sequence counts for in the token budget."""
+    return fresh + kept // KEPT_PER_FRESH
 
 
 def _without_idle_branches(row: Row) -> Row:
