@@ -42,6 +42,7 @@ def test_log_score_of_a_certain_mistake_is_large_and_finite() -> None:
     assert 30 < metrics.negative_log_likelihood([[1.0, 0.0]], [1]) < 40
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-1, 3), min_size=1, max_size=30))
 def test_no_answer_is_never_right(chosen: list[int]) -> None:
     answers = [-1] * len(chosen)
@@ -108,12 +109,14 @@ def test_risk_coverage_by_hand() -> None:
     assert metrics.accuracy_at_coverage([0.9, 0.8, 0.7, 0.6, 0.5], [1, 1, 1, 0, 0]) == 0.75
 
 
+@settings(deadline=None)
 @given(st.lists(st.booleans(), min_size=1, max_size=40))
 def test_equal_confidences_give_a_flat_curve(hits: list[bool]) -> None:
     curve = metrics.risk_coverage([0.5] * len(hits), hits)
     assert curve == pytest.approx([1 - np.mean(hits)] * len(hits))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(unit, unit), min_size=1, max_size=60), st.integers(0, 1000))
 def test_decomposition_holds(pairs: list[tuple[float, float]], seed: int) -> None:
     p = np.array([a for a, _ in pairs])
@@ -134,6 +137,7 @@ def test_sampled_brier_lies_near_its_expectation() -> None:
     assert abs(found.observed - found.expected) < 4 * found.standard_error
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(unit, st.sampled_from([0.1, 0.3, 0.7, 0.9])), min_size=1, max_size=60))
 def test_reading_more_never_costs(pairs: list[tuple[float, float]]) -> None:
     q, rho = [a for a, _ in pairs], [b for _, b in pairs]
@@ -153,6 +157,7 @@ def test_wilson_known_values() -> None:
         metrics.wilson(3, 2)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 200), st.integers(1, 200))
 def test_wilson_holds_its_share(successes: int, more: int) -> None:
     found = metrics.wilson(successes, successes + more)

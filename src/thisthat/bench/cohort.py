@@ -21,7 +21,7 @@ FILE = "recorded_68.jsonl"
 CAVEATS = (
     "68 questions over 17 states of one shape; the interval draws whole states.",
     "The cohort's questions are evaluation only: nothing was trained, tuned or calibrated on them.",
-    "Questions of this shape, about other mazes, are in the training data of our default checkpoint.",
+    "Our default checkpoint was trained on questions of this shape, about other mazes.",
 )
 
 

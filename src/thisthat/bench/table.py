@@ -1,4 +1,4 @@
-"""Numbers as people read them, and a result as tables in the terminal, the paper's column beside."""
+"""Numbers as people read them; a result as tables in the terminal, the paper's column beside."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -176,7 +176,10 @@ def _with_shared_options(
         own = {parameter.name: given.pop(parameter.name) for parameter in extra}
         act(_context(**given), **own)
 
-    parameters = [*extra, *inspect.signature(_context).parameters.values()]
+    # The command line is built from real annotations; `Context` is only imported for checking.
+    hints = get_type_hints(_context, {**globals(), "Context": Any}, include_extras=True)
+    shared = inspect.signature(_context).parameters.values()
+    parameters = [*extra, *(each.replace(annotation=hints[each.name]) for each in shared)]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
