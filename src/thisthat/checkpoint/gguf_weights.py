@@ -178,7 +178,7 @@ def build_tokenizer(settings: Mapping[str, Any], where: str) -> Tokenizer:
 
     The pre-tokenizer named ``smollm`` gives each digit a token of its own before the byte-level
     split, as the model was trained. (The conversion in transformers leaves that step out, so that
-    it differs where several blanks stand before a digit.)
+    it differs where several blanks stand before a digit, or one before a numeral like ½.)
     """
     model, split = settings.get("tokenizer.ggml.model"), settings.get("tokenizer.ggml.pre")
     if model != "gpt2" or split not in ("smollm", "gpt-2"):

