@@ -399,9 +399,9 @@ def open_decider(
 
     ``ref`` is "default", a folder, a GGUF file or a Hub id; ``lam`` in [0, 1] scales the
     checkpoint's delta. ``engine`` "auto" takes onnx on a CPU where the architecture allows it and
-    torch otherwise. ``form`` is the onnx numeric form ("int8" or "float32"); ``device`` and
-    ``dtype`` are torch's. Raises CheckpointError, FetchError, MissingExtraError or
-    InvalidInputError.
+    torch otherwise. ``form`` is the onnx numeric form ("int8", "block8" or "float32");
+    ``device`` and ``dtype`` are torch's. Raises CheckpointError, FetchError, MissingExtraError
+    or InvalidInputError.
     """
     from thisthat.checkpoint import open_checkpoint
 
@@ -457,7 +457,7 @@ def _open_engine(
 
 
 def _fitting_engine(checkpoint: Checkpoint, device: str) -> EngineName:
-    from thisthat.engine.onnx_engine import supports
+    from thisthat.engine.llama_shape import supports
 
     wants_torch = device not in ("auto", "cpu") or (device == "auto" and _has_nvidia_gpu())
     if wants_torch and find_spec("torch") is not None:

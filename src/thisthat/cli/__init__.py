@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from thisthat.cli import ask, info
+from thisthat.cli import ask, bench, delta, info, report, train
 from thisthat.errors import ThisThatError
 
 app = typer.Typer(
@@ -18,6 +18,10 @@ app = typer.Typer(
 app.command("ask")(ask.ask)
 app.command("info")(info.info)
 app.command("pull")(info.pull)
+app.command("train")(train.train)
+app.add_typer(delta.app, name="delta")
+app.add_typer(bench.app, name="bench")
+app.command("report")(report.report)
 
 
 def main() -> None:

@@ -1,0 +1,117 @@
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.path_engine import path_decider
+from thisthat import Boolean, Choice, InvalidInputError, Score
+from thisthat.cli import app, main
+
+REFUND = "refund=Is it within policy?|yes: at most 30 days|no: later"
+QUEUE = "queue=Which team?|billing: charges and refunds|shipping"
+
+
+@pytest.fixture(autouse=True)
+def _no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thisthat.decider.open_decider", lambda *_, **__: path_decider())
+
+
+def ask(*arguments: str, standard_input: str | None = None) -> str:
+    done = CliRunner().invoke(app, ["ask", *arguments], input=standard_input)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_json_output_is_what_the_library_gives() -> None:
+    record = json.loads(
+        ask("a state", "-b", REFUND, "-c", QUEUE, "-s", "How bad?|low|high", "--json")
+    )
+    expected = path_decider().decide(
+        "a state",
+        {
+            "refund": Boolean("Is it within policy?", true="at most 30 days", false="later"),
+            "queue": Choice({"billing": "charges and refunds", "shipping": None}, "Which team?"),
+            "score1": Score(["low", "high"], "How bad?"),
+        },
+    )
+    assert record["answers"] == expected.as_dict()["answers"]
+    assert record["usage"]["output_tokens"] == 0
+
+
+def test_the_table_shows_every_option() -> None:
+    table = ask("a state", "-c", QUEUE)
+    for word in ("queue", "billing", "shipping", "0 out", "λ = 0.5"):
+        assert word in table
+
+
+def test_the_state_comes_from_an_argument_a_file_or_standard_input(tmp_path: Path) -> None:
+    path = tmp_path / "state.txt"
+    path.write_text("a state", encoding="utf-8")
+    given = ask("a state", "-b", "Is it?", "--json")
+    answers = json.loads(given)["answers"]
+    assert json.loads(ask("--file", str(path), "-b", "Is it?", "--json"))["answers"] == answers
+    piped = ask("-b", "Is it?", "--json", standard_input="a state")
+    assert json.loads(piped)["answers"] == answers
+    dash = ask("-", "-b", "Is it?", "--json", standard_input="a state")
+    assert json.loads(dash)["answers"] == answers
+
+
+def test_json_states_and_schema_files_are_read(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"ok": "Is it?", "level": {"type": "score", "criteria": ["a", "b"]}}')
+    record = json.loads(ask('{"a": 1}', "--json-state", "--schema", str(schema), "--json"))
+    assert list(record["answers"]) == ["ok", "level"]
+
+
+def test_every_line_of_a_file_is_asked_about(tmp_path: Path) -> None:
+    states = tmp_path / "states.jsonl"
+    states.write_text('"one"\n{"two": 2}\n\n"three"\n')
+    lines = ask("--states", str(states), "-b", "Is it?").splitlines()
+    records = [json.loads(line) for line in lines if line.startswith("{")]
+    expected = path_decider().decide_many(["one", {"two": 2}, "three"], {"boolean1": "Is it?"})
+    assert [r["answers"] for r in records] == [d.as_dict()["answers"] for d in expected]
+
+
+def test_the_prompt_is_shown_with_its_slots() -> None:
+    assert "Answer: (⟦slot 0: 2 options⟧" in ask("a state", "-b", "Is it?", "--show-prompt")
+
+
+def test_a_cut_is_reported() -> None:
+    assert "kept 1000 of 1001" in ask("x" * 1001, "-b", "Is it?", "--keep", "head")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["s"], "questions: none given; use --boolean, --choice, --score or --schema"),
+        (["s", "-b", "a=Is it?", "-b", "a=Or not?"], "--boolean: the name 'a' is used twice"),
+        (["s", "-b", "Is it?|maybe: x"], "only yes and no can be described"),
+        (["s", "-c", "Which?"], "options: 0 given"),
+        (["{", "--json-state", "-b", "?"], "state: is not JSON"),
+        (['{"a": NaN}', "--json-state", "-b", "?"], "state: has NaN, which JSON cannot hold"),
+        (["s", "--file", "x", "-b", "?"], "--file: a state was given as an argument too"),
+        (["--file", "nowhere", "-b", "?"], "nowhere: cannot be read"),
+        (["s", "--states", "x", "-b", "?"], "--states: stands instead of"),
+        (["s", "-b", "?", "--layout", "x"], "layout: 'x' is not one"),
+    ],
+)
+def test_mistakes_are_named(arguments: list[str], message: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        ask(*arguments)
+    assert message in str(caught.value)
+
+
+def test_an_error_is_one_line_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["thisthat", "ask", "s"])
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.startswith("error: questions: none given")
