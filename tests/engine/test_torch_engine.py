@@ -15,7 +15,7 @@ from tests.engine.trees import LABELS, VOCABULARY, assert_same, path_by_path, qu
 from thisthat.checkpoint import open_checkpoint
 from thisthat.engine import torch_engine
 from thisthat.engine.looped_layers import loop_layers
-from thisthat.engine.rows import Branch, Row, Slot
+from thisthat.engine.rows import Branch, Row
 from thisthat.engine.torch_engine import TorchEngine
 from thisthat.errors import CheckpointError, DeviceMemoryError, InvalidInputError
 from thisthat.prompt.labels import label_ids
@@ -138,20 +138,16 @@ def test_no_rows_and_rows_without_slots_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    "row",
     [
-        (Row((), (VOCABULARY,), (question((1,)),)), "token id outside 0 to 63"),
-        (Row((), (-1,), (question((1,)),)), "token id outside"),
-        (Row((1,) * 200, (1,) * 56, (question((1,)),)), "257 tokens, but the model reads 256"),
-        (Row((), (), (Branch((1,), (Slot(1, 2),)),)), "slot at 1"),
-        (Row((), (), (Branch((1,), (Slot(0, 13),)),)), "13 options"),
-        (Row((), (), (Branch((1,), (Slot(0, 0),)),)), "0 options"),
+        Row((), (VOCABULARY,), (question((1,)),)),
+        Row((1,) * 200, (1,) * 56, (question((1,)),)),
+        Row((), (), (question((1,), options=len(LABELS) + 1),)),
     ],
 )
-def test_rows_the_model_cannot_read_are_refused(row: Row, message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message) as caught:
+def test_rows_the_model_cannot_read_are_refused(row: Row) -> None:
+    with pytest.raises(InvalidInputError, match=r"rows\[1\]"):
         engine("llama").run([Row((), (1,), (question((1,)),)), row])
-    assert caught.value.field == "rows[1]"
 
 
 def test_a_model_with_unknown_logit_arithmetic_is_refused() -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +17,17 @@ import numpy as np
 import torch
 
 from thisthat.engine.backbone import Backbone
+from thisthat.engine.check_rows import check_rows
 from thisthat.engine.kept_state import KeptState, continued
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.load_model import choose_device, choose_dtype, load_model
 from thisthat.engine.pieces import Piece, Rectangle, lay_out
 from thisthat.engine.plan import Plan, plan_lengths
-from thisthat.engine.prefix_cache import CacheStatistics, PrefixCache
+from thisthat.engine.prefix_cache import PrefixCache
 from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
+from thisthat.engine.statistics import EngineStatistics
 from thisthat.engine.tree_mask import PADDING, tree_mask
-from thisthat.errors import CheckpointError, DeviceMemoryError, InvalidInputError
+from thisthat.errors import CheckpointError, DeviceMemoryError
 
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
@@ -40,17 +41,6 @@ LARGEST_MASK = 1 << 26
 
 KEPT_PER_FRESH = 8
 """A token already read costs memory but no arithmetic: so many weigh as one that must be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineStatistics:
-    """Counts since the engine was opened."""
-
-    passes: int
-    computed_tokens: int
-    padding_tokens: int
-    reused_tokens: int
-    prefixes: CacheStatistics
 
 
 class TorchEngine:
@@ -133,8 +123,12 @@ class TorchEngine:
         Raises InvalidInputError for a row the model cannot read, DeviceMemoryError when a single
         row does not fit the device; run the other rows again without it.
         """
-        for number, row in enumerate(rows):
-            self._check(row, f"rows[{number}]")
+        check_rows(
+            rows,
+            vocabulary=self._backbone.vocabulary,
+            longest=self.longest,
+            labels=self._head.labels,
+        )
         with self._lock, torch.inference_mode():
             plan = self._plan(rows)
             return plan.restore(
@@ -147,29 +141,6 @@ class TorchEngine:
             prefix_cache_bytes, lambda state: state.bytes
         )
         self._passes = self._computed_tokens = self._padding_tokens = self._reused_tokens = 0
-
-    def _check(self, row: Row, field: str) -> None:
-        parts = [row.prefix, row.trunk, *(branch.tokens for branch in row.branches)]
-        ids = np.fromiter(chain.from_iterable(parts), np.int64)
-        if ids.size and not (ids.min() >= 0 and ids.max() < self._backbone.vocabulary):
-            raise InvalidInputError(
-                field, f"has a token id outside 0 to {self._backbone.vocabulary - 1}"
-            )
-        for branch in row.branches:
-            path = len(row.prefix) + len(row.trunk) + len(branch.tokens)
-            if path > self.longest:
-                raise InvalidInputError(
-                    field, f"has a path of {path} tokens, but the model reads {self.longest}"
-                )
-            for slot in branch.slots:
-                if not 0 <= slot.at < len(branch.tokens):
-                    raise InvalidInputError(field, f"has a slot at {slot.at}, outside its branch")
-                if not 0 < slot.options <= self._head.labels:
-                    raise InvalidInputError(
-                        field,
-                        f"has a slot of {slot.options} options, "
-                        f"but there are 1 to {self._head.labels} labels",
-                    )
 
     def _plan(self, rows: Sequence[Row]) -> Plan:
         """Rows of one prefix together, unless too few to fill half a batch: those share one."""

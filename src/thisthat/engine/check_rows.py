@@ -1,0 +1,38 @@
+"""Refuses rows an engine cannot read, before any arithmetic. Knows limits, not models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+
+from thisthat.engine.rows import Branch, Row
+from thisthat.errors import InvalidInputError
+
+
+def check_rows(rows: Sequence[Row], *, vocabulary: int, longest: int, labels: int) -> None:
+    """Raise InvalidInputError naming the first row with an id, path or slot outside the limits."""
+    for number, row in enumerate(rows):
+        field = f"rows[{number}]"
+        parts = [row.prefix, row.trunk, *(branch.tokens for branch in row.branches)]
+        ids = np.fromiter(chain.from_iterable(parts), np.int64)
+        if ids.size and not (ids.min() >= 0 and ids.max() < vocabulary):
+            raise InvalidInputError(field, f"has a token id outside 0 to {vocabulary - 1}")
+        for branch in row.branches:
+            path = len(row.prefix) + len(row.trunk) + len(branch.tokens)
+            if path > longest:
+                raise InvalidInputError(
+                    field, f"has a path of {path} tokens, but the model reads {longest}"
+                )
+            _check_slots(branch, labels, field)
+
+
+def _check_slots(branch: Branch, labels: int, field: str) -> None:
+    for slot in branch.slots:
+        if not 0 <= slot.at < len(branch.tokens):
+            raise InvalidInputError(field, f"has a slot at {slot.at}, outside its branch")
+        if not 0 < slot.options <= labels:
+            raise InvalidInputError(
+                field, f"has a slot of {slot.options} options, but there are 1 to {labels} labels"
+            )

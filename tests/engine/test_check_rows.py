@@ -1,0 +1,30 @@
+import pytest
+
+from thisthat.engine.check_rows import check_rows
+from thisthat.engine.rows import Branch, Row, Slot
+from thisthat.errors import InvalidInputError
+
+GOOD = Row((1,), (2,), (Branch((3, 4), (Slot(0, 1), Slot(1, 5))),))
+
+
+def test_rows_within_the_limits_pass() -> None:
+    check_rows([], vocabulary=5, longest=4, labels=5)
+    check_rows([GOOD], vocabulary=5, longest=4, labels=5)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (Row((), (5,), GOOD.branches), "a token id outside 0 to 4"),
+        (Row((-1,), (), GOOD.branches), "a token id outside 0 to 4"),
+        (Row((1, 1), (2,), GOOD.branches), "a path of 5 tokens, but the model reads 4"),
+        (Row((), (), (Branch((1,), (Slot(1, 2),)),)), "a slot at 1, outside its branch"),
+        (Row((), (), (Branch((1,), (Slot(-1, 2),)),)), "a slot at -1, outside its branch"),
+        (Row((), (), (Branch((1,), (Slot(0, 6),)),)), "6 options, but there are 1 to 5 labels"),
+        (Row((), (), (Branch((1,), (Slot(0, 0),)),)), "0 options"),
+    ],
+)
+def test_the_row_and_the_limit_are_named(row: Row, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        check_rows([GOOD, row], vocabulary=5, longest=4, labels=5)
+    assert caught.value.field == "rows[1]"
