@@ -33,19 +33,19 @@ def make_sheet(
     settings: Augment,
     rng: Rng,
     others: Mapping[str, Sequence[OptionPair]],
-    *,
-    outcomes: bool = False,
+    outcomes: Sequence[bool],
 ) -> Sheet:
     """A varied sheet from items that share one state.
 
-    ``others`` gives, by question key, options of other items to mix in as distractors. With
-    ``outcomes`` the options are what happened: they are shuffled but not added to or removed.
+    ``others`` gives, by question key, options of other items to mix in as distractors.
+    ``outcomes`` says of each item whether its answer is an outcome: the options are then the
+    things that could happen, and are shuffled but neither added to nor taken away.
     """
     drafts = []
-    for item in items:
+    for item, outcome in zip(items, outcomes, strict=True):
         draft = Draft.of(item)
         if draft.kind == "choice":
-            if not outcomes:
+            if not outcome:
                 if rng.chance(settings.drop_descriptions):
                     draft = without_descriptions(draft)
                 if rng.chance(settings.distractors):
@@ -53,7 +53,7 @@ def make_sheet(
                     draft = with_distractors(draft, pool, settings.most_options, rng)
             if rng.chance(settings.shuffle):
                 draft = shuffled(draft, rng)
-        if not outcomes:
+        if not outcome:
             draft = insert_abstention(draft, settings.abstain_offer, settings.abstain_rate, rng)
         drafts.append(draft)
     state = items[0].state

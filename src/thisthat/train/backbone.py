@@ -32,13 +32,13 @@ class Backbone(nn.Module):
 
     def __init__(
         self,
-        trunk: nn.Module,
+        trunk: Any,
         label_ids: Sequence[int],
         unembedding: Tensor | None,
         settings: Model,
     ) -> None:
         super().__init__()
-        self.trunk: Any = trunk
+        self.trunk = trunk
         self.label_ids: Tensor
         self.register_buffer("label_ids", torch.tensor(label_ids), persistent=False)
         self.label_rows = None if unembedding is None else nn.Parameter(unembedding)
@@ -66,10 +66,11 @@ class Backbone(nn.Module):
         rows = self.label_rows
         if rows is None:
             rows = self.trunk.embed_tokens.weight[self.label_ids]
-        return slots.float() @ rows.float().T
+        logits: Tensor = slots.float() @ rows.float().T
+        return logits
 
     def _hidden(self, tokens: Tensor) -> Tensor:
-        hidden = self.trunk.embed_tokens(tokens)
+        hidden: Tensor = self.trunk.embed_tokens(tokens)
         positions = torch.arange(tokens.shape[1], device=tokens.device).unsqueeze(0)
         angles = self.trunk.rotary_emb(hidden, position_ids=positions)
         for index in self.order:

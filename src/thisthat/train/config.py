@@ -31,7 +31,9 @@ class Source(_Part):
     ``weight`` is the share of training rows this source gets against the others. Inside a file
     every (source, family, kind) stratum counts by its rows to the power ``evenness`` times its
     weights: 1 takes rows as they are, 0 gives every stratum the same share; a weight of 0 leaves
-    a stratum out. ``settings`` go to the suite, which weighs its families itself.
+    a stratum out. ``settings`` go to the suite; its items are weighed by ``families`` and
+    ``kinds`` by leaving some out. The answers of the families named in ``outcomes`` ("all" for
+    every family) are what happened once in a chance event: they are learned from with draws.
     """
 
     name: str
@@ -43,7 +45,7 @@ class Source(_Part):
     sources: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     families: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     kinds: dict[Kind, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
-    learn: Literal["labels", "outcomes"] = "labels"
+    outcomes: tuple[str, ...] = ()
     loss_weight: Positive = 1.0
     augment: bool = True
 

@@ -11,12 +11,14 @@ import json
 import mmap
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.builder import PromptBuilder
@@ -39,6 +41,12 @@ _WITHOUT_CHANGES = Augment(
     swap_state=0,
     abstain_offer=0,
 )
+
+_SUITES = {
+    "spatial": "thisthat.suites.spatial.training",
+    "branch": "thisthat.suites.branch.streams",
+    "arithmetic": "thisthat.suites.arithmetic",
+}
 
 ItemStream = Callable[[int], Iterator[Item]]
 
@@ -95,15 +103,30 @@ def _collect(item: Item, pools: dict[str, list[OptionPair]], seen: dict[str, set
 
 
 def suite_stream(source: Source) -> ItemStream:
-    """A function from a seed to the suite's endless items."""
-    module = import_module(f"thisthat.suites.{source.suite}")
-    settings = dict(source.settings)
+    """A function from a seed to endless items. Raises InvalidInputError for wrong settings."""
+    assert source.suite is not None
+    generate: Callable[[int, Any], Iterator[Item]]
+    generate = import_module(_SUITES[source.suite]).training_items
+    settings = _suite_settings(generate, source)
+    return lambda seed: generate(seed, settings)
 
-    def stream(seed: int) -> Iterator[Item]:
-        items: Iterator[Item] = module.training_items(seed, settings)
-        return items
 
-    return stream
+def _suite_settings(generate: Callable[..., Any], source: Source) -> Any:
+    """The suite's own settings object from the run file's table."""
+    hints = get_args(get_type_hints(generate)["settings"])
+    kind: Any = next(hint for hint in hints if is_dataclass(hint))
+    known = {field.name for field in fields(kind)}
+    for name in source.settings:
+        if name not in known:
+            raise InvalidInputError(
+                f"sources.{source.name}.settings", f"{name!r} is not one of {sorted(known)}"
+            )
+    try:
+        return TypeAdapter(kind).validate_python(dict(source.settings))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise InvalidInputError(f"sources.{source.name}.settings.{key}", first["msg"]) from None
 
 
 @dataclass(frozen=True)
@@ -121,37 +144,23 @@ class Chunk:
     protected: int
 
 
-class Protected:
-    """What no training row may repeat: fingerprints of questions and hashes of states."""
-
-    def __init__(self, items: Iterator[Item] | Sequence[Item] = ()) -> None:
-        self.fingerprints: set[str] = set()
-        self.states: set[str] = set()
-        self.add(items)
-
-    def add(self, items: Iterator[Item] | Sequence[Item]) -> None:
-        """Protect these items too."""
-        for item in items:
-            self.fingerprints.add(item.fingerprint)
-            self.states.add(item.state_hash)
-
-    def __contains__(self, item: Item) -> bool:
-        return item.state_hash in self.states or item.fingerprint in self.fingerprints
-
-
 class ChunkMaker:
-    """Makes chunk after chunk of training rows for one run; index it with a chunk number."""
+    """Makes chunk after chunk of training rows for one run; index it with a chunk number.
+
+    ``protected`` are hashes of states that no generated row may show. ``stores`` are the sources'
+    files already read, by source name.
+    """
 
     def __init__(
         self,
         run: Run,
         builder: PromptBuilder,
-        protected: Protected | None = None,
+        protected: frozenset[str] = frozenset(),
         stores: Mapping[str, ItemStore] | None = None,
     ) -> None:
         self.run = run
         self.builder = builder
-        self._protected = protected or Protected()
+        self._protected = protected
         self._stores: dict[int, ItemStore] = {}
         self._streams: dict[int, ItemStream] = {}
         self._strata: list[_Stratum] = []
@@ -253,7 +262,7 @@ class ChunkMaker:
             weight = source.families.get(item.family, 1.0) * source.kinds.get(item.kind, 1.0)
             if not rng.chance(weight / top):
                 continue
-            if item in self._protected:
+            if item.state_hash in self._protected:
                 self._hits += 1
                 continue
             yield item
@@ -266,16 +275,17 @@ class ChunkMaker:
         pools: Mapping[str, Sequence[OptionPair]],
         where: str,
     ) -> TrainingRow | None:
-        outcomes = source.learn == "outcomes"
-        sheet = make_sheet(items, self._settings(source), rng, pools, outcomes=outcomes)
+        named = source.outcomes
+        outcomes = [item.family in named or "all" in named for item in items]
+        sheet = make_sheet(items, self._settings(source), rng, pools, outcomes)
         return build_row(
             sheet,
             items,
             self.builder,
             self.run.data.longest,
             where,
-            weight=source.loss_weight,
-            outcomes=outcomes,
+            outcomes,
+            source.loss_weight,
         )
 
     def _settings(self, source: Source) -> Augment:
@@ -314,7 +324,7 @@ def evaluation_rows(
     for split, items in by_split.items():
         chosen = items if len(items) <= count else Rng("held out", split).sample(items, count)
         for item in chosen:
-            row = build_row(plain_sheet([item]), [item], builder, longest, str(file))
+            row = build_row(plain_sheet([item]), [item], builder, longest, str(file), [False])
             if row is None:
                 too_long += 1
             else:

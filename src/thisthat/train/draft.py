@@ -16,7 +16,7 @@ OptionPair = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """``target`` is a distribution over ``options``, with one more entry when ``abstain`` is set."""
+    """``target`` is a distribution over ``options``, and ``abstain`` after them where it is set."""
 
     kind: Kind
     question: str

@@ -1,4 +1,4 @@
-"""The loop of a run: steps under a budget, reports, evaluations, saves, and the checkpoint at the end.
+"""The loop of a run: steps under a budget, reports, evaluations, saves, a checkpoint at the end.
 
 One run is one folder: the settings, what the run stood on, its metrics, a state to go on from, and
 the checkpoint it ends with. Losses are looked at when a report, an evaluation or a save is due,
@@ -21,10 +21,11 @@ import numpy as np
 import torch
 
 import thisthat
-from thisthat.checkpoint.card import CARD_FILE, Card, Limits, Loop, PathBase, write_card
-from thisthat.checkpoint.safetensors_weights import write_model
+from thisthat.checkpoint.card import Card, Loop, PathBase
+from thisthat.checkpoint.ship import ship_whole
 from thisthat.errors import ThisThatError
 from thisthat.files import write_atomically
+from thisthat.suites.item import KINDS
 from thisthat.train.backbone import Backbone
 from thisthat.train.config import Run
 from thisthat.train.evaluate import evaluate
@@ -280,9 +281,10 @@ class Session:
             results[name] = summary
             row = {"event": "evaluation", "name": name, "step": self.progress.steps, **summary}
             self._write(row)
-            kinds = ("choice", "boolean", "score")
             parts = [
-                f"{k} {summary[f'accuracy/{k}']:.3f}" for k in kinds if f"accuracy/{k}" in summary
+                f"{kind} {summary[f'accuracy/{kind}']:.3f}"
+                for kind in KINDS
+                if f"accuracy/{kind}" in summary
             ]
             self.say(
                 f"  held out, {name}: accuracy {summary['accuracy']:.3f} ({' '.join(parts)}) "
@@ -317,18 +319,12 @@ class Session:
             rows = masters["label_rows"].detach().float().cpu().numpy()
             weights["lm_head.weight"][list(self.prepared.maker.builder.label_ids)] = rows
         folder = self.folder / CHECKPOINT
-        write_model(
-            folder, weights, checkpoint.config, checkpoint.tokenizer, checkpoint.chat_template
-        )
         loop = self.run.model.loop
         card = Card(
             name=self.run.name,
             version=checkpoint.card.version,
             base=PathBase("."),
-            limits=Limits(
-                state_tokens=checkpoint.card.limits.state_tokens,
-                row_tokens=checkpoint.card.limits.row_tokens,
-            ),
+            limits=checkpoint.card.limits,
             prompt=self.prepared.form,
             layout=checkpoint.card.layout,
             layouts=checkpoint.card.layouts,
@@ -349,7 +345,7 @@ class Session:
                 },
             },
         )
-        write_card(card, folder / CARD_FILE)
+        ship_whole(checkpoint, weights, folder, card)
         self.say(f"checkpoint in {folder}")
         return folder
 

@@ -77,7 +77,7 @@ class Stepper:
         self.optimiser.zero_grad(set_to_none=True)
         if self._apart:
             with torch.no_grad():
-                torch._foreach_copy_(self.parameters, self.masters)
+                torch._foreach_copy_(list[Tensor](self.parameters), self.masters)
         return norm
 
     def state(self) -> dict[str, Tensor]:

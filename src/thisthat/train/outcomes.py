@@ -5,9 +5,12 @@ a_1 … a_M from p and one outcome y,
 
     R^ = 2/M sum_i 1[a_i = y] - 2/(M(M-1)) sum_{i<j} 1[a_i = a_j]
 
-is unbiased for it. The gradient gives draw i its own terms of R^ as credit r_i, less the control
-variate b_i: the same terms with p in place of the indicators of draw i. b_i does not depend on
-a_i, so E[b_i grad log p(a_i)] = 0 and the variance falls at no cost in bias.
+is unbiased for it. The gradient gives draw i its own terms of R^ as credit r_i, less a control
+variate b_i that is paired with the same draws: b_i is what r_i changes by when p takes the place of
+the sampled indicators 1[a_i = a_j], plus the constant that makes the rest quietest. Given a_i both
+parts have a mean that does not depend on a_i, so E[b_i grad log p(a_i)] = 0 and the variance falls
+at no cost in bias. For two options nothing but the outcome's own noise is left; for many options
+of equal probability little is gained, and no control variate of this form could gain more.
 """
 
 from __future__ import annotations
@@ -47,12 +50,21 @@ def draw_credits(drawn: Tensor, outcomes: Tensor, options: int) -> Tensor:
 
 
 def control_variates(drawn: Tensor, outcomes: Tensor, probabilities: Tensor) -> Tensor:
-    """b_i: r_i with p in place of the indicators of draw i, slots x draws."""
-    draws = drawn.shape[-1]
-    hit = probabilities.gather(-1, outcomes.unsqueeze(-1))
-    of_draws = probabilities.gather(-1, drawn)
-    others = of_draws.sum(-1, keepdim=True) - of_draws
-    return 2 / draws * hit - 2 / (draws * (draws - 1)) * others
+    """b_i, slots x draws: r_i less its value with p for the indicators, plus the best constant.
+
+    The constant is the mean of the remaining credit, each option counted by p times the squared
+    length of its score grad log p with respect to the logits, which minimises the variance.
+    """
+    draws, options = drawn.shape[-1], probabilities.shape[-1]
+    happened = torch.nn.functional.one_hot(outcomes, options).to(probabilities.dtype)
+    expected = 2 / draws * (happened - probabilities)
+    lengths = 1 - 2 * probabilities + probabilities.square().sum(-1, keepdim=True)
+    counted = probabilities * lengths
+    constant = (counted * expected).sum(-1, keepdim=True) / counted.sum(-1, keepdim=True).clamp_min(
+        1e-12
+    )
+    sampled = draw_credits(drawn, outcomes, options)
+    return sampled - expected.gather(-1, drawn) + constant
 
 
 def outcome_losses(

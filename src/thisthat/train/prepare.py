@@ -15,12 +15,13 @@ from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat
+from thisthat.suites.contamination import check_contamination
 from thisthat.suites.files import read_items
 from thisthat.suites.item import Item
 from thisthat.train.backbone import Backbone, build_backbone
 from thisthat.train.buckets import Shape, choose_lengths, shapes_for
 from thisthat.train.config import Run
-from thisthat.train.data import ChunkMaker, ItemStore, Protected, evaluation_rows, file_sha256
+from thisthat.train.data import ChunkMaker, ItemStore, evaluation_rows, file_sha256
 from thisthat.train.stream import Fed, chunks_from, fed_batches
 
 SAMPLE_ROWS = 4096
@@ -57,7 +58,7 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
     """Open the checkpoint, read the data, check it against what must not be trained on.
 
     ``lengths`` are those of a saved run that is resumed. Raises InvalidInputError for data that
-    cannot be used, among it a training row that is also evaluated.
+    cannot be used, ContaminationError for a training file that shows an evaluated state.
     """
     device = pick_device(run)
     checkpoint = open_checkpoint(run.model.initial, run.model.lam)
@@ -70,11 +71,9 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
         )
     builder = PromptBuilder(checkpoint.encode, form)
     say(f"checkpoint {checkpoint.card.name} {checkpoint.card.version}, lambda {checkpoint.lam:g}")
-    protected = _protected(run)
+    protected = frozenset(item.state_hash for item in _evaluated(run))
     stores = {
-        source.name: ItemStore(
-            _checked(source.file, protected, run.contamination, say), str(source.file)
-        )
+        source.name: ItemStore(_allowed(source.file, run, protected, say), str(source.file))
         for source in run.sources
         if source.file is not None
     }
@@ -127,33 +126,24 @@ def pick_device(run: Run) -> torch.device:
     return torch.device(name)
 
 
-def _protected(run: Run) -> Protected:
-    protected = Protected()
+def _evaluated(run: Run) -> Iterator[Item]:
+    """Every item that must not be trained on."""
     for path in (*(evaluation.file for evaluation in run.evaluations), *run.never_train_on):
-        protected.add(read_items(path))
-    if any(source.suite == "spatial" for source in run.sources):
-        from thisthat.suites.spatial import released_items
-
-        protected.add(released_items())
-    return protected
+        yield from read_items(path)
 
 
-def _checked(file: Path, protected: Protected, on_hit: str, say: Say) -> Iterator[Item]:
-    """The file's items; a protected one stops the run or is left out, as the run says."""
+def _allowed(file: Path, run: Run, protected: frozenset[str], say: Say) -> Iterator[Item]:
+    """The file's items; one that shows an evaluated state stops the run or is left out."""
+    if protected and run.contamination == "stop":
+        check_contamination(read_items(file), _evaluated(run))
     left_out = 0
-    for number, item in enumerate(read_items(file), 1):
-        if item not in protected:
-            yield item
-        elif on_hit == "stop":
-            raise InvalidInputError(
-                f"{file}, item {number}",
-                "its question or its state is also in the evaluation data; take it out, or set "
-                'contamination = "leave out"',
-            )
-        else:
+    for item in read_items(file):
+        if item.state_hash in protected:
             left_out += 1
+        else:
+            yield item
     if left_out:
-        say(f"{file.name}: {left_out} rows are also in the evaluation data and left out")
+        say(f"{file.name}: {left_out} rows show an evaluated state and are left out")
 
 
 def _lengths(maker: ChunkMaker, run: Run, say: Say) -> tuple[int, ...]:

@@ -53,13 +53,13 @@ def build_row(
     builder: PromptBuilder,
     longest: int,
     where: str,
-    *,
+    outcomes: Sequence[bool],
     weight: float = 1.0,
-    outcomes: bool = False,
 ) -> TrainingRow | None:
     """The sheet as one row, or None when it has more than ``longest`` tokens or nothing to ask.
 
-    ``items`` are the items the sheet's drafts were made from, in the same order.
+    ``items`` are the items the sheet's drafts were made from, in the same order, and
+    ``outcomes`` says of each whether its answer is an outcome.
     """
     if builder.form.isolated_levels:
         raise InvalidInputError("prompt.isolated_levels", "cannot be trained; ask levels together")
@@ -88,7 +88,7 @@ def build_row(
         targets=np.concatenate([np.array(draft.target, dtype=np.float32) for draft in drafts]),
         weights=np.full(len(drafts), weight, dtype=np.float32),
         outcomes=np.array(
-            [draft.best if outcomes else NO_OUTCOME for draft in drafts], dtype=np.int32
+            [sheet.drafts[k].best if outcomes[k] else NO_OUTCOME for k in asked], dtype=np.int32
         ),
         tags=tuple(tag_of(items[k]) for k in asked),
         where=where,

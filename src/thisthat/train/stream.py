@@ -87,7 +87,7 @@ class _From:
         return _FAR - self._first
 
 
-def _as_it_is(chunk: Chunk) -> Chunk:
+def _as_it_is(chunk: Any) -> Any:
     return chunk
 
 
