@@ -1,0 +1,90 @@
+"""Trees laid out one after another as a single sequence without padding.
+
+Every token carries its position and ``until``: the place in the sequence up to which later tokens
+see it. Trees are written trunk first, then branch by branch, so "a trunk is seen to the end of its
+tree, a branch to its own end" is all there is to a tree mask. Knows nothing of weights or runtimes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thisthat.engine.rows import Branch, Tokens
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A trunk and its branches; slots of the branches count from the branch's first token."""
+
+    trunk: Tokens
+    branches: tuple[Branch, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens the tree adds to a pass."""
+        return len(self.trunk) + sum(len(branch.tokens) for branch in self.branches)
+
+
+@dataclass(frozen=True, slots=True)
+class FlatPass:
+    """Token k is seen by the tokens from k to ``until[k]`` (not included); ``slots`` are places."""
+
+    tokens: Integers
+    positions: Integers
+    until: Integers
+    slots: Integers
+
+
+def lay_flat(trees: Sequence[Tree], kept: int) -> FlatPass:
+    """``trees`` in one sequence, each continuing the same ``kept`` tokens."""
+    tokens: list[int] = []
+    positions: list[int] = []
+    until: list[int] = []
+    slots: list[int] = []
+    for tree in trees:
+        end = len(tokens) + tree.tokens
+        tokens += tree.trunk
+        fork = kept + len(tree.trunk)
+        positions += range(kept, fork)
+        until += [end] * len(tree.trunk)
+        for branch in tree.branches:
+            start = len(tokens)
+            tokens += branch.tokens
+            positions += range(fork, fork + len(branch.tokens))
+            until += [start + len(branch.tokens)] * len(branch.tokens)
+            slots += [start + slot.at for slot in branch.slots]
+    return FlatPass(
+        np.array(tokens, np.int64),
+        np.array(positions, np.int64),
+        np.array(until, np.int64),
+        np.array(slots, np.int64),
+    )
+
+
+def split_evenly(length: int, most: int) -> list[int]:
+    """``length`` as the fewest parts of at most ``most``, none more than one longer than another.
+
+    One part of 0 when there is nothing to split.
+    """
+    parts = max(1, -(-length // most))
+    small, longer = divmod(length, parts)
+    return [small + (number < longer) for number in range(parts)]
+
+
+def pack(sizes: Sequence[int], most: int) -> list[list[int]]:
+    """Indices of ``sizes`` in order, grouped so that no group of several exceeds ``most``."""
+    groups: list[list[int]] = []
+    room = 0
+    for index, size in enumerate(sizes):
+        if not groups or size > room:
+            groups.append([])
+            room = most
+        groups[-1].append(index)
+        room -= size
+    return groups

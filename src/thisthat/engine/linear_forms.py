@@ -1,0 +1,135 @@
+"""Linear layers of a graph, one class per numeric form.
+
+Activations are rows, one per token. A form may leave a factor per row for later (``Rows.scale``),
+because the next step often absorbs it for nothing. Knows nothing of the model around the layers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thisthat.engine.graph_writer import CONTRIB, GraphWriter
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The tensor ``values`` [rows, width] times ``scale`` [rows, 1], where there is one."""
+
+    values: str
+    scale: str | None = None
+
+
+class LinearForm(Protocol):
+    """How weights are stored and multiplied."""
+
+    def embedding(self, graph: GraphWriter, table: Array, tokens: str) -> str:
+        """The rows of ``table`` for ``tokens``, in float32."""
+
+    def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
+        """``rows`` times the transpose of ``weight`` [outputs, inputs]."""
+
+
+def settle(graph: GraphWriter, rows: Rows) -> str:
+    """The rows as one tensor, their scale applied."""
+    if rows.scale is None:
+        return rows.values
+    return graph.node("Mul", rows.values, rows.scale)
+
+
+class Float32Linear:
+    """Weights and arithmetic in float32."""
+
+    def embedding(self, graph: GraphWriter, table: Array, tokens: str) -> str:
+        """The rows of ``table`` for ``tokens``."""
+        return graph.node("Gather", graph.constant(table), tokens)
+
+    def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
+        """``rows`` times the transpose of ``weight``; a scale stays pending."""
+        return Rows(graph.node("MatMul", rows.values, graph.constant(weight.T)), rows.scale)
+
+
+class Int8Linear:
+    """Eight-bit weights with a scale per output, eight-bit activations with a scale per token.
+
+    A scale per token costs little more than one per tensor, keeps a token with outliers from
+    spoiling the others, and makes an answer independent of what else is in the pass.
+    """
+
+    def __init__(self, weight_limit: int) -> None:
+        """Weights are stored as whole numbers between plus and minus ``weight_limit``."""
+        self._weight_limit = weight_limit
+        self._quantised: dict[str, tuple[str, str]] = {}
+
+    def embedding(self, graph: GraphWriter, table: Array, tokens: str) -> str:
+        """The rows of ``table`` for ``tokens``, stored in float16."""
+        rows = graph.node("Gather", graph.constant(table, np.float16), tokens)
+        return graph.node("Cast", rows, to=1)
+
+    def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
+        """``rows`` times the transpose of ``weight``, with a scale per row pending."""
+        whole, scale = self._quantise(graph, rows.values)
+        steps = np.maximum(np.abs(weight).max(axis=1) / self._weight_limit, 1e-12)
+        steps = steps.astype(np.float32)
+        product = graph.node(
+            "MatMulIntegerToFloat",
+            whole,
+            graph.constant(np.rint(weight / steps[:, None]).T, np.int8),
+            graph.constant(np.float32(1)),
+            graph.constant(steps),
+            graph.constant(np.uint8(128)),
+            domain=CONTRIB,
+        )
+        if rows.scale is not None:
+            scale = graph.node("Mul", scale, rows.scale)
+        return Rows(product, scale)
+
+    def _quantise(self, graph: GraphWriter, values: str) -> tuple[str, str]:
+        """``values`` as bytes around 128, and the scale [rows, 1] that undoes it."""
+        if values not in self._quantised:
+            largest = graph.node(
+                "ReduceMax", graph.node("Abs", values), graph.constant([-1], np.int64), keepdims=0
+            )
+            # A row of zeros would be divided by zero; its scale of zero still gives zeros back.
+            steps = graph.node("Mul", largest, graph.constant(np.float32(1 / 127)))
+            middle = graph.node("Expand", graph.constant(np.uint8(128)), graph.node("Shape", steps))
+            whole = graph.node("QuantizeLinear", values, steps, middle, axis=0)
+            column = graph.node("Unsqueeze", steps, graph.constant([-1], np.int64))
+            self._quantised[values] = (whole, column)
+        return self._quantised[values]
+
+
+class Block8Linear:
+    """Eight-bit weights and activations with a scale per 32 inputs: faithful, slower than int8."""
+
+    _BLOCK = 32
+
+    def embedding(self, graph: GraphWriter, table: Array, tokens: str) -> str:
+        """The rows of ``table`` for ``tokens``, stored in float16."""
+        rows = graph.node("Gather", graph.constant(table, np.float16), tokens)
+        return graph.node("Cast", rows, to=1)
+
+    def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
+        """``rows`` times the transpose of ``weight``; a scale stays pending."""
+        outputs, inputs = weight.shape
+        padded = np.pad(weight, ((0, 0), (0, -inputs % self._BLOCK)))
+        blocks = padded.reshape(outputs, -1, self._BLOCK)
+        steps = np.maximum(np.abs(blocks).max(axis=-1) / 127, 1e-12).astype(np.float32)
+        product = graph.node(
+            "MatMulNBits",
+            rows.values,
+            graph.constant(np.rint(blocks / steps[..., None]) + 128, np.uint8),
+            graph.constant(steps),
+            domain=CONTRIB,
+            N=outputs,
+            K=inputs,
+            bits=8,
+            block_size=self._BLOCK,
+            accuracy_level=4,
+        )
+        return Rows(product, rows.scale)

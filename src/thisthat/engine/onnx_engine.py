@@ -1,0 +1,307 @@
+"""The engine for a CPU without torch: llama models on onnxruntime.
+
+Rows that share a prefix are laid out flat, without padding, and answered in passes of a few hundred
+tokens; longer rows are read in parts, each continuing the keys and values of the one before.
+Knows nothing of text, temperatures or where weights come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thisthat.engine.check_rows import check_rows
+from thisthat.engine.cores import usable_cores
+from thisthat.engine.flat_pass import Tree, lay_flat, pack, split_evenly
+from thisthat.engine.llama_form import Source, check_form, open_llama_form
+from thisthat.engine.llama_shape import LlamaShape, read_shape, supports
+from thisthat.engine.prefix_cache import PrefixCache
+from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
+from thisthat.engine.statistics import EngineStatistics
+from thisthat.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from thisthat.checkpoint import Checkpoint
+
+__all__ = ["OnnxEngine", "supports"]
+
+PREFIX_CACHE_BYTES = 128 << 20
+
+PASS_TOKENS = 256
+"""Tokens of one pass: enough to fill the arithmetic, few enough to keep attention small."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTokens:
+    """Keys and values, step by step, of tokens already read."""
+
+    tensors: tuple[Any, ...]
+    tokens: int
+    bytes: int
+
+
+class OnnxEngine:
+    """Rows in, logits at the slots out. ``run`` may be called from several threads."""
+
+    def __init__(
+        self,
+        graph: Path,
+        shape: LlamaShape,
+        labels: int,
+        *,
+        form: str = "float32",
+        threads: int | None = None,
+        prefix_cache_bytes: int = PREFIX_CACHE_BYTES,
+        pass_tokens: int = PASS_TOKENS,
+    ) -> None:
+        """Serve a built graph; ``from_checkpoint`` has one built.
+
+        ``threads`` None is one per usable core. ``prefix_cache_bytes`` 0 reads every prefix anew
+        with its row.
+        """
+        for name, value in (("threads", threads), ("pass_tokens", pass_tokens)):
+            if value is not None and value < 1:
+                raise InvalidInputError(name, f"{value}, but must be at least 1")
+        self._shape = shape
+        self._labels = labels
+        self._form = form
+        self._threads = threads or usable_cores()
+        self._pass_tokens = pass_tokens
+        self._keeps_prefixes = prefix_cache_bytes > 0
+        self._prefixes: PrefixCache[KeptTokens] = PrefixCache(
+            prefix_cache_bytes, lambda kept: kept.bytes
+        )
+        self._passes = self._computed_tokens = self._reused_tokens = 0
+        self._lock = RLock()
+        self._session: Any = _open_session(graph, self._threads)
+        self._kept_names = [output.name for output in self._session.get_outputs()[1:]]
+        self._nothing = self._no_tokens()
+
+    @classmethod
+    def from_checkpoint(
+        cls,
+        checkpoint: Checkpoint,
+        label_ids: Sequence[int],
+        *,
+        form: str = "int8",
+        threads: int | None = None,
+        prefix_cache_bytes: int = PREFIX_CACHE_BYTES,
+    ) -> OnnxEngine:
+        """Serve an opened checkpoint; its runtime form is built on first use and kept.
+
+        ``form`` is "int8" (fast), "block8" (closer to float32, slower) or "float32". Raises
+        InvalidInputError for another form, CheckpointError for a model that is not a plain llama
+        or a form that cannot be written.
+        """
+        from thisthat.engine.calibration_text import TEXTS
+
+        chosen = check_form(form)
+        shape = read_shape(checkpoint.config, checkpoint.card.loop)
+        source = Source(
+            identity=checkpoint.fingerprint,
+            shape=shape,
+            label_ids=tuple(label_ids),
+            weights=checkpoint.weights,
+            calibration=lambda: [tuple(checkpoint.encode(text)) for text in TEXTS],
+        )
+        return cls(
+            open_llama_form(source, chosen),
+            shape,
+            len(label_ids),
+            form=chosen,
+            threads=threads,
+            prefix_cache_bytes=prefix_cache_bytes,
+        )
+
+    @property
+    def description(self) -> str:
+        """One line for people: runtime, device, numeric form."""
+        import onnxruntime
+
+        threads = "1 thread" if self._threads == 1 else f"{self._threads} threads"
+        return f"onnxruntime {onnxruntime.__version__}, cpu, {threads}, {self._form}"
+
+    @property
+    def longest(self) -> int:
+        """The most tokens on one path from the first prefix token to a branch's end."""
+        return self._shape.longest
+
+    @property
+    def statistics(self) -> EngineStatistics:
+        """What has been computed and what was saved, since the engine was opened."""
+        with self._lock:
+            return EngineStatistics(
+                passes=self._passes,
+                computed_tokens=self._computed_tokens,
+                padding_tokens=0,
+                reused_tokens=self._reused_tokens,
+                prefixes=self._prefixes.statistics,
+            )
+
+    def close(self) -> None:
+        """Give back the memory of weights and kept prefixes; the engine cannot run afterwards."""
+        with self._lock:
+            self._prefixes.clear()
+            self._session = None
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        """Answer all rows, in the caller's order.
+
+        Raises InvalidInputError for a row the model cannot read.
+        """
+        check_rows(
+            rows, vocabulary=self._shape.vocabulary, longest=self.longest, labels=self._labels
+        )
+        groups: dict[Tokens, dict[int, Row]] = {}
+        results = [RowResult((), 0)] * len(rows)
+        for number, row in enumerate(rows):
+            asked = self._to_be_read(row)
+            if asked.branches:
+                groups.setdefault(asked.prefix, {})[number] = asked
+        with self._lock:
+            for prefix, members in groups.items():
+                kept, saved = self._read_prefix(prefix)
+                answers = self._answer(list(members.values()), kept)
+                for number, answer in zip(members, answers, strict=True):
+                    results[number] = RowResult(tuple(answer), saved)
+                    self._reused_tokens += saved
+                    saved = len(prefix)
+        return results
+
+    def _to_be_read(self, row: Row) -> Row:
+        """The row without branches that answer nothing, and without a prefix if none is kept."""
+        row = replace(row, branches=tuple(branch for branch in row.branches if branch.slots))
+        if self._keeps_prefixes:
+            return row
+        return replace(row, prefix=(), trunk=row.prefix + row.trunk)
+
+    def _read_prefix(self, prefix: Tokens) -> tuple[KeptTokens, int]:
+        """The keys and values of ``prefix``, and how many of its tokens were not computed."""
+        if not prefix:
+            return self._nothing, 0
+        kept = self._prefixes.get(prefix)
+        if kept is not None:
+            return kept, len(prefix)
+        kept = self._read(self._nothing, prefix)
+        self._prefixes.put(prefix, kept)
+        return kept, 0
+
+    def _answer(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
+        """Rows that continue the same tokens: short ones together, long ones in parts."""
+        answers: list[list[Logits]] = []
+        for group in pack([row.fresh_tokens for row in rows], self._pass_tokens):
+            members = [rows[index] for index in group]
+            if len(members) == 1 and members[0].fresh_tokens > self._pass_tokens:
+                answers.append(self._answer_long(members[0], kept))
+            else:
+                answers += self._answer_short(members, kept)
+        return answers
+
+    def _answer_short(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
+        logits, _ = self._pass([Tree(row.trunk, row.branches) for row in rows], kept)
+        answers: list[list[Logits]] = []
+        taken = 0
+        for row in rows:
+            slots = [slot for branch in row.branches for slot in branch.slots]
+            answers.append(
+                [logits[taken + number, : slot.options] for number, slot in enumerate(slots)]
+            )
+            taken += len(slots)
+        return answers
+
+    def _answer_long(self, row: Row, kept: KeptTokens) -> list[Logits]:
+        if len(row.branches) == 1:
+            branch = row.branches[0]
+            shift = len(row.trunk)
+            slots = tuple(Slot(slot.at + shift, slot.options) for slot in branch.slots)
+            return self._answer_path(Branch(row.trunk + branch.tokens, slots), kept)
+        if row.trunk:
+            kept = self._read(kept, row.trunk)
+        alone = [Row((), (), (branch,)) for branch in row.branches]
+        return list(chain.from_iterable(self._answer(alone, kept)))
+
+    def _answer_path(self, path: Branch, kept: KeptTokens) -> list[Logits]:
+        """A path longer than a pass, its slots answered part by part."""
+        answers: list[Logits] = []
+        start = 0
+        for size in split_evenly(len(path.tokens), self._pass_tokens):
+            end = start + size
+            slots = tuple(
+                Slot(slot.at - start, slot.options) for slot in path.slots if start <= slot.at < end
+            )
+            part = Branch(path.tokens[start:end], slots)
+            last = end > path.slots[-1].at
+            logits, after = self._pass([Tree((), (part,))], kept, keep=not last)
+            answers += [row[: slot.options] for row, slot in zip(logits, slots, strict=True)]
+            if after is None:
+                break
+            kept, start = after, end
+        return answers
+
+    def _read(self, kept: KeptTokens, tokens: Tokens) -> KeptTokens:
+        """The keys and values after reading ``tokens`` as well."""
+        start = 0
+        for size in split_evenly(len(tokens), self._pass_tokens):
+            part = Tree(tokens[start : start + size], ())
+            _, after = self._pass([part], kept, keep=True)
+            assert after is not None
+            kept, start = after, start + size
+        return kept
+
+    def _pass(
+        self, trees: Sequence[Tree], kept: KeptTokens, keep: bool = False
+    ) -> tuple[Logits, KeptTokens | None]:
+        """One pass of the model: logits at the slots and, if asked for, what to continue from."""
+        import onnxruntime
+
+        flat = lay_flat(trees, kept.tokens)
+        # The graph reads at least one slot; without any, the first token stands in.
+        slots = flat.slots if flat.slots.size else np.zeros(1, np.int64)
+        inputs = {"tokens": flat.tokens, "positions": flat.positions}
+        inputs |= {"until": flat.until, "slots": slots}
+        feeds = {
+            name: onnxruntime.OrtValue.ortvalue_from_numpy(value) for name, value in inputs.items()
+        }
+        feeds |= {
+            f"past_{name}": tensor
+            for name, tensor in zip(self._kept_names, kept.tensors, strict=True)
+        }
+        wanted = ["logits", *self._kept_names] if keep else ["logits"]
+        logits, *tensors = self._session.run_with_ort_values(wanted, feeds)
+        self._passes += 1
+        self._computed_tokens += len(flat.tokens)
+        after = None
+        if keep:
+            tokens = kept.tokens + len(flat.tokens)
+            after = KeptTokens(tuple(tensors), tokens, tokens * self._bytes_per_token())
+        return logits.numpy()[: flat.slots.size], after
+
+    def _bytes_per_token(self) -> int:
+        return 4 * len(self._kept_names) * self._shape.shared_heads * self._shape.head_width
+
+    def _no_tokens(self) -> KeptTokens:
+        import onnxruntime
+
+        size = (1, self._shape.shared_heads, 0, self._shape.head_width)
+        empty = onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros(size, np.float32))
+        return KeptTokens((empty,) * len(self._kept_names), 0, 0)
+
+
+def _open_session(graph: Path, threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    # The graph is written in its final, fused shape; searching it for more only delays the start.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    # Weights of hidden keys come out as numbers too small for full-speed arithmetic.
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    # Spinning threads would take the cores of the program that asks.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])

@@ -1,0 +1,89 @@
+"""The form of a checkpoint that onnxruntime opens: built once, kept in the store, memory-mapped.
+
+A form is a folder with a graph, its weights and ``form.json``, which is written last and holds the
+hashes of the others: a form without it, or with other hashes, is built again. Knows files and keys;
+the graph itself is built by the function it is given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from thisthat.checkpoint.store import hash_file, home, locked, sha256_of
+from thisthat.errors import CheckpointError
+from thisthat.files import write_atomically
+
+GRAPH_FILE = "graph.onnx"
+WEIGHTS_FILE = "weights.bin"
+_FORM_FILE = "form.json"
+
+MOST_FORMS = 6
+"""Forms kept in the store; the least recently opened one goes when another is built."""
+
+Build = Callable[[BinaryIO, str], bytes]
+"""Writes weights to the file, which the graph must know by the given name; returns the graph."""
+
+
+def forms_folder() -> Path:
+    """Where built forms are kept."""
+    return home() / "forms"
+
+
+def open_form(key: Mapping[str, Any], build: Build, folder: Path | None = None) -> Path:
+    """The graph file of the form with this ``key``, built now unless a whole one is kept.
+
+    ``folder`` holds the forms, by default in the store. Raises CheckpointError when the form
+    cannot be written, and whatever ``build`` raises.
+    """
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+    folder = folder or forms_folder()
+    place = folder / digest[:32]
+    if not _is_whole(place):
+        try:
+            with locked(folder / f"{digest[:32]}.lock"):
+                if not _is_whole(place):
+                    _write(place, build)
+                    _drop_old(folder, place)
+        except OSError as error:
+            raise CheckpointError(
+                f"the runtime form cannot be written to {place}: {error}; "
+                "free some space or set THISTHAT_HOME to another folder"
+            ) from error
+    with suppress(OSError):  # A store that cannot be written can still be read.
+        os.utime(place / _FORM_FILE)
+    return place / GRAPH_FILE
+
+
+def _is_whole(place: Path) -> bool:
+    try:
+        hashes = json.loads((place / _FORM_FILE).read_text(encoding="utf-8"))
+        return set(hashes) == {GRAPH_FILE, WEIGHTS_FILE} and all(
+            sha256_of(place / name) == wanted for name, wanted in hashes.items()
+        )
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def _write(place: Path, build: Build) -> None:
+    (place / _FORM_FILE).unlink(missing_ok=True)
+    graphs: list[bytes] = []
+    write_atomically(place / WEIGHTS_FILE, lambda file: graphs.append(build(file, WEIGHTS_FILE)))
+    write_atomically(place / GRAPH_FILE, graphs[0])
+    hashes = {name: hash_file(place / name) for name in (GRAPH_FILE, WEIGHTS_FILE)}
+    write_atomically(place / _FORM_FILE, json.dumps(hashes))
+
+
+def _drop_old(folder: Path, newest: Path) -> None:
+    forms = [path.parent for path in folder.glob(f"*/{_FORM_FILE}") if path.parent != newest]
+    forms.sort(key=lambda form: (form / _FORM_FILE).stat().st_mtime, reverse=True)
+    for form in forms[MOST_FORMS - 1 :]:
+        (form / _FORM_FILE).unlink(missing_ok=True)
+        shutil.rmtree(form, ignore_errors=True)
+        (folder / f"{form.name}.lock").unlink(missing_ok=True)
