@@ -13,8 +13,8 @@ from typing import Any
 from thisthat.random import Rng
 from thisthat.suites.branch.family import BranchFamily
 from thisthat.suites.branch.settings import Setting
-from thisthat.suites.branch.wording import abstain_option, remarks
 from thisthat.suites.family import YES_NO, Asked
+from thisthat.suites.records.asking import ask
 from thisthat.suites.records.fields import Record, RecordType
 from thisthat.suites.records.rules import (
     MODES,
@@ -25,7 +25,7 @@ from thisthat.suites.records.rules import (
     say_rule,
     twin_rule,
 )
-from thisthat.suites.records.sheets import compose, write_records
+from thisthat.suites.records.sheets import write_records
 
 
 @dataclass(frozen=True)
@@ -161,18 +161,17 @@ def render_check(case: CheckCase, rng: Rng, wording: Wording) -> Asked:
         options = (("no", met), ("yes", unmet)) if case.denied else (("no", unmet), ("yes", met))
         told = rng.choice(("The answers spell out the rule.", "See the answers.", ""))
         asked = f"{asked} {told}".strip()
-    if case.notes:
-        sections.append(("notes", " ".join(remarks(rng, case.notes))))
-    facts: dict[str, Any] = {
-        "deciding": deciding_pieces(case, sheet.pieces, row),
-        "mode": case.rule.mode,
-        "clauses": len(case.rule.conditions),
-    }
-    if case.offers_abstain:
-        option = abstain_option(rng)
-        facts["abstain"] = option[0]
-        options = (*options, option)
-    return Asked(compose(rng, rng.shuffled(sections)), asked, options, facts)
+    return ask(
+        rng,
+        sections,
+        asked,
+        options,
+        deciding=deciding_pieces(case, sheet.pieces, row),
+        notes=case.notes,
+        abstain=case.offers_abstain,
+        mode=case.rule.mode,
+        clauses=len(case.rule.conditions),
+    )
 
 
 def deciding_pieces(case: CheckCase, pieces: Any, row: int) -> list[str]:

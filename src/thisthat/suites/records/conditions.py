@@ -139,7 +139,8 @@ def _draw_ordered(rng: Rng, field: NumberField | DateField, value: int, want: bo
                 width = step * rng.integer(1, reach)
                 operands = (bound, bound + width) if rng.chance(0.5) else (bound - width, bound)
             least = min(low, 0) if numeric else 0
-            if operands[0] >= least and _compare(relation, value, operands) == want:
+            empty = operands[0] <= least and relation in ("at least", "less than")
+            if not empty and operands[0] >= least and _compare(relation, value, operands) == want:
                 return Condition(field, relation, operands)
 
 

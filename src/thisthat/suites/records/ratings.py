@@ -9,12 +9,12 @@ from typing import Any
 from thisthat.random import Rng
 from thisthat.suites.branch.family import BranchFamily
 from thisthat.suites.branch.settings import Setting
-from thisthat.suites.branch.wording import abstain_option, remarks
 from thisthat.suites.family import Asked
+from thisthat.suites.records.asking import ask, numbered_levels
 from thisthat.suites.records.fields import Record, RecordType
 from thisthat.suites.records.rubric import METHODS, Rubric, draw_rubric, twin_rubric, usable
 from thisthat.suites.records.rubric_text import definitions, draw_scale, say_rubric
-from thisthat.suites.records.sheets import compose, write_records
+from thisthat.suites.records.sheets import write_records
 
 
 @dataclass(frozen=True)
@@ -143,22 +143,18 @@ def render_rating(case: RatingCase, rng: Rng, wording: RatingWording) -> Asked:
         sections.append((rng.choice(wording.headings), text))
     else:
         asked = f"{asked}\n{text}" if rng.chance(0.5) else f"{text}\n{asked}"
-    if case.notes:
-        sections.append(("notes", " ".join(remarks(rng, case.notes))))
     pieces = [sheet.pieces[0, phrase] for phrase in rubric.phrases if (0, phrase) in sheet.pieces]
-    facts: dict[str, Any] = {
-        "deciding": list(dict.fromkeys(pieces)),
-        "method": rubric.method,
-        "levels": rubric.levels,
-    }
-    options: tuple[tuple[str, str | None], ...] = tuple(
-        (str(index), level) for index, level in enumerate(levels)
+    return ask(
+        rng,
+        sections,
+        asked,
+        numbered_levels(levels),
+        deciding=pieces,
+        notes=case.notes,
+        abstain=case.offers_abstain,
+        method=rubric.method,
+        levels=rubric.levels,
     )
-    if case.offers_abstain:
-        option = abstain_option(rng)
-        facts["abstain"] = option[0]
-        options = (*options, option)
-    return Asked(compose(rng, rng.shuffled(sections)), asked, options, facts)
 
 
 def rating_family(

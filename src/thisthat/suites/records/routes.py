@@ -14,12 +14,13 @@ from typing import Any
 from thisthat.random import Rng
 from thisthat.suites.branch.family import BranchFamily
 from thisthat.suites.branch.settings import Setting
-from thisthat.suites.branch.wording import abstain_option, join, remarks
+from thisthat.suites.branch.wording import join
 from thisthat.suites.family import Asked
+from thisthat.suites.records.asking import ask
 from thisthat.suites.records.conditions import sentence
 from thisthat.suites.records.fields import Record, RecordType
 from thisthat.suites.records.rules import Rule, capital, draw_rule, twin_rule
-from thisthat.suites.records.sheets import compose, write_records
+from thisthat.suites.records.sheets import write_records
 
 
 @dataclass(frozen=True)
@@ -160,18 +161,20 @@ def render_route(case: RouteCase, rng: Rng, wording: RouteWording) -> Asked:
             sections.append((rng.choice(wording.headings), policy))
         else:
             asked = f"{asked}\n{policy}" if rng.chance(0.5) else f"{policy}\n{asked}"
-    if case.notes:
-        sections.append(("notes", " ".join(remarks(rng, case.notes))))
     phrases = dict.fromkeys(
         phrase for rule in case.rules[: solve_route(case) + 1] for phrase in rule.phrases
     )
     pieces = [sheet.pieces[0, phrase] for phrase in phrases if (0, phrase) in sheet.pieces]
-    facts: dict[str, Any] = {"deciding": pieces, "place": case.place}
-    if case.offers_abstain:
-        option = abstain_option(rng)
-        facts["abstain"] = option[0]
-        options = (*options, option)
-    return Asked(compose(rng, rng.shuffled(sections)), asked, options, facts)
+    return ask(
+        rng,
+        sections,
+        asked,
+        options,
+        deciding=pieces,
+        notes=case.notes,
+        abstain=case.offers_abstain,
+        place=case.place,
+    )
 
 
 def _say(rng: Rng, rule: Rule, noun: str) -> str:

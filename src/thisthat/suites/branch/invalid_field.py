@@ -1,0 +1,99 @@
+"""Choice: which field of a request breaks the specification, if any?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from thisthat.questions import compact_json
+from thisthat.random import Rng
+from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.settings import Setting
+from thisthat.suites.branch.wording import json_span
+from thisthat.suites.family import Asked
+from thisthat.suites.records.asking import ask
+from thisthat.suites.records.specs import (
+    Parameter,
+    break_field,
+    draw_payload,
+    draw_spec,
+    fault,
+    spec_as_schema,
+    spec_as_text,
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A specification and a payload with one fault at most."""
+
+    spec: tuple[Parameter, ...]
+    payload: Mapping[str, Any]
+    notes: int
+
+
+def draw(rng: Rng, setting: Setting) -> Case:
+    """Every field is the faulty one equally often, and so is none of them."""
+    spec = draw_spec(rng, min(9, 2 + setting.clauses + setting.distractors // 3))
+    payload = draw_payload(rng, spec)
+    place = rng.below(len(spec) + 1)
+    if place < len(spec):
+        payload = break_field(rng, spec[place], payload)
+    return Case(spec, payload, setting.length)
+
+
+def solve(case: Case) -> int:
+    """The place of the faulty field in the specification, or one past its end."""
+    wrong = fault(case.spec, case.payload)
+    return [parameter.name for parameter in case.spec].index(wrong[0]) if wrong else len(case.spec)
+
+
+def twin(case: Case, rng: Rng) -> Case | None:
+    """The same specification with another field broken."""
+    place = rng.below(len(case.spec))
+    payload = break_field(rng, case.spec[place], draw_payload(rng, case.spec))
+    other = Case(case.spec, payload, case.notes)
+    return other if solve(other) != solve(case) else None
+
+
+def render(case: Case, rng: Rng) -> Asked:
+    """The specification as a schema or as documentation, then the payload."""
+    shuffled = dict(rng.shuffled(list(case.payload.items())))
+    wrong = fault(case.spec, case.payload)
+    named = [name for name in (wrong or case.payload) if name in case.payload]
+    spans = [json_span(name, case.payload[name]) for name in named]
+    if rng.chance(0.5):
+        sections: list[tuple[str, Any]] = [
+            ("schema", spec_as_schema(case.spec)),
+            (rng.choice(("message", "body", "input")), shuffled),
+        ]
+    else:
+        sections = [
+            ("fields", spec_as_text(rng, case.spec)),
+            (rng.choice(("message", "body", "input")), compact_json(shuffled)),
+        ]
+    none = rng.choice(("none", "no field", "all fields are fine", "nothing is wrong"))
+    options = [(parameter.name, None) for parameter in case.spec] + [(none, None)]
+    question = rng.choice(
+        (
+            f"Which field is invalid? Choose '{none}' if there is none.",
+            f"Which field breaks the rules ('{none}' if they all keep to them)?",
+            f"Name the field that has to be corrected, or '{none}'.",
+            f"Where is the fault? Pick '{none}' for a clean message.",
+        )
+    )
+    return ask(rng, sections, question, options, deciding=spans, notes=case.notes)
+
+
+FAMILY: BranchFamily[Case] = BranchFamily(
+    name="invalid_field",
+    suite="branch",
+    kind="choice",
+    option_count=None,
+    held_out=False,
+    draw=draw,
+    solve=solve,
+    render=render,
+    twin=twin,
+)

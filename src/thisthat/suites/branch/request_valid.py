@@ -1,0 +1,118 @@
+"""Boolean: does a request body keep to its specification?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from thisthat.questions import compact_json
+from thisthat.random import Rng
+from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.settings import Setting
+from thisthat.suites.branch.wording import json_span
+from thisthat.suites.family import Asked
+from thisthat.suites.records.asking import ask
+from thisthat.suites.records.specs import (
+    Parameter,
+    break_field,
+    draw_payload,
+    draw_spec,
+    fault,
+    spec_as_schema,
+    spec_as_text,
+)
+
+ENDPOINTS = (
+    "POST /orders", "POST /bookings", "PUT /profiles/{id}", "POST /exports", "PATCH /devices/{id}",
+    "POST /tickets", "POST /payments", "PUT /listings/{id}", "POST /reports", "POST /invites",
+    "POST /shipments", "PATCH /lessons/{id}", "POST /jobs", "POST /surveys",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """A specification and a payload."""
+
+    endpoint: str
+    spec: tuple[Parameter, ...]
+    payload: Mapping[str, Any]
+    valid_asked: bool
+    notes: int
+
+
+def draw(rng: Rng, setting: Setting) -> Case:
+    """A payload with no fault or one."""
+    spec = draw_spec(rng, min(12, setting.clauses + setting.distractors // 2 + 1))
+    payload = draw_payload(rng, spec)
+    if rng.chance(0.5):
+        payload = break_field(rng, rng.choice(spec), payload)
+    return Case(rng.choice(ENDPOINTS), spec, payload, rng.chance(0.6), setting.length)
+
+
+def solve(case: Case) -> int:
+    """Yes when nothing breaks the specification (or something does, if that is asked)."""
+    return int((not fault(case.spec, case.payload)) == case.valid_asked)
+
+
+def twin(case: Case, rng: Rng) -> Case | None:
+    """The same payload under a specification that accepts it, or one that does not."""
+    wrong = fault(case.spec, case.payload)
+    for _ in range(20):
+        fresh = {parameter.name: parameter for parameter in draw_spec(rng, 10)}
+        names = wrong or [rng.choice(case.spec).name]
+        spec = tuple(
+            fresh.get(parameter.name, replace(parameter, required=not parameter.required))
+            if parameter.name in names
+            else parameter
+            for parameter in case.spec
+        )
+        other = replace(case, spec=spec)
+        if solve(other) != solve(case):
+            return other
+    return None
+
+
+def render(case: Case, rng: Rng) -> Asked:
+    """The specification as a schema or as documentation, then the payload."""
+    shuffled = dict(rng.shuffled(list(case.payload.items())))
+    wrong = fault(case.spec, case.payload)
+    named = [name for name in (wrong or case.payload) if name in case.payload]
+    spans = [json_span(name, case.payload[name]) for name in named]
+    if rng.chance(0.5):
+        sections: list[tuple[str, Any]] = [
+            ("specification", spec_as_schema(case.spec)),
+            (rng.choice(("request", "body", "payload")), shuffled),
+        ]
+    else:
+        sections = [
+            (f"{case.endpoint} takes", spec_as_text(rng, case.spec)),
+            (rng.choice(("request", "body", "payload")), compact_json(shuffled)),
+        ]
+    question = rng.choice(VALID if case.valid_asked else INVALID).format(endpoint=case.endpoint)
+    return ask(rng, sections, question, deciding=spans, notes=case.notes)
+
+
+VALID = (
+    "Is the request valid?",
+    "Does the body conform to the specification?",
+    "Will {endpoint} accept this body?",
+    "Is every field of the payload in order?",
+)
+INVALID = (
+    "Must the request be rejected?",
+    "Does the body break the specification anywhere?",
+    "Will {endpoint} answer 400 to this body?",
+    "Is any field of the payload missing or wrong?",
+)
+FAMILY: BranchFamily[Case] = BranchFamily(
+    name="request_valid",
+    suite="branch",
+    kind="boolean",
+    option_count=2,
+    held_out=False,
+    draw=draw,
+    solve=solve,
+    render=render,
+    twin=twin,
+)

@@ -1,0 +1,40 @@
+"""The last step of every family here: sections, notes and an abstain option put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thisthat.random import Rng
+from thisthat.suites.branch.wording import abstain_option, remarks
+from thisthat.suites.family import YES_NO, Asked
+from thisthat.suites.records.sheets import compose
+
+
+def ask(
+    rng: Rng,
+    sections: Sequence[tuple[str, Any]],
+    question: str,
+    options: Sequence[tuple[str, str | None]] = YES_NO,
+    *,
+    deciding: Sequence[str],
+    notes: int = 0,
+    abstain: bool = False,
+    **facts: Any,
+) -> Asked:
+    """The sections in random order with idle notes, and an option for "cannot tell" if asked."""
+    parts = list(sections)
+    if notes:
+        parts.append(("notes", " ".join(remarks(rng, notes))))
+    answers = tuple(options)
+    kept: dict[str, Any] = {"deciding": list(dict.fromkeys(deciding)), **facts}
+    if abstain:
+        option = abstain_option(rng)
+        kept["abstain"] = option[0]
+        answers = (*answers, option)
+    return Asked(compose(rng, rng.shuffled(parts)), question, answers, kept)
+
+
+def numbered_levels(texts: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
+    """Level texts as the options of a score."""
+    return tuple((str(index), text) for index, text in enumerate(texts))
