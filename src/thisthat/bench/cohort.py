@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from thisthat.bench import scoring
+from thisthat.bench import metrics, scoring
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.replies import Reply, from_probabilities
 from thisthat.bench.result import Line
@@ -81,7 +81,7 @@ def run(context: Context) -> Findings:
     recorded = recorded_replies(items)
     service = scoring.accuracy_line(items, recorded, None, "the recorded service itself, accuracy")
     hits = scoring.hits_of(items, replies)
-    difference = scoring.metrics.paired_difference(
+    difference = metrics.paired_difference(
         hits, scoring.hits_of(items, recorded), [item.state_hash for item in items]
     )
     majority = max(sum(item.answer == side for item in items) for side in (0, 1)) / len(items)
