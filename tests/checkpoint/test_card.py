@@ -114,3 +114,9 @@ def test_a_card_that_is_not_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "decision.json").write_text("[]")
     with pytest.raises(CheckpointError, match="expected an object, found list"):
         read_card(tmp_path / "decision.json")
+
+
+def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "decision.json").write_text('{"name": "a", "name": "b"}')
+    with pytest.raises(CheckpointError, match="key 'name' is given twice"):
+        read_card(tmp_path / "decision.json")

@@ -3,12 +3,15 @@ from __future__ import annotations
 import errno
 import json
 import os
+import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from tests.checkpoint.tiny import tiny_weights
@@ -34,6 +37,10 @@ def _same_bits(first: Weights, second: Weights) -> bool:
     return set(first) == set(second) and all(
         np.array_equal(first[name].view(np.uint32), second[name].view(np.uint32)) for name in first
     )
+
+
+def _stream(length: int) -> NDArray[np.uint8]:
+    return np.frombuffer(zlib.compress(bytes(length)), np.uint8)
 
 
 def test_lambda_zero_is_the_base_bit_for_bit(tmp_path: Path) -> None:
@@ -230,16 +237,19 @@ def test_a_damaged_delta_is_refused(tmp_path: Path) -> None:
     ("part", "value", "message"),
     [
         ("numbers", np.zeros(4, np.uint8), "tensor w: is damaged"),
+        ("numbers", _stream(1 << 20), "tensor w: it has too few or too many numbers"),
+        ("numbers", _stream(15), "tensor w: it has too few or too many numbers"),
         ("rows", np.array([0, 99], np.int32), "tensor w: a row number is out of range"),
         ("rows", np.array([0, 1, 1], np.int32), "tensor w: a row number is out of range"),
         ("doublings", np.zeros(1, np.uint8), "tensor w: it has rows without a step"),
+        ("doublings", np.full(2, 255, np.uint8), "tensor w: a step is not finite"),
     ],
 )
 def test_damaged_parts_are_named(
     part: str,
-    value: np.ndarray,
+    value: NDArray[Any],
     message: str,
-    tmp_path: Path,  # type: ignore[type-arg]
+    tmp_path: Path,
 ) -> None:
     base = {"w": np.zeros((2, 8), np.float32)}
     make_delta(base, {"w": np.ones((2, 8), np.float32)}, tmp_path / "d", base_sha256=HASH)

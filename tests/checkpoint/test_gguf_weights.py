@@ -9,9 +9,15 @@ import gguf
 import numpy as np
 import pytest
 
-from tests.checkpoint.tiny import TOKENS, tiny_tokenizer, tiny_weights, write_tiny_gguf
+from tests.checkpoint.tiny import (
+    TOKENS,
+    tiny_tokenizer,
+    tiny_weights,
+    tokenizer_settings,
+    write_tiny_gguf,
+)
 from thisthat.checkpoint.gguf_header import read_header
-from thisthat.checkpoint.gguf_weights import GgufModel
+from thisthat.checkpoint.gguf_weights import GgufModel, build_tokenizer
 from thisthat.errors import CheckpointError
 
 TEXTS = (
@@ -143,6 +149,39 @@ def test_a_missing_and_a_misshapen_tensor_are_named(tmp_path: Path) -> None:
     write_tiny_gguf(tmp_path / "wrong.gguf", wrong)
     with pytest.raises(CheckpointError, match=rf"tensor {name} has shape \(32, 32\)"):
         GgufModel(tmp_path / "wrong.gguf").weights()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("llama.attention.head_count", 0),
+        ("llama.embedding_length", None),
+        ("llama.block_count", "two"),
+        ("llama.attention.head_count_kv", [1, 1]),
+        ("llama.attention.layer_norm_rms_epsilon", float("nan")),
+        ("tokenizer.ggml.tokens", None),
+    ],
+)
+def test_a_setting_that_cannot_be_is_named(key: str, value: Any, tmp_path: Path) -> None:
+    write_tiny_gguf(tmp_path / "tiny.gguf", tiny_weights())
+    model = GgufModel(tmp_path / "tiny.gguf")
+    model._header.settings[key] = value
+    with pytest.raises(CheckpointError, match=f"setting {key} is"):
+        _ = model.config
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("tokenizer.ggml.pre", "llama-bpe", "pre-tokenizer 'llama-bpe' is not read"),
+        ("tokenizer.ggml.merges", ["nospace"], "the vocabulary is damaged"),
+        ("tokenizer.ggml.merges", ["no such"], "the vocabulary is damaged"),
+        ("tokenizer.ggml.token_type", [1], "the vocabulary is damaged"),
+    ],
+)
+def test_a_vocabulary_that_cannot_be_is_refused(key: str, value: Any, message: str) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        build_tokenizer({**tokenizer_settings(), key: value}, "tiny")
 
 
 @pytest.fixture(scope="module")

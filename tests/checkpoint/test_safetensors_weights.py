@@ -197,3 +197,9 @@ def test_a_hub_id_without_network_says_what_to_run(
         hub_folder("nobody/nothing")
     assert "nobody/nothing: could not be fetched from the Hugging Face Hub" in str(caught.value)
     assert "hf download nobody/nothing --local-dir FOLDER" in str(caught.value)
+
+
+def test_a_configuration_without_sizes_is_refused(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, tiny_weights(), hidden_size=None)
+    with pytest.raises(CheckpointError, match="does not say how large the model is"):
+        SafetensorsModel(folder).weights()

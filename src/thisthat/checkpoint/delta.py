@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
@@ -95,10 +96,11 @@ class Delta:
         try:
             listed = json.loads(metadata["tensors"])
             self.base_sha256 = metadata["base_sha256"]
-        except (KeyError, ValueError) as error:
+            named = listed.items()
+        except (KeyError, ValueError, AttributeError) as error:
             raise CheckpointError(f"{path}: the list of tensors is damaged ({error})") from error
         self.path = path
-        self.entries = {name: self._entry(name, entry) for name, entry in listed.items()}
+        self.entries = {name: self._entry(name, entry) for name, entry in named}
 
     def check_base(self, sha256: str) -> None:
         """Raises CheckpointError when the delta was made from another base."""
@@ -138,13 +140,20 @@ class Delta:
         inside = bool(rows.size == 0 or (rows.min() >= 0 and rows.max() < height))
         self._expect(inside and rows.size <= height, name, "a row number is out of range")
         self._expect(doublings.shape == rows.shape, name, "it has rows without a step")
+        count = rows.size * width
         try:
-            stream = zlib.decompress(self._file.stored(f"{name}.{_NUMBERS}").tobytes())
+            # The bound keeps a forged stream from filling the memory.
+            stream = zlib.decompressobj().decompress(
+                self._file.stored(f"{name}.{_NUMBERS}").tobytes(), count + 1
+            )
         except zlib.error as error:
             raise CheckpointError(f"{self.path}: tensor {name}: is damaged ({error})") from error
-        self._expect(len(stream) == rows.size * width, name, "it has too few or too many numbers")
+        self._expect(len(stream) == count, name, "it has too few or too many numbers")
         numbers = np.frombuffer(stream, np.int8).reshape(rows.size, width)
-        steps = np.ldexp(np.float32(entry.step), doublings.astype(np.int32)).astype(np.float32)
+        with np.errstate(over="ignore"):
+            steps = np.ldexp(np.float32(entry.step), doublings.astype(np.int32))
+            finite = bool(np.isfinite(steps * _LARGEST).all())
+        self._expect(finite, name, "a step is not finite")
         if rows.size == height:
             return np.multiply(numbers, steps[:, None], dtype=np.float32).reshape(entry.shape)
         values = np.zeros((height, width), np.float32)
@@ -203,7 +212,7 @@ def apply_delta(base: Weights, delta: Delta, lam: float) -> Weights:
 
 def check_lambda(lam: float) -> None:
     """Raises InvalidInputError for a lambda outside [0, 1]."""
-    if isinstance(lam, bool) or not math.isfinite(lam) or not 0 <= lam <= 1:
+    if isinstance(lam, bool) or not isinstance(lam, Real) or not 0 <= lam <= 1:
         raise InvalidInputError("lambda", f"is {lam}; it must lie in [0, 1]")
 
 

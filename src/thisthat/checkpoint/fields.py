@@ -137,11 +137,28 @@ class Fields:
 def read_json(path: Path) -> Any:
     """What a JSON file holds; CheckpointError names the file when it cannot be read."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: is not valid JSON ({error})") from error
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; CheckpointError names the file when there is none."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: expected an object, found {_kind(value)}")
+    return value
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {repeated!r} is given twice")
+    return content
 
 
 def _kind(value: object) -> str:

@@ -52,7 +52,7 @@ def read_header(path: Path) -> Header:
                 return _Reader(content).header()
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
+    except (struct.error, IndexError, UnicodeDecodeError, OverflowError, RecursionError) as error:
         raise CheckpointError(f"{path}: is damaged or cut short (header: {error})") from error
     except _UnknownPartError as error:
         raise CheckpointError(f"{path}: {error}") from error
@@ -77,7 +77,9 @@ class _Reader:
             key = self._string()
             settings[key] = self._value(self._scalar("I"))
         listed = [self._tensor() for _ in range(tensor_count)]
-        alignment = int(settings.get("general.alignment", _DEFAULT_ALIGNMENT))
+        alignment = settings.get("general.alignment", _DEFAULT_ALIGNMENT)
+        if not isinstance(alignment, int) or alignment < 1:
+            raise _UnknownPartError(f"general.alignment is {alignment!r}")
         data = -(-self._at // alignment) * alignment
         tensors = tuple(
             TensorPlace(name, shape, storage, data + offset)

@@ -66,25 +66,23 @@ class GgufModel:
     @cached_property
     def config(self) -> dict[str, Any]:
         """The configuration with the keys of a Hugging Face ``config.json``."""
-        heads = self._setting("llama.attention.head_count")
-        hidden = self._setting("llama.embedding_length")
-        theta = float(self._header.settings.get("llama.rope.freq_base", 10000.0))
+        heads = self._size("llama.attention.head_count")
+        hidden = self._size("llama.embedding_length")
+        theta = self._number("llama.rope.freq_base", 10000.0)
         return {
             "architectures": ["LlamaForCausalLM"],
             "model_type": "llama",
             "dtype": "float32",
-            "vocab_size": self._vocabulary_size(),
+            "vocab_size": len(self._tokens()),
             "hidden_size": hidden,
-            "intermediate_size": self._setting("llama.feed_forward_length"),
-            "num_hidden_layers": self._setting("llama.block_count"),
+            "intermediate_size": self._size("llama.feed_forward_length"),
+            "num_hidden_layers": self._size("llama.block_count"),
             "num_attention_heads": heads,
-            "num_key_value_heads": self._header.settings.get(
-                "llama.attention.head_count_kv", heads
-            ),
-            "head_dim": self._header.settings.get("llama.rope.dimension_count", hidden // heads),
+            "num_key_value_heads": self._size("llama.attention.head_count_kv", heads),
+            "head_dim": self._size("llama.rope.dimension_count", hidden // heads),
             "hidden_act": "silu",
-            "max_position_embeddings": self._setting("llama.context_length"),
-            "rms_norm_eps": self._setting("llama.attention.layer_norm_rms_epsilon"),
+            "max_position_embeddings": self._size("llama.context_length"),
+            "rms_norm_eps": self._number("llama.attention.layer_norm_rms_epsilon"),
             "rope_theta": theta,
             "rope_parameters": {"rope_type": "default", "rope_theta": theta},
             "attention_bias": False,
@@ -164,13 +162,23 @@ class GgufModel:
             raise CheckpointError(f"{self._path}: tensor {name!r} is not part of a llama model")
         return f"model.layers.{match[1]}.{_LAYER_NAMES[match[2]]}"
 
-    def _setting(self, key: str) -> Any:
-        if key not in self._header.settings:
-            raise CheckpointError(f"{self._path}: setting {key} is missing")
-        return self._header.settings[key]
+    def _size(self, key: str, default: int | None = None) -> int:
+        value = self._header.settings.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise CheckpointError(f"{self._path}: setting {key} is {value!r}, not a size")
+        return value
 
-    def _vocabulary_size(self) -> int:
-        return len(self._setting("tokenizer.ggml.tokens"))
+    def _number(self, key: str, default: float | None = None) -> float:
+        value = self._header.settings.get(key, default)
+        if not isinstance(value, float) or not math.isfinite(value):
+            raise CheckpointError(f"{self._path}: setting {key} is {value!r}, not a number")
+        return value
+
+    def _tokens(self) -> list[str]:
+        tokens = self._header.settings.get("tokenizer.ggml.tokens")
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+            raise CheckpointError(f"{self._path}: setting tokenizer.ggml.tokens is missing")
+        return tokens
 
 
 def build_tokenizer(settings: Mapping[str, Any], where: str) -> Tokenizer:
@@ -186,6 +194,13 @@ def build_tokenizer(settings: Mapping[str, Any], where: str) -> Tokenizer:
             f"{where}: tokenizer {model!r} with pre-tokenizer {split!r} is not read from GGUF "
             "files (gpt2 with smollm or gpt-2 is)"
         )
+    try:
+        return _byte_level_tokenizer(settings, split_digits=split == "smollm")
+    except Exception as error:  # tokenizers raises bare Exception for a vocabulary it cannot use.
+        raise CheckpointError(f"{where}: the vocabulary is damaged ({error})") from error
+
+
+def _byte_level_tokenizer(settings: Mapping[str, Any], *, split_digits: bool) -> Tokenizer:
     tokens: list[str] = settings["tokenizer.ggml.tokens"]
     kinds: list[int] = settings.get("tokenizer.ggml.token_type", [_NORMAL] * len(tokens))
     merges = [tuple(merge.split(" ")) for merge in settings["tokenizer.ggml.merges"]]
@@ -195,7 +210,7 @@ def build_tokenizer(settings: Mapping[str, Any], where: str) -> Tokenizer:
     bytes_of_text = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     tokenizer.pre_tokenizer = (
         pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), bytes_of_text])
-        if split == "smollm"
+        if split_digits
         else bytes_of_text
     )
     tokenizer.decoder = decoders.ByteLevel()

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from tokenizers import Tokenizer
 
-from thisthat.checkpoint.fields import read_json
+from thisthat.checkpoint.fields import read_json_object
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.safetensors_file import SafetensorsFile
 from thisthat.checkpoint.shapes import check_shapes
@@ -50,10 +50,7 @@ class SafetensorsModel:
     @cached_property
     def config(self) -> dict[str, Any]:
         """The content of ``config.json``."""
-        config = read_json(self._folder / "config.json")
-        if not isinstance(config, dict):
-            raise CheckpointError(f"{self._folder / 'config.json'}: expected an object")
-        return config
+        return read_json_object(self._folder / "config.json")
 
     @cached_property
     def chat_template(self) -> str | None:
@@ -62,7 +59,7 @@ class SafetensorsModel:
         if alone.is_file():
             return alone.read_text(encoding="utf-8")
         settings = self._folder / "tokenizer_config.json"
-        template = read_json(settings).get("chat_template") if settings.is_file() else None
+        template = read_json_object(settings).get("chat_template") if settings.is_file() else None
         return template if isinstance(template, str) else None
 
     def tokenizer(self) -> Tokenizer:
@@ -104,7 +101,7 @@ class SafetensorsModel:
         index = self._folder / _INDEX
         if not index.is_file():
             return
-        for name, file in read_json(index).get("weight_map", {}).items():
+        for name, file in _weight_map(index).items():
             if name not in owner or owner[name].path.name != file:
                 raise CheckpointError(f"{self._folder / str(file)}: tensor {name} is missing")
 
@@ -154,14 +151,18 @@ def write_model(
     write_atomically(folder / _SINGLE, tensors)
 
 
+def _weight_map(index: Path) -> dict[str, Any]:
+    named = read_json_object(index).get("weight_map")
+    if not isinstance(named, dict):
+        raise CheckpointError(f"{index}: weight_map is missing")
+    return named
+
+
 def _tensor_files(folder: Path) -> list[Path]:
     index = folder / _INDEX
     if index.is_file():
-        named = read_json(index).get("weight_map")
-        if not isinstance(named, dict):
-            raise CheckpointError(f"{index}: weight_map is missing")
         files = []
-        for name in sorted({str(file) for file in named.values()}):
+        for name in sorted({str(file) for file in _weight_map(index).values()}):
             if Path(name).name != name or not (folder / name).is_file():
                 raise CheckpointError(f"{folder}: {name} is missing (listed in {_INDEX})")
             files.append(folder / name)

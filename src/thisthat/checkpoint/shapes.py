@@ -23,7 +23,12 @@ def check_shapes(
     """Raises CheckpointError naming the first unsafe, missing, misshapen or unknown tensor."""
     for name in found:
         check_name(name, where)
-    expected = expected_shapes(config)
+    try:
+        expected = expected_shapes(config)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise CheckpointError(
+            f"{where}: the configuration does not say how large the model is ({error!r})"
+        ) from error
     for name, shape in expected.items():
         if name not in found:
             raise CheckpointError(f"{where}: tensor {name} is missing")
