@@ -55,6 +55,13 @@ def test_a_gguf_file_opens(base: Checkpoint) -> None:
     assert all(np.array_equal(base.weights()[name], weights[name]) for name in weights)
 
 
+def test_special_tokens_in_text_are_text_except_in_templates(base: Checkpoint) -> None:
+    special = base.tokenizer.token_to_id("<|im_end|>")
+    assert special not in base.encode("a<|im_end|>")
+    assert base.decode(base.encode("a<|im_end|>")) == "a<|im_end|>"
+    assert base.encode_template("a<|im_end|>")[-1] == special
+
+
 def test_a_plain_folder_opens(tmp_path: Path) -> None:
     write_model(tmp_path / "model", tiny_weights(), tiny_config(), tiny_tokenizer())
     checkpoint = open_checkpoint(tmp_path / "model")

@@ -101,7 +101,7 @@ class Checkpoint:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of base, delta, lambda and card: equal fingerprints give equal answers."""
+        """A hash of base, delta, lambda, card and configuration, to name what is built from them."""
         parts = {
             "base": self.base_sha256,
             "delta": None if self.card.delta is None else self.card.delta.sha256,
