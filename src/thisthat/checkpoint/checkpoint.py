@@ -101,7 +101,7 @@ class Checkpoint:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of base, delta, lambda, card and configuration, to name what is built from them."""
+        """A hash of base, delta, lambda, card and configuration; names what is built from it."""
         parts = {
             "base": self.base_sha256,
             "delta": None if self.card.delta is None else self.card.delta.sha256,
