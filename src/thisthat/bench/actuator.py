@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from thisthat.bench import metrics, scoring
-from thisthat.bench.measure import QUICK_PER_FAMILY, Context, Findings, Measurement
+from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.replies import Reply
 from thisthat.bench.result import Line
 from thisthat.suites.item import Item
 
-QUESTIONS = 1200
-QUICK_QUESTIONS = 4 * QUICK_PER_FAMILY
+STATES_PER_SIDE, QUICK_STATES_PER_SIDE = 100, 15
 CAVEATS = (
     "Accuracy is against single sampled attempts: the ceiling is what no predictor can exceed in "
     "expectation, so a finite sample may lie a little above it.",
@@ -25,19 +24,21 @@ CAVEATS = (
 
 
 def actuator_items(context: Context) -> list[Item]:
-    """Noisy-actuator questions about mazes no training saw."""
-    from thisthat.suites.spatial.simulator import actuator_items as drawn
+    """Noisy-actuator questions about mazes no training saw, every ρ about every state."""
+    from thisthat.suites.spatial.held_out_sets import noisy_actuator
 
-    count = QUICK_QUESTIONS if context.setting.quick else QUESTIONS
-    return drawn(count, context.setting.seed)
+    return noisy_actuator(_states_per_side(context))
 
 
 def geometry_items(context: Context) -> list[Item]:
     """One-step questions, four per state, about mazes no training saw."""
-    from thisthat.suites.spatial.simulator import geometry_items as drawn
+    from thisthat.suites.spatial.held_out_sets import local_geometry
 
-    count = QUICK_QUESTIONS if context.setting.quick else QUESTIONS
-    return drawn(count, context.setting.seed)
+    return local_geometry(_states_per_side(context))
+
+
+def _states_per_side(context: Context) -> int:
+    return QUICK_STATES_PER_SIDE if context.setting.quick else STATES_PER_SIDE
 
 
 def q_of(item: Item) -> float:

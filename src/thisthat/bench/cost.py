@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from thisthat.bench import scoring
 from thisthat.bench.cohort import FILE, cohort_items
 from thisthat.bench.measure import Context, Findings, Measurement, fair_subset
-from thisthat.bench.replies import Reply, from_probabilities
 from thisthat.bench.result import Line
-from thisthat.bench.systems import EngineSystem
+from thisthat.bench.systems import EngineSystem, OneAtATime
 from thisthat.suites.item import Item
 
 JOULES_PER_KWH = 3.6e6
@@ -27,16 +24,15 @@ def run(context: Context) -> Findings:
     """Ask the cohort (or as many branch questions), one at a time, and price the pass."""
     items, recorded = _items(context)
     system = context.system
-    if isinstance(system, EngineSystem):
-        replies = _one_at_a_time(context, system, items)
-    else:
-        replies = context.ask("cost", items, system)
+    ours = isinstance(system, EngineSystem)
+    asked = OneAtATime(system, questions_apart=True) if isinstance(system, EngineSystem) else system
+    replies = context.ask("cost", items, asked)
     setting, caveats = context.setting, []
     lines = [scoring.accuracy_line(items, replies, "cohort.accuracy" if recorded else None)]
     seconds = [reply.seconds for reply in replies if reply.seconds is not None]
     anchor = "cost.cohort_dollars" if recorded else None
     dollars: float | None = None
-    if isinstance(system, EngineSystem):
+    if ours:
         dollars = electricity(sum(seconds), setting.watts, setting.dollars_per_kwh)
         caveats.append(
             f"Electricity only, at a stated {setting.watts:g} W and "
@@ -71,20 +67,6 @@ def _items(context: Context) -> tuple[list[Item], bool]:
 
     drawn = branch.evaluation_items(4, context.setting.seed)
     return fair_subset(drawn, 2)[:OTHER_QUESTIONS], False
-
-
-def _one_at_a_time(context: Context, system: EngineSystem, items: list[Item]) -> list[Reply]:
-    replies: list[Reply] = []
-    system.decider.decide(items[0].state, {"q": items[0].as_question()})
-    with context.progress("cost", len(items)) as advance:
-        for item in items:
-            before = time.perf_counter()
-            decision = system.decider.decide(item.state, {"q": item.as_question()})
-            spent = time.perf_counter() - before
-            given = tuple(decision.answers["q"].probabilities.values())
-            replies.append(from_probabilities(given, spent, decision.usage.input_tokens))
-            advance(1)
-    return replies
 
 
 MEASUREMENT = Measurement("cost", "Cost of one pass", run)

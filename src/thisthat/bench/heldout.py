@@ -5,10 +5,9 @@ from __future__ import annotations
 from thisthat.bench import scoring
 from thisthat.bench.actuator import actuator_items, geometry_items
 from thisthat.bench.measure import QUICK_PER_FAMILY, Context, Findings, Measurement
-from thisthat.suites.item import Item
 
-PER_FAMILY = 400
-BANDS = 400
+PER_FAMILY = 300
+BANDS_PER_SIDE, QUICK_BANDS_PER_SIDE = 100, 15
 CAVEATS = (
     "The four families appear in no training question: new readouts, not only new mazes.",
     "Side 50 is never trained on. Items whose rendered state occurs in training are dropped by the "
@@ -16,23 +15,15 @@ CAVEATS = (
 )
 
 
-def held_out_items(context: Context) -> list[Item]:
-    """The four held-out families."""
-    from thisthat.suites.spatial.released import held_out_items as drawn
-
-    per_family = QUICK_PER_FAMILY if context.setting.quick else PER_FAMILY
-    return drawn(per_family, context.setting.seed)
-
-
 def run(context: Context) -> Findings:
     """Ask the families, then distance bands, local geometry and the actuator by map side."""
-    from thisthat.suites.spatial.simulator import band_items
+    from thisthat.suites.spatial.held_out_sets import distance_bands, held_out_family_items
 
-    families = held_out_items(context)
+    quick = context.setting.quick
+    families = held_out_family_items(QUICK_PER_FAMILY if quick else PER_FAMILY)
     replies = context.ask("heldout", families)
-    count = QUICK_PER_FAMILY if context.setting.quick else BANDS
     sets = {
-        "bands": band_items(count, context.setting.seed),
+        "bands": distance_bands(QUICK_BANDS_PER_SIDE if quick else BANDS_PER_SIDE),
         "geometry": geometry_items(context),
         "actuator": actuator_items(context),
     }

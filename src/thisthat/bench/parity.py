@@ -16,14 +16,12 @@ CAVEATS = (
 
 def run(context: Context) -> Findings:
     """P(parity right | band right) on pairs of questions about the same mazes."""
-    from thisthat.suites.spatial.simulator import parity_pairs
+    from thisthat.suites.spatial.held_out_sets import two_ways
 
-    count = QUICK_MAZES if context.setting.quick else MAZES
-    pairs = parity_pairs(count, context.setting.seed)
-    bands, parities = [band for band, _ in pairs], [parity for _, parity in pairs]
-    items = [*bands, *parities]
+    items = two_ways(QUICK_MAZES if context.setting.quick else MAZES)
     replies = context.ask("parity", items)
-    band_replies, parity_replies = replies[: len(bands)], replies[len(bands) :]
+    bands, parities = items[::2], items[1::2]
+    band_replies, parity_replies = replies[::2], replies[1::2]
     band_right = scoring.hits_of(bands, band_replies).astype(bool)
     parity_right = scoring.hits_of(parities, parity_replies).astype(bool)
     given = metrics.wilson(int((band_right & parity_right).sum()), int(band_right.sum()))

@@ -7,8 +7,9 @@ A system is named by one text: ``default``, a checkpoint folder or a Hub id (our
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -155,6 +156,36 @@ class EngineSystem:
             for number, answer in decision.answers.items():
                 reply = from_probabilities(tuple(answer.probabilities.values()), input_tokens=share)
                 done(int(number), reply)
+
+
+class OneAtATime:
+    """An engine asked one call after another, so that every reply has a latency of its own.
+
+    A call holds the questions that stand together and share a state, or a single question.
+    """
+
+    def __init__(self, engine: EngineSystem, *, questions_apart: bool = False) -> None:
+        self._engine = engine
+        self._apart = questions_apart
+        how = "one question at a time" if questions_apart else "one state at a time"
+        known = engine.identity
+        self.identity = replace(known, engine=f"{known.engine}, {how}")
+
+    def answer(self, items: Sequence[Item], done: Done) -> None:
+        """See System."""
+        numbers = range(len(items))
+        if self._apart:
+            calls = [[number] for number in numbers]
+        else:
+            grouped = groupby(numbers, key=lambda number: render_state(items[number].state))
+            calls = [list(members) for _, members in grouped]
+        for members in calls:
+            replies: dict[int, Reply] = {}
+            before = time.perf_counter()
+            self._engine.answer([items[number] for number in members], replies.__setitem__)
+            seconds = time.perf_counter() - before
+            for place, number in enumerate(members):
+                done(number, replace(replies[place], seconds=seconds))
 
 
 def _engine_problem(error: Exception) -> str:
