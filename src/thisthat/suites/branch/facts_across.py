@@ -169,10 +169,7 @@ def render(case: Case, rng: Rng) -> Asked:
         texts["largest"] = f"{left} has a later {phrase} date than all the others"
     question = rng.choice(DENIED if case.denied else ASKED).format(text=texts[case.form])
     rows = range(len(case.rows))
-    if case.form in ("larger", "smaller", "same"):
-        needed = [case.left, case.right]
-    else:
-        needed = list(rows)
+    needed = [case.left, case.right] if case.form in ("larger", "smaller", "same") else list(rows)
     return ask(
         rng,
         [(rng.choice(("list", "records", "table", f"{noun} list")), sheet.content)],

@@ -12,8 +12,9 @@ from typing import Any
 from thisthat.random import Rng
 from thisthat.suites.branch.family import BranchFamily
 from thisthat.suites.branch.settings import Setting
-from thisthat.suites.branch.wording import abstain_option, join, remarks
+from thisthat.suites.branch.wording import join
 from thisthat.suites.family import YES_NO, Asked
+from thisthat.suites.records.asking import ask
 from thisthat.suites.records.catalogue import record_types
 from thisthat.suites.records.checks import (
     CheckCase,
@@ -24,7 +25,7 @@ from thisthat.suites.records.checks import (
 )
 from thisthat.suites.records.conditions import question, sentence
 from thisthat.suites.records.rules import Rule, capital
-from thisthat.suites.records.sheets import compose, write_records
+from thisthat.suites.records.sheets import write_records
 
 
 @dataclass(frozen=True)
@@ -59,18 +60,17 @@ def render(case: FactsCase, rng: Rng) -> Asked:
     sections: list[tuple[str, Any]] = [
         (rng.choice((noun, "record", "entry", "data")), sheet.content)
     ]
-    if case.notes:
-        sections.append(("notes", " ".join(remarks(rng, case.notes))))
-    facts: dict[str, Any] = {
-        "deciding": deciding_pieces(case, sheet.pieces, order.index(0)),
-        "form": case.form,
-        "mode": case.rule.mode,
-    }
-    if case.offers_abstain:
-        option = abstain_option(rng)
-        facts["abstain"] = option[0]
-        options = (*options, option)
-    return Asked(compose(rng, rng.shuffled(sections)), asked, options, facts)
+    return ask(
+        rng,
+        sections,
+        asked,
+        options,
+        deciding=deciding_pieces(case, sheet.pieces, order.index(0)),
+        notes=case.notes,
+        abstain=case.offers_abstain,
+        form=case.form,
+        mode=case.rule.mode,
+    )
 
 
 def _ask(rng: Rng, case: FactsCase, where: str) -> tuple[str, tuple[tuple[str, str | None], ...]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from thisthat.errors import InvalidInputError
 from thisthat.random import Rng
@@ -67,7 +67,7 @@ def evaluation_items(
     settings = settings or BranchSettings(abstain=EVALUATION_ABSTAIN)
     items: list[Item] = []
     for name in known if names is None else names:
-        items += _balanced(known[name], per_family, seed, settings)
+        items += balanced_items(known[name], per_family, seed, settings)
     return items
 
 
@@ -80,9 +80,17 @@ class _Drawn:
     movable: bool
 
 
-def _balanced(
-    family: Family[Any, Any], count: int, seed: int, settings: BranchSettings
+class Settings(Protocol):
+    """What decides how the next item of a stream is drawn."""
+
+    def draw(self, rng: Rng) -> Any:
+        """The setting of the next item, as its family reads it."""
+
+
+def balanced_items(
+    family: Family[Any, Any], count: int, seed: int, settings: Settings
 ) -> list[Item]:
+    """At most ``count`` items of one family of any suite, balanced as ``evaluation_items`` says."""
     groups: dict[tuple[bool, int], list[_Drawn]] = defaultdict(list)
     for drawn in _pool(family, count, seed, settings):
         groups[("abstain" in drawn.item.facts, len(drawn.item.options))].append(drawn)
@@ -100,9 +108,7 @@ def _balanced(
     return items
 
 
-def _pool(
-    family: Family[Any, Any], count: int, seed: int, settings: BranchSettings
-) -> Iterator[_Drawn]:
+def _pool(family: Family[Any, Any], count: int, seed: int, settings: Settings) -> Iterator[_Drawn]:
     split = "heldout_task" if family.held_out else "seen_task"
     seen: set[str] = set()
     for number in range(_DRAWS_PER_ITEM * count):
