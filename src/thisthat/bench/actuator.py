@@ -27,14 +27,14 @@ def actuator_items(context: Context) -> list[Item]:
     """Noisy-actuator questions about mazes no training saw, every ρ about every state."""
     from thisthat.suites.spatial.held_out_sets import noisy_actuator
 
-    return noisy_actuator(_states_per_side(context))
+    return context.once("actuator items", lambda: noisy_actuator(_states_per_side(context)))
 
 
 def geometry_items(context: Context) -> list[Item]:
     """One-step questions, four per state, about mazes no training saw."""
     from thisthat.suites.spatial.held_out_sets import local_geometry
 
-    return local_geometry(_states_per_side(context))
+    return context.once("geometry items", lambda: local_geometry(_states_per_side(context)))
 
 
 def _states_per_side(context: Context) -> int:

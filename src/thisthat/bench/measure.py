@@ -87,6 +87,7 @@ class Context:
         self.setting = setting
         self.console = console or Console(stderr=True)
         self._systems: dict[float | None, System] = {}
+        self._made: dict[str, list[Item]] = {}
         self._asked: dict[tuple[Identity, str], list[Reply]] = {}
 
     @property
@@ -155,6 +156,12 @@ class Context:
     def progress(self, title: str, total: int, completed: int = 0) -> _Bar:
         """A progress bar with a time estimate; use as ``with`` and call the result to advance."""
         return _Bar(self.console, title, total, completed)
+
+    def once(self, name: str, make: Callable[[], list[Item]]) -> list[Item]:
+        """The questions of that name, made the first time they are asked for."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
 
     def quick(self, items: Iterable[Item], per_family: int = QUICK_PER_FAMILY) -> list[Item]:
         """The items, or the fixed fair subset of them when the setting asks for it."""
@@ -235,8 +242,8 @@ def run_measurement(
             "sha256": set_hash(items),
             "quick": context.setting.quick,
         },
-        lines=findings.lines,
-        groups=findings.groups,
+        lines=list(findings.lines),
+        groups=list(findings.groups),
         problems=problems,
         series=findings.series,
         rows=findings.rows,

@@ -20,7 +20,7 @@ def spatial_items(context: Context) -> list[Item]:
     """The released set, or its quick subset."""
     from thisthat.suites.spatial.released import released_items
 
-    return context.quick(released_items())
+    return context.once("spatial items", lambda: context.quick(released_items()))
 
 
 def run(context: Context) -> Findings:
