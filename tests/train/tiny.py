@@ -1,4 +1,4 @@
-"""A random two-layer llama with a byte tokenizer that has all 255 labels, and small decision files."""
+"""A random two-layer llama with a byte tokenizer that has all 255 labels; small decision files."""
 
 from __future__ import annotations
 

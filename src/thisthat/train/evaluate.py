@@ -58,7 +58,8 @@ def evaluate(backbone: Backbone, batches: Sequence[Fed], device: torch.device) -
     tags: list[str] = []
     wheres: list[str] = []
     backbone.eval()
-    with torch.no_grad():
+    # Compiled layers would be compiled once more without gradients; eager is fast enough here.
+    with torch.no_grad(), torch.compiler.set_stance("force_eager"):
         for fed in batches:
             tokens, row, at, *_ = fed.to(device)
             found = backbone(tokens, row, at).float().cpu().numpy()

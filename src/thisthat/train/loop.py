@@ -114,6 +114,7 @@ class Session:
         self._traces: list[Trace] = []
         self._report_start = (time.perf_counter(), 0)
         self._too_long = self._protected = 0
+        self._evaluated: tuple[int, dict[str, dict[str, float]]] = (-1, {})
 
     def load(self) -> None:
         """Go on from the saved state."""
@@ -275,7 +276,10 @@ class Session:
     def evaluate(self) -> dict[str, dict[str, float]]:
         """Answer the held-out rows and write down how well."""
         self.report()
-        results: dict[str, dict[str, float]] = {}
+        step, results = self._evaluated
+        if step == self.progress.steps:
+            return results
+        results = {}
         for name, batches in self.prepared.evaluations.items():
             summary = evaluate(self.backbone, batches, self.device).summary()
             results[name] = summary
@@ -291,6 +295,7 @@ class Session:
                 f"macro {summary['macro']:.3f} nll {summary['nll']:.3f} ece {summary['ece']:.3f}"
             )
         self._report_start = (time.perf_counter(), self.progress.tokens)
+        self._evaluated = (self.progress.steps, results)
         return results
 
     def save(self) -> None:

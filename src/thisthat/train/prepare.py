@@ -20,7 +20,7 @@ from thisthat.suites.files import read_items
 from thisthat.suites.item import Item
 from thisthat.train.backbone import Backbone, build_backbone
 from thisthat.train.buckets import Shape, choose_lengths, shapes_for
-from thisthat.train.config import Run
+from thisthat.train.config import Loop, Run
 from thisthat.train.data import ChunkMaker, ItemStore, evaluation_rows, file_sha256
 from thisthat.train.stream import Fed, chunks_from, fed_batches
 
@@ -62,6 +62,7 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
     """
     device = pick_device(run)
     checkpoint = open_checkpoint(run.model.initial, run.model.lam)
+    run = _with_loop_of(checkpoint, run)
     form = checkpoint.card.prompt
     if run.prompt.cell_tokens is not None:
         form = replace(form, cell_tokens=run.prompt.cell_tokens)
@@ -110,6 +111,15 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
         data_hashes=hashes,
         run_hash=_run_hash(run, hashes, checkpoint),
     )
+
+
+def _with_loop_of(checkpoint: Checkpoint, run: Run) -> Run:
+    """The run with the checkpoint's loop, unless it names one itself."""
+    card_loop = checkpoint.card.loop
+    if run.model.loop is not None or card_loop is None:
+        return run
+    loop = Loop(first=card_loop.first, last=card_loop.last, times=card_loop.times)
+    return run.model_copy(update={"model": run.model.model_copy(update={"loop": loop})})
 
 
 def pick_device(run: Run) -> torch.device:

@@ -106,6 +106,7 @@ def chunks_from(maker: ChunkMaker, first: int, workers: int) -> Iterator[Chunk]:
         num_workers=workers,
         prefetch_factor=4,
         collate_fn=_as_it_is,
+        generator=torch.Generator(),  # the run's own random numbers are not the loader's to draw
     )
     yield from loader
 
