@@ -320,7 +320,8 @@ class Decider:
         options = len(declared_options(question))
         if not place.at:
             return np.ones(options)
-        temperature = self.reading.temperatures.of(question.kind, options, layout)
+        columns = len(results[place.at[0][0]].logits[place.at[0][1]])
+        temperature = self.reading.temperatures.of(question.kind, columns, layout)
         each = [softmax(results[row].logits[slot], temperature) for row, slot in place.at]
         if len(each) == 1:
             return each[0]

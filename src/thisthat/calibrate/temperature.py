@@ -15,16 +15,20 @@ from thisthat.questions import Kind
 
 @dataclass(frozen=True, slots=True)
 class OptionsRule:
-    """T = max(least, a + b ln n) for n options."""
+    """T = max(least, a + b ln n) for n options; a single option counts as two."""
 
     a: float
     b: float
     least: float
 
+    def of(self, options: int) -> float:
+        """The temperature for a question with so many options."""
+        return max(self.least, self.a + self.b * math.log(max(options, 2)))
+
 
 @dataclass(frozen=True)
 class Temperatures:
-    """What logits are divided by: a rule per option count, else a number per type, else a default.
+    """What logits are divided by: a number per type, else a rule per option count, else a default.
 
     ``schema_first`` replaces all of it for the schema-first layout. Raises InvalidInputError for
     a temperature that is not a positive number.
@@ -49,10 +53,9 @@ class Temperatures:
         """The temperature for one question."""
         if layout == "schema-first" and self.schema_first is not None:
             return self.schema_first.of(kind, options, "state-first")
-        if self.by_options is not None and kind == "choice":
-            rule = self.by_options
-            return max(rule.least, rule.a + rule.b * math.log(options))
-        return self.by_kind.get(kind, self.default)
+        if kind in self.by_kind:
+            return self.by_kind[kind]
+        return self.default if self.by_options is None else self.by_options.of(options)
 
 
 def softmax(logits: NDArray[np.floating], temperature: float = 1.0) -> NDArray[np.float64]:
