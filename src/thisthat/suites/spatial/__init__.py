@@ -1,0 +1,1 @@
+"""Questions about mazes and snakes: the fifteen benchmark families, held-out and auxiliary ones."""

@@ -1,0 +1,1 @@
+"""Families for training alone: quantities that the benchmark families are made of."""

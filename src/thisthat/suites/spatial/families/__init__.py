@@ -1,0 +1,1 @@
+"""The fifteen families of the benchmark, one file each."""

@@ -1,0 +1,1 @@
+"""Families that no training question is drawn from, one file each."""

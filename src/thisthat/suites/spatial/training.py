@@ -1,0 +1,242 @@
+"""An endless stream of spatial training items, cheap to split over processes.
+
+Mazes of the evaluation side, windows and snakes that hash to it, and maps of side 50 never
+appear; nor do held-out families. The noisy actuator's answer is one attempt, never q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from thisthat.errors import InvalidInputError
+from thisthat.random import Rng
+from thisthat.suites.item import Item
+from thisthat.suites.spatial.ask import SpatialFamily
+from thisthat.suites.spatial.registry import (
+    auxiliary_families,
+    benchmark_families,
+    training_families,
+)
+from thisthat.suites.spatial.scene import (
+    BANDS,
+    Place,
+    Scene,
+    SceneKind,
+    SnakeScene,
+    make_map_scene,
+    make_place,
+    make_window_scene,
+)
+from thisthat.suites.verify import as_verification
+from thisthat.worlds.identity import HELD_OUT_SIZE
+from thisthat.worlds.maze import LEAST_SIZE, TOPOLOGIES, Topology
+from thisthat.worlds.render import snake as snake_text
+from thisthat.worlds.render import whole_map, window
+from thisthat.worlds.snake import random_snake
+
+_SCENE_TRIES: dict[SceneKind, int] = {"window": 40, "map": 8, "snake": 10}
+_ANSWER_TRIES = 4
+BAND_WEIGHTS = (1.0, 1.0, 2.0, 3.0, 5.0)  # few mazes have long walks: take them where they are
+
+
+def even_sides(low: int = LEAST_SIZE, high: int = 32) -> dict[int, float]:
+    """Every side from ``low`` to ``high``, each as likely."""
+    return dict.fromkeys(range(low, high + 1), 1.0)
+
+
+def benchmark_sides() -> dict[int, float]:
+    """Sides 8, 16 and 32 for two thirds of the mazes, every other side up to 31 for the rest."""
+    return even_sides() | dict.fromkeys((8, 16, 32), 17.0)
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """What the stream draws from.
+
+    ``map_sides`` and ``window_sides`` weigh the maze sides of whole maps and of windows;
+    ``most_distance`` keeps agent and goal near each other, for a curriculum. ``weights`` sets
+    how often a family is asked (others: 1 for the benchmark's, ``auxiliary_weight`` for the
+    rest; 0 leaves one out). ``questions_per_state`` items in a row share a state.
+    ``recorded_share`` of scenes are written in the recorded style, ``fixed_share`` of scenes ask
+    in the benchmark's wording, ``verified_share`` of choices are asked as booleans.
+    ``forbidden`` holds scene keys that must not be shown.
+    """
+
+    map_sides: Mapping[int, float] = field(default_factory=benchmark_sides)
+    window_sides: Mapping[int, float] = field(default_factory=even_sides)
+    topologies: tuple[Topology, ...] = TOPOLOGIES
+    most_distance: int = BANDS[-1][1]
+    weights: Mapping[str, float] = field(default_factory=dict)
+    auxiliary_weight: float = 0.3
+    questions_per_state: int = 1
+    scenes_per_maze: int = 4
+    recorded_share: float = 0.5
+    fixed_share: float = 0.25
+    verified_share: float = 0.05
+    snake_sides: tuple[int, int] = (5, 12)
+    forbidden: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for name in ("map_sides", "window_sides"):
+            for side in getattr(self, name):
+                if side < LEAST_SIZE or side == HELD_OUT_SIZE:
+                    raise InvalidInputError(
+                        name, f"has {side}; training sides are {LEAST_SIZE} or more and never 50"
+                    )
+        for name, least in (("questions_per_state", 1), ("scenes_per_maze", 1)):
+            if getattr(self, name) < least:
+                raise InvalidInputError(name, f"is {getattr(self, name)}; at least {least}")
+        unknown = set(self.weights) - set(training_families())
+        if unknown:
+            raise InvalidInputError("weights", f"names no training family: {sorted(unknown)}")
+
+    def family_weights(self) -> Mapping[str, float]:
+        """The weight of every training family."""
+        weights = dict.fromkeys(benchmark_families(), 1.0)
+        weights |= dict.fromkeys(auxiliary_families(), self.auxiliary_weight)
+        return {**weights, **self.weights}
+
+
+def training_items(seed: int, settings: TrainingSettings | None = None) -> Iterator[Item]:
+    """Items without end; another seed is another stream, so workers take seed, seed + 1, …"""
+    settings = settings or TrainingSettings()
+    rng = Rng("spatial training", seed)
+    scenes = _SceneMaker(rng, settings)
+    weights = settings.family_weights()
+    names = [name for name in weights if weights[name] > 0]
+    numbers = [weights[name] for name in names]
+    families = training_families()
+    while True:
+        family = families[rng.weighted(names, numbers)]
+        found = _first_question(family, scenes, rng)
+        if found:
+            scene, item = found
+            yield _maybe_verified(item, rng, settings)
+            yield from _more_questions(scene, family, weights, rng, settings)
+
+
+def _first_question(
+    family: SpatialFamily[Any], scenes: _SceneMaker, rng: Rng
+) -> tuple[Scene, Item] | None:
+    """A scene and a question with the answer that was aimed at, or any other after some tries.
+
+    Aiming makes rare answers less rare: each answer is wanted equally often. An outcome is
+    never aimed at.
+    """
+    wanted = rng.below(family.option_count or 1)
+    fallback = None
+    for _ in range(_SCENE_TRIES[family.scene_kind]):
+        scene = scenes.make(family.scene_kind)
+        case = family.draw(rng, scene) if scene else None
+        if scene is None or case is None:
+            continue
+        if not family.balanced or family.solve(case) == wanted:
+            return scene, family.item_for(case, rng, "train")
+        fallback = scene, case
+    return fallback and (fallback[0], family.item_for(fallback[1], rng, "train"))
+
+
+def ask_about(scene: Scene, family: SpatialFamily[Any], rng: Rng) -> Item | None:
+    """One item of the family about a given scene, its answer as even as the scene allows.
+
+    None when the scene admits no such question. An outcome is never aimed at.
+    """
+    wanted = rng.below(family.option_count or 1)
+    chosen = None
+    for _ in range(_ANSWER_TRIES):
+        case = family.draw(rng, scene)
+        if case is None:
+            continue
+        chosen = case
+        if not family.balanced or family.solve(case) == wanted:
+            break
+    return None if chosen is None else family.item_for(chosen, rng, "train")
+
+
+def _more_questions(
+    scene: Scene,
+    asked: SpatialFamily[Any],
+    weights: Mapping[str, float],
+    rng: Rng,
+    settings: TrainingSettings,
+) -> Iterator[Item]:
+    """Further questions about the same scene, from other families while there are any."""
+    pool = [
+        family
+        for family in training_families().values()
+        if family.scene_kind == asked.scene_kind and family != asked and weights[family.name] > 0
+    ]
+    for _ in range(settings.questions_per_state - 1):
+        if not pool:
+            return
+        family = rng.weighted(pool, [weights[family.name] for family in pool])
+        pool.remove(family)
+        item = ask_about(scene, family, rng)
+        if item:
+            yield _maybe_verified(item, rng, settings)
+
+
+def _maybe_verified(item: Item, rng: Rng, settings: TrainingSettings) -> Item:
+    if item.kind == "choice" and rng.chance(settings.verified_share):
+        return as_verification(item, rng)
+    return item
+
+
+class _SceneMaker:
+    """Draws scenes, keeping each maze for a few of them."""
+
+    def __init__(self, rng: Rng, settings: TrainingSettings) -> None:
+        self._rng = rng
+        self._settings = settings
+        self._places: dict[SceneKind, tuple[Place, int]] = {}
+
+    def make(self, kind: SceneKind) -> Scene | None:
+        """A scene for training; None when the one drawn belongs to evaluation."""
+        scene = self._draw(kind)
+        if scene is None or scene.side != "train" or scene.key in self._settings.forbidden:
+            return None
+        return scene
+
+    def _draw(self, kind: SceneKind) -> Scene | None:
+        rng, settings = self._rng, self._settings
+        fixed = rng.chance(settings.fixed_share)
+        recorded = rng.chance(settings.recorded_share)
+        if kind == "snake":
+            size = rng.integer(*settings.snake_sides)
+            snake = random_snake(size, rng.integer(1, 2 * size), rng)
+            return SnakeScene(snake, 0 if recorded else rng.below(snake_text.STYLES), fixed)
+        place = self._place(kind)
+        if kind == "map":
+            style = 0 if recorded else rng.below(whole_map.STYLES)
+            return make_map_scene(rng, place, style, fixed, BAND_WEIGHTS, settings.most_distance)
+        style = 0 if recorded else rng.below(window.STYLES)
+        agent = rng.choice(place.maze.open_cells)
+        return make_window_scene(place, agent, rng.choice(window.SURFACES), style, fixed)
+
+    def _place(self, kind: SceneKind) -> Place:
+        rng, settings = self._rng, self._settings
+        place, left = self._places.get(kind, (None, 0))
+        while place is None or left == 0:
+            sides = settings.map_sides if kind == "map" else settings.window_sides
+            size = rng.weighted(list(sides), list(sides.values()))
+            drawn = make_place(size, rng.below(1 << 62), rng.choice(settings.topologies))
+            if drawn.side == "train":
+                place, left = drawn, settings.scenes_per_maze
+        self._places[kind] = (place, left - 1)
+        return place
+
+
+def shown_keys(states: Iterable[str]) -> frozenset[str]:
+    """The scene keys of window texts from elsewhere, to put into ``forbidden``.
+
+    Texts that are no windows are passed over: whole maps are kept apart by their group.
+    """
+    keys = set()
+    for state in states:
+        try:
+            keys.add(window.parse_window(state).key)
+        except (ValueError, KeyError, IndexError, TypeError):
+            continue
+    return frozenset(keys)

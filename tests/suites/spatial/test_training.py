@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from itertools import groupby, islice
+
+import pytest
+
+from thisthat.errors import InvalidInputError
+from thisthat.suites.item import dump_row
+from thisthat.suites.spatial.registry import held_out_families, training_families
+from thisthat.suites.spatial.training import TrainingSettings, shown_keys, training_items
+from thisthat.worlds.render.window import parse_window
+
+
+def test_the_stream_never_changes() -> None:
+    text = "".join(dump_row(item.as_dict()) for item in islice(training_items(3), 400))
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "bd202ad1248312e6"
+
+
+def test_seeds_are_different_streams() -> None:
+    one = {item.fingerprint for item in islice(training_items(1), 500)}
+    other = {item.fingerprint for item in islice(training_items(2), 500)}
+    assert len(one & other) < 5
+
+
+def test_every_training_family_and_no_other() -> None:
+    items = list(islice(training_items(4), 6000))
+    names = {item.family.removesuffix("_verified") for item in items}
+    assert names == set(training_families())
+    assert names.isdisjoint(held_out_families())
+    assert {item.split for item in items} == {"train"}
+    assert all(item.target is None for item in items)
+    assert {item.facts["size"] for item in items} <= set(range(5, 33))
+    for name, group in groupby(sorted(items, key=lambda i: i.family), key=lambda i: i.family):
+        common = Counter(item.answer for item in group)
+        assert max(common.values()) < 0.9 * common.total() or common.total() < 30, name
+
+
+def test_questions_about_one_state_follow_each_other() -> None:
+    settings = TrainingSettings(questions_per_state=4, verified_share=0)
+    items = list(islice(training_items(8, settings), 2000))
+    runs = [list(group) for _, group in groupby(items, key=lambda item: item.state)]
+    assert sum(len(run) for run in runs) / len(runs) > 3
+    assert len({run[0].state_hash for run in runs}) > 0.97 * len(runs)
+    for run in runs:
+        assert len({item.family for item in run}) == len(run)
+
+
+def test_curriculum_and_weights() -> None:
+    settings = TrainingSettings(
+        map_sides={8: 1.0, 12: 1.0},
+        most_distance=6,
+        auxiliary_weight=0,
+        weights={"first_move": 3.0, "move_legal": 0.0},
+    )
+    items = list(islice(training_items(9, settings), 1500))
+    families = Counter(item.family.removesuffix("_verified") for item in items)
+    assert families["move_legal"] == 0
+    assert families["first_move"] > 1.5 * families["goal_bearing"]
+    maps = [item for item in items if item.facts["surface"] == "map"]
+    assert {item.facts["size"] for item in maps} == {8, 12}
+    assert max(item.facts["distance"] for item in maps) == 6
+
+
+def test_forbidden_windows_are_not_shown() -> None:
+    settings = TrainingSettings(window_sides={6: 1.0}, auxiliary_weight=0)
+    first = [
+        str(item.state)
+        for item in islice(training_items(10, settings), 1000)
+        if item.facts["surface"] in ("ascii", "json", "prose")
+    ]
+    forbidden = shown_keys([*first[:30], "no window", "{}"])
+    assert 1 < len(forbidden) <= 30
+    settings = TrainingSettings(window_sides={6: 1.0}, auxiliary_weight=0, forbidden=forbidden)
+    for item in islice(training_items(10, settings), 1000):
+        if item.facts["surface"] in ("ascii", "json", "prose"):
+            assert parse_window(str(item.state)).key not in forbidden
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"map_sides": {50: 1.0}}, "map_sides: has 50"),
+        ({"window_sides": {4: 1.0}}, "window_sides: has 4"),
+        ({"questions_per_state": 0}, "questions_per_state: is 0"),
+        ({"weights": {"same_line": 1.0}}, "weights: names no training family"),
+    ],
+)
+def test_bad_settings_name_the_field(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        TrainingSettings(**arguments)  # type: ignore[arg-type]
