@@ -6,10 +6,10 @@ whose rule holds). The last branch has no rule: it is what remains.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from thisthat.random import Rng
+from thisthat.suites.branch.clauses import Clause
 from thisthat.suites.branch.fields import Domain, Record, Value
 from thisthat.suites.branch.rules import Rule, draw_record, draw_rule
 
@@ -48,18 +48,23 @@ class Branches:
         return list(dict.fromkeys(c.field.key for rule in self.rules for c in rule.clauses))
 
     def deciding(self, record: Record) -> list[str]:
-        """The fields of the branch taken; of the last rule when none was."""
-        taken = self.outcome(record)
-        index = min(taken if taken is not None else 0, len(self.rules) - 1)
-        if taken is None:
-            index = min(self.outcomes(record))
-        return [clause.field.key for clause in self.rules[index].clauses]
+        """The fields of the branch taken; those of every rule when the last one remained."""
+        taken = min(self.outcomes(record))
+        if taken == len(self.rules):
+            return self.keys()
+        return [clause.field.key for clause in self.rules[taken].clauses]
 
-    def with_rule(self, index: int, rule: Rule) -> Branches:
-        """The same branches with one rule replaced."""
-        rules = list(self.rules)
-        rules[index] = rule
-        return replace(self, rules=tuple(rules))
+    def swapped(self, old: Clause, new: Clause) -> Branches:
+        """The same branches with one clause replaced wherever it stands."""
+        return replace(self, rules=tuple(rule.swapped(old, new) for rule in self.rules))
+
+    @property
+    def points(self) -> tuple[Clause, ...] | None:
+        """The conditions that are counted, when every branch counts the same ones; else None."""
+        first = self.rules[0]
+        if all(rule.form == "at least" and rule.clauses == first.clauses for rule in self.rules):
+            return first.clauses
+        return None
 
 
 def draw_branches(domain: Domain, count: int, clauses: int, rng: Rng) -> Branches:
@@ -99,20 +104,20 @@ def twin_of(branches: Branches, record: Record, rng: Rng) -> Branches | dict[str
     before = branches.outcome(record)
     if before is None:
         return None
-    places = [
-        (index, clause)
-        for index, rule in enumerate(branches.rules)
+    clauses = [
+        clause
+        for rule in branches.rules
         for clause in rule.clauses
         if record.get(clause.field.key) is not None
     ]
     change_rule = rng.chance(0.5)
-    for index, clause in rng.shuffled(places):
+    for clause in rng.shuffled(clauses):
         value = record[clause.field.key]
         if change_rule:
             shifted = clause.shifted(value, rng)
             if shifted is None:
                 continue
-            changed = branches.with_rule(index, branches.rules[index].swapped(clause, shifted))
+            changed = branches.swapped(clause, shifted)
             if changed.outcome(record) not in (before, None):
                 return changed
         else:

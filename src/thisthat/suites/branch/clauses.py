@@ -146,7 +146,7 @@ class Between(Clause):
 
     def holds(self, value: Any) -> bool:
         """Compare with both ends."""
-        return (self.low <= value <= self.high) == self.inside
+        return bool(self.low <= value <= self.high) == self.inside
 
     def denied(self) -> Clause:
         """Outside for inside."""

@@ -148,6 +148,17 @@ class Tags(Field):
             return BLANK
         return ", ".join(value) if value else "none"
 
+    def sentence(self, value: Any, rng: Rng) -> str:
+        """The list after its label, which is a plural."""
+        shown = self.show(value, rng)
+        return rng.choice(
+            (
+                f"{self.label}: {shown}",
+                f"the {self.label} are {shown}",
+                f"listed {self.label}: {shown}",
+            )
+        )
+
     def plain(self, value: Any) -> Any:
         """A JSON list."""
         return None if value is None else list(value)

@@ -5,9 +5,9 @@ Keeps, for every field of a record, the exact piece of the state that states it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from thisthat.questions import Text
 from thisthat.random import Rng
@@ -43,6 +43,10 @@ class Page:
         return list(dict.fromkeys(self.spans[key] for key in keys if key in self.spans))
 
 
+Policy: TypeAlias = "Sequence[tuple[str, str, Any]]"
+MakePage: TypeAlias = "Callable[[Sheet, Policy, Difficulty, Rng], Page]"
+
+
 def draw_sheet(
     domain: Domain, record: Mapping[str, Value], needed: Sequence[str], extra: int, rng: Rng
 ) -> Sheet:
@@ -55,7 +59,7 @@ def draw_sheet(
 
 def lay_out(
     sheet: Sheet,
-    policy: Sequence[tuple[str, str, Any]],
+    policy: Policy,
     difficulty: Difficulty,
     rng: Rng,
 ) -> Page:
@@ -68,9 +72,7 @@ def lay_out(
     return _as_text(sheet, policy, difficulty, rng)
 
 
-def _as_object(
-    sheet: Sheet, policy: Sequence[tuple[str, str, Any]], difficulty: Difficulty, rng: Rng
-) -> Page:
+def _as_object(sheet: Sheet, policy: Policy, difficulty: Difficulty, rng: Rng) -> Page:
     body: dict[str, Any] = {}
     spans: dict[str, str] = {}
     for field in sheet.fields:
@@ -103,9 +105,7 @@ def _as_object(
     return Page(state, spans)
 
 
-def _as_text(
-    sheet: Sheet, policy: Sequence[tuple[str, str, Any]], difficulty: Difficulty, rng: Rng
-) -> Page:
+def _as_text(sheet: Sheet, policy: Policy, difficulty: Difficulty, rng: Rng) -> Page:
     title = f"{sheet.domain.noun} {sheet.name}"
     style = rng.weighted(("lines", "prose", "table", "log"), (4, 4, 1, 1))
     blank = rng.choice(_BLANKS)

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from thisthat.random import Rng
 from thisthat.suites.branch.family import BranchFamily
 from thisthat.suites.branch.fields import Domain, Value
-from thisthat.suites.branch.layout import Sheet, draw_sheet, lay_out
+from thisthat.suites.branch.layout import MakePage, Sheet, draw_sheet, lay_out
 from thisthat.suites.branch.rules import Rule, draw_record_for, draw_rule
 from thisthat.suites.branch.settings import MOST_CLAUSES, Setting
 from thisthat.suites.branch.wording import abstain_option, sentence
@@ -50,15 +50,25 @@ class VerdictCase:
 
 
 def verdict_family(
-    name: str, domains: Sequence[Domain], words: Words, held_out: bool = False
+    name: str,
+    domains: Sequence[Domain],
+    words: Words,
+    held_out: bool = False,
+    page: MakePage = lay_out,
+    abstains: bool = True,
 ) -> BranchFamily[VerdictCase]:
-    """A boolean family over records of these domains."""
+    """A boolean family over records of these domains.
+
+    ``page`` makes the state. Without ``abstains`` no item offers an abstain option (where a
+    fact cannot be missing).
+    """
 
     def draw(rng: Rng, setting: Setting) -> VerdictCase | None:
+        setting = replace(setting, abstain=setting.abstain and abstains)
         return draw_verdict(domains, rng, setting)
 
     def render(case: VerdictCase, rng: Rng) -> Asked:
-        return render_verdict(case, words)
+        return render_verdict(case, words, page)
 
     return BranchFamily(
         name=name,
@@ -138,7 +148,7 @@ def twin_verdict(case: VerdictCase, rng: Rng) -> VerdictCase | None:
     return twin if solve_verdict(twin) != solve_verdict(case) else None
 
 
-def render_verdict(case: VerdictCase, words: Words) -> Asked:
+def render_verdict(case: VerdictCase, words: Words, make_page: MakePage) -> Asked:
     """The case written down."""
     sheet = case.sheet
     rng = Rng(case.look, "words")
@@ -161,7 +171,7 @@ def render_verdict(case: VerdictCase, words: Words) -> Asked:
     else:
         no, yes = _meanings(case, Rng(case.look, "rule"))
     options: list[tuple[str, str | None]] = [("no", no), ("yes", yes)]
-    page = lay_out(sheet, policy, case.setting, Rng(case.look, "layout"))
+    page = make_page(sheet, policy, case.setting, Rng(case.look, "layout"))
     deciding = case.rule.deciding(sheet.record)
     facts: dict[str, object] = {
         "deciding": page.deciding([clause.field.key for clause in deciding]),
