@@ -91,15 +91,17 @@ def balanced_items(
     family: Family[Any, Any], count: int, seed: int, settings: Settings
 ) -> list[Item]:
     """At most ``count`` items of one family of any suite, balanced as ``evaluation_items`` says."""
-    groups: dict[tuple[bool, int], list[_Drawn]] = defaultdict(list)
-    for drawn in _pool(family, count, seed, settings):
-        groups[("abstain" in drawn.item.facts, len(drawn.item.options))].append(drawn)
     rng = Rng("branch places", seed, family.name)
-    free = family.kind == "choice" and family.option_count is None
+    pool = list(_pool(family, count, seed, settings))
+    if family.kind == "choice" and family.option_count is None:
+        return _with_places(rng.shuffled(pool)[:count], rng)
+    groups: dict[tuple[bool, int], list[_Drawn]] = defaultdict(list)
+    for drawn in pool:
+        groups[("abstain" in drawn.item.facts, len(drawn.item.options))].append(drawn)
     rounds = [
         one
-        for (_, options), pool in sorted(groups.items())
-        for one in (_free_rounds if free else _named_rounds)(pool, options, rng)
+        for (_, options), group in sorted(groups.items())
+        for one in _named_rounds(group, options, rng)
     ]
     items: list[Item] = []
     for one in rng.shuffled(rounds):
@@ -137,8 +139,13 @@ def _named_rounds(pool: Sequence[_Drawn], options: int, rng: Rng) -> Iterator[li
         ]
 
 
-def _free_rounds(pool: Sequence[_Drawn], options: int, rng: Rng) -> Iterator[list[Item]]:
-    """One item a round; the right option takes every place in turn."""
-    first = rng.below(options)
-    for number, drawn in enumerate(pool):
-        yield [with_option_at(drawn.item, (first + number) % options)]
+def _with_places(pool: Sequence[_Drawn], rng: Rng) -> list[Item]:
+    """The items with the right option at every place in turn, by number of options."""
+    turns: dict[int, int] = {}
+    items: list[Item] = []
+    for drawn in pool:
+        options = len(drawn.item.options)
+        turn = turns.setdefault(options, rng.below(options))
+        turns[options] = turn + 1
+        items.append(with_option_at(drawn.item, turn % options))
+    return items

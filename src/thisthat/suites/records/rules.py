@@ -116,7 +116,7 @@ def _draw_marks(rng: Rng, mode: str, count: int, needed: int, want: bool) -> lis
 
 
 def twin_rule(rng: Rng, rule: Rule, record: Record) -> Rule:
-    """The same rule with one condition redrawn so that the answer changes for this record."""
+    """The same rule with one condition (or all) redrawn so that the answer changes."""
     answer = rule.holds(record)
     for index in rng.shuffled(range(len(rule.conditions))):
         old = rule.conditions[index]
@@ -125,8 +125,13 @@ def twin_rule(rng: Rng, rule: Rule, record: Record) -> Rule:
         twin = replace(rule, conditions=conditions)
         if twin.holds(record) is (not answer):
             return twin
-    flipped = tuple(condition.negated() for condition in rule.conditions)
-    return replace(rule, conditions=flipped)
+    # No single condition turns the rule: all of them together do.
+    mark = bool(answer) == (rule.mode == "none")
+    conditions = tuple(
+        draw_condition(rng, condition.field, record[condition.field.phrase], mark)
+        for condition in rule.conditions
+    )
+    return replace(rule, conditions=conditions)
 
 
 def move_fact(rng: Rng, rule: Rule, record: Record) -> dict[str, Value] | None:
