@@ -40,6 +40,7 @@ from thisthat.questions import (
     declared_options,
 )
 from thisthat.schema import TypedDecision, schema_of
+from thisthat.whole_parts import in_whole_parts
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -65,10 +66,18 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class Job:
+    """A state with its questions, rendered and ready to run; ``seconds`` is what that took."""
+
     questions: Mapping[str, Question]
     rendered: Rendered
     layout: Layout
+    seconds: float
+
+    @property
+    def fresh_tokens(self) -> int:
+        """Tokens that must be computed when every prefix is already kept."""
+        return sum(row.fresh_tokens for row in self.rendered.rows)
 
 
 class Decider:
@@ -197,37 +206,67 @@ class Decider:
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Decision]:
         """Like ``decide_many``, with questions of its own for every state."""
-        chosen = self.reading.layout if layout is None else layout
-        if chosen not in self.reading.layouts:
-            known = ", ".join(self.reading.layouts)
-            raise InvalidInputError(
-                "layout", f"{chosen!r} is not one of this checkpoint's: {known}"
-            )
         many = len(pairs) > 1
-        jobs: list[_Job] = []
-        rendering = time.perf_counter()
+        jobs: list[Job] = []
         for number, (state, questions) in enumerate(pairs):
             try:
-                jobs.append(self._job(state, _declared(questions), chosen, packing, keep))
+                jobs.append(
+                    self.prepare(state, questions, layout=layout, packing=packing, keep=keep)
+                )
             except InvalidInputError as error:
                 raise (error.under(f"states[{number}]") if many else error) from None
-        share = (time.perf_counter() - rendering) / max(len(pairs), 1)
         decisions: list[Decision | None] = [None] * len(jobs)
         done = 0
         for chunk in _chunks([job.rendered for job in jobs]):
-            started = time.perf_counter()
-            results = self._run([jobs[number].rendered for number in chunk])
-            answered = [
-                self._answers(jobs[number], result)
-                for number, result in zip(chunk, results, strict=True)
-            ]
-            seconds = share + (time.perf_counter() - started) / len(chunk)
-            for number, answers, result in zip(chunk, answered, results, strict=True):
-                decisions[number] = self._decision(jobs[number], answers, result, seconds)
+            for number, decision in self.run([jobs[number] for number in chunk]):
+                decisions[chunk[number]] = decision
             done += len(chunk)
             if progress is not None:
                 progress(done, len(jobs))
         return [decision for decision in decisions if decision is not None]
+
+    def prepare(
+        self,
+        state: Text,
+        questions: Questions,
+        *,
+        layout: Layout | None = None,
+        packing: Packing = "apart",
+        keep: Keep | None = None,
+    ) -> Job:
+        """The first half of ``decide``: check and tokenise, so that ``run`` can do the rest."""
+        started = time.perf_counter()
+        chosen = self._layout(layout)
+        declared = _declared(questions)
+        rendered = self.builder.render(
+            state,
+            list(declared.values()),
+            layout=chosen,
+            packing=packing,
+            limit=self.reading.path_tokens,
+            state_limit=self.reading.state_tokens,
+            keep=keep,
+        )
+        return Job(declared, rendered, chosen, time.perf_counter() - started)
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Decision]]:
+        """The second half of ``decide`` for several jobs: (number of the job, its decision).
+
+        Decisions come as they finish. Where the engine computes every row apart, a job's numbers
+        do not depend on the others; an engine that batches may move their last bits.
+        """
+        apart = getattr(self.engine, "rows_apart", False)
+        groups = [[number] for number in range(len(jobs))] if apart else [list(range(len(jobs)))]
+        for group in groups:
+            started = time.perf_counter()
+            results = self._results([jobs[number].rendered for number in group])
+            answered = [
+                self._answers(jobs[number], result)
+                for number, result in zip(group, results, strict=True)
+            ]
+            share = (time.perf_counter() - started) / max(len(group), 1)
+            for number, answers, result in zip(group, answered, results, strict=True):
+                yield number, self._decision(jobs[number], answers, result, share)
 
     def prompt_text(
         self,
@@ -239,8 +278,7 @@ class Decider:
         keep: Keep | None = None,
     ) -> list[str]:
         """What the model would read, a text per row, with the slots marked."""
-        chosen = self._layout(layout)
-        job = self._job(state, _declared(questions), chosen, packing, keep)
+        job = self.prepare(state, questions, layout=layout, packing=packing, keep=keep)
         return [show_row(row, self.decode) for row in job.rendered.rows]
 
     async def ask_async(self, state: Text, question: Question | str, **how: Any) -> Answer:
@@ -283,35 +321,16 @@ class Decider:
             )
         return chosen
 
-    def _job(
-        self,
-        state: Text,
-        questions: Mapping[str, Question],
-        layout: Layout,
-        packing: Packing,
-        keep: Keep | None,
-    ) -> _Job:
-        rendered = self.builder.render(
-            state,
-            list(questions.values()),
-            layout=layout,
-            packing=packing,
-            limit=self.reading.path_tokens,
-            state_limit=self.reading.state_tokens,
-            keep=keep,
-        )
-        return _Job(questions, rendered, layout)
-
-    def _run(self, rendered: Sequence[Rendered]) -> list[list[RowResult]]:
+    def _results(self, rendered: Sequence[Rendered]) -> list[list[RowResult]]:
         rows: list[Row] = [row for each in rendered for row in each.rows]
         results = iter(self.engine.run(rows) if rows else [])
         return [[next(results) for _ in each.rows] for each in rendered]
 
-    def _answers(self, job: _Job, results: Sequence[RowResult]) -> dict[str, Answer]:
+    def _answers(self, job: Job, results: Sequence[RowResult]) -> dict[str, Answer]:
         answers: dict[str, Answer] = {}
         for (name, question), place in zip(job.questions.items(), job.rendered.places, strict=True):
             probabilities = self._probabilities(question, place, results, job.layout)
-            answers[name] = answer_for(question, probabilities.tolist())
+            answers[name] = answer_for(question, in_whole_parts(probabilities).tolist())
         return answers
 
     def _probabilities(
@@ -331,7 +350,7 @@ class Decider:
 
     def _decision(
         self,
-        job: _Job,
+        job: Job,
         answers: dict[str, Answer],
         results: Sequence[RowResult],
         seconds: float,
@@ -340,7 +359,7 @@ class Decider:
             input_tokens=job.rendered.tokens,
             cached_tokens=sum(result.cached_tokens for result in results),
         )
-        return Decision(answers, self.source, usage, seconds, job.rendered.cut)
+        return Decision(answers, self.source, usage, job.seconds + seconds, job.rendered.cut)
 
 
 def _declared(questions: Questions) -> dict[str, Question]:

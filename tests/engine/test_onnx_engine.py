@@ -130,10 +130,14 @@ def test_prefill_is_counted_as_prefix_once_and_each_state_once(model: Any, folde
     assert engine.statistics.padding_tokens == 0
 
 
-def test_rows_of_one_prefix_share_passes(model: Any, folder: Path) -> None:
+def test_an_answer_does_not_depend_on_the_rows_beside_it(model: Any, folder: Path) -> None:
     engine = engine_of(model, folder, pass_tokens=20)
-    engine.run([Row((), (1, 2, 3), (question((4, 5)),)) for _ in range(8)])
-    assert engine.statistics.passes == 2
+    rows = [Row((), (1, 2, 3), (question((4, n)),)) for n in range(1, 9)]
+    together = engine.run(rows)
+    assert engine.statistics.passes == 8
+    for row, beside in zip(rows, together, strict=True):
+        (alone,) = engine.run([row])
+        assert np.array_equal(alone.logits[0], beside.logits[0])
 
 
 def test_a_prefix_too_large_to_keep_is_still_read_once_for_its_rows(

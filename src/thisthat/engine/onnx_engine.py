@@ -1,7 +1,9 @@
 """The engine for a CPU without torch: llama models on onnxruntime.
 
-Rows that share a prefix are laid out flat, without padding, and answered in passes of a few hundred
-tokens; longer rows are read in parts, each continuing the keys and values of the one before.
+A row's tree is laid out flat, without padding, and answered in one pass of a few hundred tokens;
+longer rows are read in parts, each continuing the keys and values of the one before. Rows never
+share a pass: eight-bit rounding would carry a neighbour's last bits into an answer's second digit,
+and a pass of several short rows takes longer than the rows one by one.
 Knows nothing of text, temperatures or where weights come from.
 """
 
@@ -47,7 +49,12 @@ class KeptTokens:
 
 
 class OnnxEngine:
-    """Rows in, logits at the slots out. ``run`` may be called from several threads."""
+    """Rows in, logits at the slots out. ``run`` may be called from several threads.
+
+    What a row answers does not depend on the rows that are run with it (``rows_apart``).
+    """
+
+    rows_apart = True
 
     def __init__(
         self,
@@ -167,8 +174,8 @@ class OnnxEngine:
         with self._lock:
             for prefix, members in groups.items():
                 kept, saved = self._read_prefix(prefix)
-                answers = self._answer(list(members.values()), kept)
-                for number, answer in zip(members, answers, strict=True):
+                for number, row in members.items():
+                    (answer,) = self._answer([row], kept)
                     results[number] = RowResult(tuple(answer), saved)
                     self._reused_tokens += saved
                     saved = len(prefix)
