@@ -24,9 +24,9 @@ from thisthat.suites.records.specs import (
 )
 
 ENDPOINTS = (
-    "POST /orders", "POST /bookings", "PUT /profiles/{id}", "POST /exports", "PATCH /devices/{id}",
-    "POST /tickets", "POST /payments", "PUT /listings/{id}", "POST /reports", "POST /invites",
-    "POST /shipments", "PATCH /lessons/{id}", "POST /jobs", "POST /surveys",
+    "POST /orders", "POST /bookings", "PUT /profiles/42", "POST /exports", "PATCH /devices/42",
+    "POST /tickets", "POST /payments", "PUT /listings/42", "POST /reports", "POST /invites",
+    "POST /shipments", "PATCH /lessons/42", "POST /jobs", "POST /surveys",
 )  # fmt: skip
 
 

@@ -102,9 +102,9 @@ def solve(case: Case) -> int:
 
 def twin(case: Case, rng: Rng) -> Case | None:
     """The same thing under limits that change the answer."""
-    if solve(case) == 2 or case.counted is None:
+    if solve(case) == 2 or case.counted is None or case.rank is None:
         return None
-    breached = case.counted > dict(case.limits)[str(case.rank)]
+    breached = case.counted > dict(case.limits)[case.rank]
     moved = (
         case.counted + rng.integer(0, 5) if breached else max(1, case.counted - rng.integer(1, 5))
     )
