@@ -1,4 +1,4 @@
-"""Commands that train: ``thisthat train`` and ``thisthat teach``. Thin; the work is elsewhere."""
+"""Commands that learn: train, teach, calibrate, leakage. Thin; the work is elsewhere."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Train, teach and calibrate.", no_args_is_help=True)
 
-
-@app.command()
 def train(
     run_file: Annotated[Path, typer.Argument(metavar="RUN.toml", help="What to train, and how.")],
     dry_run: Annotated[
@@ -34,3 +31,71 @@ def train(
         show(run, typer.echo)
         return
     start(run, typer.echo, resume=resume, stop_after_minutes=stop_after)
+
+
+def teach(
+    data: Annotated[Path, typer.Argument(help="Rows: .jsonl, .jsonl.zst or .parquet.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the checkpoint.")],
+    model: Annotated[str, typer.Option(help="Checkpoint to start from.")] = "default",
+    minutes: Annotated[float, typer.Option(help="How long to train.")] = 10.0,
+) -> None:
+    """Teach a checkpoint your own decisions from a few hundred rows."""
+    from thisthat.train.teach import teach as start
+
+    for line in start(data, output, typer.echo, initial=model, minutes=minutes).lines():
+        typer.echo(line)
+
+
+def calibrate(
+    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder; its card is changed.")],
+    data: Annotated[Path, typer.Argument(help="Held-out rows: .jsonl, .jsonl.zst or .parquet.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say the temperatures; change nothing.")
+    ] = False,
+) -> None:
+    """Fit temperatures on held-out rows and put them on the checkpoint's card."""
+    from thisthat.calibrate.card import calibrate as fit
+    from thisthat.calibrate.card import write_temperatures
+    from thisthat.decider import open_decider
+    from thisthat.suites.files import read_items
+
+    with open_decider(checkpoint) as decider:
+        temperatures, fits = fit(decider, list(read_items(data)))
+    for layout, groups in fits.items():
+        for group in groups:
+            typer.echo(
+                f"{layout} {group.name}: temperature {group.temperature:.3f} on {group.rows} rows; "
+                f"NLL {group.nll_before:.4f} to {group.nll_after:.4f}, "
+                f"ECE {group.ece_before:.4f} to {group.ece_after:.4f}"
+            )
+    if not dry_run:
+        write_temperatures(checkpoint, temperatures)
+
+
+def leakage(
+    data: Annotated[Path, typer.Argument(help="Held-out choices: .jsonl, .jsonl.zst, .parquet.")],
+    model: Annotated[str, typer.Option(help="Checkpoint to measure.")] = "default",
+    rows: Annotated[int, typer.Option(help="At most this many rows.")] = 500,
+) -> None:
+    """Measure whether offering "none of these" tells the model that it is the answer."""
+    from thisthat.decider import open_decider
+    from thisthat.questions import Question, Text
+    from thisthat.random import Rng
+    from thisthat.suites.files import read_items
+    from thisthat.train.abstain import measure_leakage
+
+    items = [item for item in read_items(data) if item.kind == "choice"]
+    chosen = items if len(items) <= rows else Rng("leakage rows").sample(items, rows)
+    with open_decider(model) as decider:
+
+        def distributions(pairs: list[tuple[Text, Question]]) -> list[list[float]]:
+            asked = [(state, {"q": question}) for state, question in pairs]
+            decisions = decider.decide_pairs(asked)
+            return [list(decision["q"].probabilities.values()) for decision in decisions]
+
+        found = measure_leakage(chosen, distributions)  # type: ignore[arg-type]
+    typer.echo(f"{found.cases} cases, abstaining is right in {found.base_rate:.0%} of them")
+    typer.echo(f"mean probability of abstaining {found.mean:.3f}, accuracy {found.accuracy:.3f}")
+    typer.echo(f"AUC with the state {found.auc:.3f}")
+    typer.echo(f"AUC without the state {found.blank_auc:.3f} (0.5: the offer tells nothing)")
+    typer.echo(f"shift among the other options {found.shift:.3f}")

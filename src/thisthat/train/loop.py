@@ -22,6 +22,7 @@ import torch
 
 import thisthat
 from thisthat.checkpoint.card import Card, Loop, PathBase
+from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.ship import ship_whole
 from thisthat.errors import ThisThatError
 from thisthat.files import write_atomically
@@ -75,7 +76,11 @@ def train(
         session.load()
     else:
         session.write_record()
-    return session.go(stop_after_minutes)
+    finished = session.go(stop_after_minutes)
+    if finished.complete:
+        session.write_checkpoint(finished.evaluations)
+        plot_metrics(run.output / METRICS, run.output / "plot.png", say)
+    return finished
 
 
 def dry_run(run: Run, say: Say) -> None:
@@ -177,10 +182,7 @@ class Session:
         if not complete:
             self.say(f"stopped after step {self.progress.steps}; go on with --resume")
             return Finished(self.folder, self.progress, {}, complete=False)
-        results = self.evaluate()
-        self.write_checkpoint(results)
-        plot_metrics(self.folder / METRICS, self.folder / "plot.png", self.say)
-        return Finished(self.folder, self.progress, results, complete=True)
+        return Finished(self.folder, self.progress, self.evaluate(), complete=True)
 
     def _step(self, feds: list[Fed]) -> None:
         rate = self.run.optimiser.rate * rate_factor(self.run.schedule, self.progress)
@@ -312,10 +314,9 @@ class Session:
             ),
         )
 
-    def write_checkpoint(self, results: dict[str, dict[str, float]]) -> Path:
-        """The trained model as a folder that opens anywhere; returns the folder."""
-        checkpoint = self.prepared.checkpoint
-        weights = checkpoint.weights()
+    def weights(self) -> Weights:
+        """All tensors of the model as they are now, in float32."""
+        weights = self.prepared.checkpoint.weights()
         masters = dict(zip(self.stepper.names, self.stepper.masters, strict=True))
         for name, tensor in self.backbone.tensors().items():
             master = masters.get(f"trunk.{name.removeprefix('model.')}", tensor)
@@ -323,9 +324,13 @@ class Session:
         if self.backbone.label_rows is not None and self.backbone.label_rows.requires_grad:
             rows = masters["label_rows"].detach().float().cpu().numpy()
             weights["lm_head.weight"][list(self.prepared.maker.builder.label_ids)] = rows
-        folder = self.folder / CHECKPOINT
+        return weights
+
+    def card(self, results: dict[str, dict[str, float]]) -> Card:
+        """What the trained checkpoint says about itself."""
+        checkpoint = self.prepared.checkpoint
         loop = self.run.model.loop
-        card = Card(
+        return Card(
             name=self.run.name,
             version=checkpoint.card.version,
             base=PathBase("."),
@@ -350,7 +355,11 @@ class Session:
                 },
             },
         )
-        ship_whole(checkpoint, weights, folder, card)
+
+    def write_checkpoint(self, results: dict[str, dict[str, float]]) -> Path:
+        """The trained model as a folder that opens anywhere; returns the folder."""
+        folder = self.folder / CHECKPOINT
+        ship_whole(self.prepared.checkpoint, self.weights(), folder, self.card(results))
         self.say(f"checkpoint in {folder}")
         return folder
 

@@ -72,13 +72,13 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
         )
     builder = PromptBuilder(checkpoint.encode, form)
     say(f"checkpoint {checkpoint.card.name} {checkpoint.card.version}, lambda {checkpoint.lam:g}")
-    protected = frozenset(item.state_hash for item in _evaluated(run))
+    evaluated = list(_evaluated(run))
     stores = {
-        source.name: ItemStore(_allowed(source.file, run, protected, say), str(source.file))
+        source.name: ItemStore(_allowed(source.file, run, evaluated, say), str(source.file))
         for source in run.sources
         if source.file is not None
     }
-    maker = ChunkMaker(run, builder, protected, stores)
+    maker = ChunkMaker(run, builder, _states(evaluated), stores)
     if lengths is None:
         lengths = _lengths(maker, run, say)
     shapes = shapes_for(lengths, run.data.tokens_per_batch)
@@ -136,16 +136,25 @@ def pick_device(run: Run) -> torch.device:
     return torch.device(name)
 
 
+def _states(items: list[Item]) -> frozenset[str]:
+    return frozenset(item.state_hash for item in items)
+
+
 def _evaluated(run: Run) -> Iterator[Item]:
     """Every item that must not be trained on."""
     for path in (*(evaluation.file for evaluation in run.evaluations), *run.never_train_on):
         yield from read_items(path)
+    if any(source.suite == "spatial" for source in run.sources):
+        from thisthat.suites.spatial.released import released_items
+
+        yield from released_items()
 
 
-def _allowed(file: Path, run: Run, protected: frozenset[str], say: Say) -> Iterator[Item]:
+def _allowed(file: Path, run: Run, evaluated: list[Item], say: Say) -> Iterator[Item]:
     """The file's items; one that shows an evaluated state stops the run or is left out."""
+    protected = _states(evaluated)
     if protected and run.contamination == "stop":
-        check_contamination(read_items(file), _evaluated(run))
+        check_contamination(read_items(file), evaluated)
     left_out = 0
     for item in read_items(file):
         if item.state_hash in protected:

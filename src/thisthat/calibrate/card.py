@@ -1,0 +1,59 @@
+"""Calibrating a checkpoint folder: answer held-out rows, fit temperatures, put them on its card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from thisthat.calibrate.fit import LEAST_ROWS, GroupFit, Labelled, fit_temperatures
+from thisthat.calibrate.temperature import Temperatures
+from thisthat.checkpoint.card import CARD_FILE, read_card, write_card
+from thisthat.errors import CheckpointError
+from thisthat.prompt.format import Layout
+from thisthat.suites.item import Item
+
+if TYPE_CHECKING:
+    from thisthat.decider import Decider
+
+_SMALLEST = 1e-300
+
+
+def labelled_rows(decider: Decider, items: Sequence[Item], layout: Layout) -> list[Labelled]:
+    """The decider's logits for every item with more than one option, temperatures taken out."""
+    asked = [item for item in items if len(item.options) > 1]
+    pairs = [(item.state, {"q": item.as_question()}) for item in asked]
+    rows: list[Labelled] = []
+    for item, decision in zip(asked, decider.decide_pairs(pairs, layout=layout), strict=True):
+        p = np.array(list(decision["q"].probabilities.values()))
+        heat = decider.reading.temperatures.of(item.kind, len(p), layout)
+        rows.append(Labelled(item.kind, heat * np.log(np.maximum(p, _SMALLEST)), item.answer))
+    return rows
+
+
+def calibrate(
+    decider: Decider, items: Sequence[Item], least_rows: int = LEAST_ROWS
+) -> tuple[Temperatures, dict[Layout, list[GroupFit]]]:
+    """Temperatures for every layout of the checkpoint, and what they do.
+
+    Raises InvalidInputError for a question type with fewer than ``least_rows`` rows.
+    """
+    fits: dict[Layout, list[GroupFit]] = {}
+    fitted: dict[Layout, Temperatures] = {}
+    for layout in decider.reading.layouts:
+        rows = labelled_rows(decider, items, layout)
+        fitted[layout], fits[layout] = fit_temperatures(rows, least_rows)
+    if "state-first" not in fitted:
+        return fitted["schema-first"], fits
+    return replace(fitted["state-first"], schema_first=fitted.get("schema-first")), fits
+
+
+def write_temperatures(folder: Path, temperatures: Temperatures) -> None:
+    """Put the temperatures on the card in ``folder``. Raises CheckpointError without a card."""
+    path = folder / CARD_FILE
+    if not path.is_file():
+        raise CheckpointError(f"{folder}: has no {CARD_FILE} to write temperatures to")
+    write_card(replace(read_card(path), temperatures=temperatures), path)
