@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from thisthat.worlds.grid import DIRECTIONS, Cell, Direction
 
 UNREACHED = -1
+_OPEN = bytes(0 if byte == ord("#") else 1 for byte in range(256))
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,8 @@ class OpenGrid:
     def from_rows(cls, rows: tuple[str, ...]) -> OpenGrid:
         """From rows of text in which ``#`` is closed."""
         size = len(rows)
-        table = bytes(0 if byte == 0x23 else 1 for byte in range(256))
         border = bytes(size + 2)
-        body = b"".join(b"\0" + row.encode().translate(table) + b"\0" for row in rows)
+        body = b"".join(b"\0" + row.encode().translate(_OPEN) + b"\0" for row in rows)
         return cls(size, border + body + border)
 
     def index(self, cell: Cell) -> int:
@@ -55,7 +55,15 @@ class OpenGrid:
 
     def open_cells(self) -> list[Cell]:
         """Every open cell in row-major order."""
-        return [self.cell(index) for index, value in enumerate(self.cells) if value]
+        width = self.width
+        return [
+            (row, column)
+            for row in range(self.size)
+            for column, value in enumerate(
+                self.cells[(row + 1) * width + 1 : (row + 2) * width - 1]
+            )
+            if value
+        ]
 
 
 @dataclass(frozen=True)

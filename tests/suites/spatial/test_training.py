@@ -15,17 +15,17 @@ from thisthat.worlds.render.window import parse_window
 
 def test_the_stream_never_changes() -> None:
     text = "".join(dump_row(item.as_dict()) for item in islice(training_items(3), 400))
-    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "bd202ad1248312e6"
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "c66b585758fcb99f"
 
 
 def test_seeds_are_different_streams() -> None:
-    one = {item.fingerprint for item in islice(training_items(1), 500)}
-    other = {item.fingerprint for item in islice(training_items(2), 500)}
+    one = {item.fingerprint for item in islice(training_items(1), 200)}
+    other = {item.fingerprint for item in islice(training_items(2), 200)}
     assert len(one & other) < 5
 
 
 def test_every_training_family_and_no_other() -> None:
-    items = list(islice(training_items(4), 6000))
+    items = list(islice(training_items(4), 2500))
     names = {item.family.removesuffix("_verified") for item in items}
     assert names == set(training_families())
     assert names.isdisjoint(held_out_families())
@@ -39,7 +39,7 @@ def test_every_training_family_and_no_other() -> None:
 
 def test_questions_about_one_state_follow_each_other() -> None:
     settings = TrainingSettings(questions_per_state=4, verified_share=0)
-    items = list(islice(training_items(8, settings), 2000))
+    items = list(islice(training_items(8, settings), 1000))
     runs = [list(group) for _, group in groupby(items, key=lambda item: item.state)]
     assert sum(len(run) for run in runs) / len(runs) > 3
     assert len({run[0].state_hash for run in runs}) > 0.97 * len(runs)
@@ -54,7 +54,7 @@ def test_curriculum_and_weights() -> None:
         auxiliary_weight=0,
         weights={"first_move": 3.0, "move_legal": 0.0},
     )
-    items = list(islice(training_items(9, settings), 1500))
+    items = list(islice(training_items(9, settings), 1000))
     families = Counter(item.family.removesuffix("_verified") for item in items)
     assert families["move_legal"] == 0
     assert families["first_move"] > 1.5 * families["goal_bearing"]
@@ -67,13 +67,13 @@ def test_forbidden_windows_are_not_shown() -> None:
     settings = TrainingSettings(window_sides={6: 1.0}, auxiliary_weight=0)
     first = [
         str(item.state)
-        for item in islice(training_items(10, settings), 1000)
+        for item in islice(training_items(10, settings), 500)
         if item.facts["surface"] in ("ascii", "json", "prose")
     ]
     forbidden = shown_keys([*first[:30], "no window", "{}"])
     assert 1 < len(forbidden) <= 30
     settings = TrainingSettings(window_sides={6: 1.0}, auxiliary_weight=0, forbidden=forbidden)
-    for item in islice(training_items(10, settings), 1000):
+    for item in islice(training_items(10, settings), 500):
         if item.facts["surface"] in ("ascii", "json", "prose"):
             assert parse_window(str(item.state)).key not in forbidden
 

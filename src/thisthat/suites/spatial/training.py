@@ -36,9 +36,9 @@ from thisthat.worlds.render import snake as snake_text
 from thisthat.worlds.render import whole_map, window
 from thisthat.worlds.snake import random_snake
 
-_SCENE_TRIES: dict[SceneKind, int] = {"window": 40, "map": 8, "snake": 10}
+_SCENE_TRIES: dict[SceneKind, int] = {"window": 40, "map": 12, "snake": 10}
 _ANSWER_TRIES = 4
-BAND_WEIGHTS = (1.0, 1.0, 2.0, 3.0, 5.0)  # few mazes have long walks: take them where they are
+_PLACES = 24
 
 
 def even_sides(low: int = LEAST_SIZE, high: int = 32) -> dict[int, float]:
@@ -56,9 +56,11 @@ class TrainingSettings:
     """What the stream draws from.
 
     ``map_sides`` and ``window_sides`` weigh the maze sides of whole maps and of windows;
-    ``most_distance`` keeps agent and goal near each other, for a curriculum. ``weights`` sets
-    how often a family is asked (others: 1 for the benchmark's, ``auxiliary_weight`` for the
-    rest; 0 leaves one out). ``questions_per_state`` items in a row share a state.
+    ``most_distance`` keeps agent and goal near each other, for a curriculum; ``band_weights``
+    says how likely each band of distance is in a maze that has it (few mazes have long walks).
+    ``weights`` sets how often a family is asked (others: 1 for the benchmark's,
+    ``auxiliary_weight`` for the rest; 0 leaves one out). ``questions_per_state`` items in a row
+    share a state; about ``scenes_per_maze`` scenes share a maze, not in a row.
     ``recorded_share`` of scenes are written in the recorded style, ``fixed_share`` of scenes ask
     in the benchmark's wording, ``verified_share`` of choices are asked as booleans.
     ``forbidden`` holds scene keys that must not be shown.
@@ -71,7 +73,8 @@ class TrainingSettings:
     weights: Mapping[str, float] = field(default_factory=dict)
     auxiliary_weight: float = 0.3
     questions_per_state: int = 1
-    scenes_per_maze: int = 4
+    scenes_per_maze: int = 8
+    band_weights: tuple[float, ...] = (1.0, 1.0, 2.0, 4.0, 8.0)
     recorded_share: float = 0.5
     fixed_share: float = 0.25
     verified_share: float = 0.05
@@ -185,12 +188,12 @@ def _maybe_verified(item: Item, rng: Rng, settings: TrainingSettings) -> Item:
 
 
 class _SceneMaker:
-    """Draws scenes, keeping each maze for a few of them."""
+    """Draws scenes from a handful of mazes, each kept for a few scenes."""
 
     def __init__(self, rng: Rng, settings: TrainingSettings) -> None:
         self._rng = rng
         self._settings = settings
-        self._places: dict[SceneKind, tuple[Place, int]] = {}
+        self._places: dict[SceneKind, list[Place]] = {"map": [], "window": []}
 
     def make(self, kind: SceneKind) -> Scene | None:
         """A scene for training; None when the one drawn belongs to evaluation."""
@@ -210,22 +213,31 @@ class _SceneMaker:
         place = self._place(kind)
         if kind == "map":
             style = 0 if recorded else rng.below(whole_map.STYLES)
-            return make_map_scene(rng, place, style, fixed, BAND_WEIGHTS, settings.most_distance)
+            return make_map_scene(
+                rng, place, style, fixed, settings.band_weights, settings.most_distance
+            )
         style = 0 if recorded else rng.below(window.STYLES)
         agent = rng.choice(place.maze.open_cells)
         return make_window_scene(place, agent, rng.choice(window.SURFACES), style, fixed)
 
     def _place(self, kind: SceneKind) -> Place:
+        rng, places = self._rng, self._places[kind]
+        if len(places) < _PLACES:
+            places.append(self._new_place(kind))
+            return places[-1]
+        slot = rng.below(_PLACES)
+        if rng.below(self._settings.scenes_per_maze) == 0:
+            places[slot] = self._new_place(kind)
+        return places[slot]
+
+    def _new_place(self, kind: SceneKind) -> Place:
         rng, settings = self._rng, self._settings
-        place, left = self._places.get(kind, (None, 0))
-        while place is None or left == 0:
-            sides = settings.map_sides if kind == "map" else settings.window_sides
+        sides = settings.map_sides if kind == "map" else settings.window_sides
+        while True:
             size = rng.weighted(list(sides), list(sides.values()))
-            drawn = make_place(size, rng.below(1 << 62), rng.choice(settings.topologies))
-            if drawn.side == "train":
-                place, left = drawn, settings.scenes_per_maze
-        self._places[kind] = (place, left - 1)
-        return place
+            place = make_place(size, rng.below(1 << 62), rng.choice(settings.topologies))
+            if place.side == "train":
+                return place
 
 
 def shown_keys(states: Iterable[str]) -> frozenset[str]:
