@@ -49,7 +49,9 @@ class Backbone(nn.Module):
         if settings.loop is not None and not self.plain:
             raise InvalidInputError("model.loop", f"is not known for {trunk.config.model_type}")
         self.first_trained = 0
-        if settings.train == "last":
+        if settings.train == "trunk":
+            self.trunk.embed_tokens.requires_grad_(False)
+        elif settings.train == "last":
             self._freeze_but_last(settings.last_layers)
         elif settings.train == "lora":
             self._add_adapters(settings.rank)

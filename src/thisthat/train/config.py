@@ -101,14 +101,15 @@ class Model(_Part):
     """What is trained and from where.
 
     ``initial`` is a checkpoint: a name, a folder (such as the one an earlier run wrote, relative
-    paths being taken from the run file) or a Hub id. ``train`` is all parameters, the
-    last ``last_layers`` layers, or adapters of rank ``rank`` on every linear layer. ``compile``
+    paths being taken from the run file) or a Hub id. ``train`` is all parameters, all but the
+    embedding (which keeps a delta small), the last ``last_layers`` layers, or adapters of rank
+    ``rank`` on every linear layer. ``compile``
     compiles the decoder layers: once for all shapes, once per shape, or not at all.
     """
 
     initial: str = "default"
     lam: Share | None = None
-    train: Literal["all", "last", "lora"] = "all"
+    train: Literal["all", "trunk", "last", "lora"] = "all"
     last_layers: Count = 4
     rank: Count = 16
     compile: Literal["dynamic", "static", "off"] = "off"
