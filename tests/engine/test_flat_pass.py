@@ -1,0 +1,47 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.trees import rows
+from thisthat.engine.flat_pass import Tree, lay_flat, pack, split_evenly
+from thisthat.engine.rows import Branch, Row, Slot
+
+
+def test_two_trees_in_one_sequence() -> None:
+    first = Tree((1, 2), (Branch((3,), (Slot(0, 2),)), Branch((4, 5), (Slot(1, 2),))))
+    second = Tree((6,), (Branch((7,), (Slot(0, 2),)),))
+    flat = lay_flat([first, second], kept=10)
+    assert flat.tokens.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert flat.positions.tolist() == [10, 11, 12, 12, 13, 10, 11]
+    assert flat.until.tolist() == [5, 5, 3, 5, 5, 7, 7]
+    assert flat.slots.tolist() == [2, 4, 6]
+
+
+@given(trees=st.lists(rows, min_size=1, max_size=4))
+def test_what_a_slot_sees_is_its_own_path(trees: list[Row]) -> None:
+    flat = lay_flat([Tree(row.trunk, row.branches) for row in trees], kept=0)
+    wanted = [
+        list(row.trunk + branch.tokens[: slot.at + 1])
+        for row in trees
+        for branch in row.branches
+        for slot in branch.slots
+    ]
+    places = np.arange(len(flat.tokens))
+    found = [flat.tokens[(places <= slot) & (slot < flat.until)].tolist() for slot in flat.slots]
+    assert found == wanted
+
+
+@given(length=st.integers(0, 10_000), most=st.integers(1, 600))
+def test_parts_are_few_even_and_complete(length: int, most: int) -> None:
+    parts = split_evenly(length, most)
+    assert sum(parts) == length
+    assert max(parts) <= most
+    assert max(parts) - min(parts) <= 1
+    assert len(parts) == max(1, -(-length // most))
+
+
+@given(sizes=st.lists(st.integers(0, 50)), most=st.integers(1, 60))
+def test_groups_keep_order_and_fit(sizes: list[int], most: int) -> None:
+    groups = pack(sizes, most)
+    assert [index for group in groups for index in group] == list(range(len(sizes)))
+    assert all(len(group) == 1 or sum(sizes[i] for i in group) <= most for group in groups)

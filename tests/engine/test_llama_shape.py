@@ -1,0 +1,46 @@
+from typing import Any
+
+import pytest
+
+from tests.engine.trees import MODELS, random_model
+from thisthat.checkpoint.card import Loop
+from thisthat.engine.llama_shape import read_shape, supports
+from thisthat.errors import CheckpointError
+
+CONFIG = random_model("llama").config.to_dict()
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_only_plain_llama_models_are_supported(name: str) -> None:
+    assert supports(random_model(name).config.to_dict()) == (name == "llama")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model_type": "qwen3"}, "model_type 'qwen3'"),
+        ({"attention_bias": True}, "attention_bias True"),
+        ({"hidden_act": "gelu"}, "hidden_act 'gelu'"),
+        ({"rope_scaling": {"rope_type": "llama3"}}, "rope_scaling 'llama3'"),
+        ({"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters 'yarn'"),
+        ({"vocab_size": None}, "no vocab_size"),
+    ],
+)
+def test_what_is_not_supported_is_named(change: dict[str, Any], message: str) -> None:
+    assert not supports({**CONFIG, **change})
+    with pytest.raises(CheckpointError, match=message):
+        read_shape({**CONFIG, **change})
+
+
+def test_both_spellings_of_the_rotary_base() -> None:
+    plain = {key: value for key, value in CONFIG.items() if not key.startswith("rope")}
+    assert read_shape({**plain, "rope_theta": 5e5}).rope_base == 5e5
+    settings = {"rope_type": "default", "rope_theta": 7e5}
+    assert read_shape({**plain, "rope_parameters": settings}).rope_base == 7e5
+
+
+def test_a_loop_repeats_its_span() -> None:
+    config = {**CONFIG, "num_hidden_layers": 5}
+    assert read_shape(config, Loop(1, 2, 3)).order == (0, 1, 2, 1, 2, 1, 2, 3, 4)
+    with pytest.raises(CheckpointError, match="layers 3 to 5"):
+        read_shape(config, Loop(3, 5, 2))
