@@ -8,9 +8,11 @@ import pytest
 
 from thisthat.errors import InvalidInputError
 from thisthat.suites.item import dump_row
+from thisthat.suites.spatial import recorded
 from thisthat.suites.spatial.registry import held_out_families, training_families
 from thisthat.suites.spatial.training import TrainingSettings, shown_keys, training_items
 from thisthat.worlds.render.window import parse_window
+from thisthat.worlds.window import Window
 
 
 def test_the_stream_never_changes() -> None:
@@ -76,6 +78,22 @@ def test_forbidden_windows_are_not_shown() -> None:
     for item in islice(training_items(10, settings), 500):
         if item.facts["surface"] in ("ascii", "json", "prose"):
             assert parse_window(str(item.state)).key not in forbidden
+
+
+def test_recorded_windows_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = TrainingSettings(window_sides={6: 1.0}, auxiliary_weight=0)
+
+    def windows() -> list[Window]:
+        return [
+            parse_window(str(item.state))
+            for item in islice(training_items(10, settings), 500)
+            if item.facts["surface"] in ("ascii", "json", "prose")
+        ]
+
+    banned = {hashlib.sha256(shown.key.encode()).hexdigest()[:16] for shown in windows()[:30]}
+    assert len(recorded.RECORDED_WINDOWS) == 17
+    monkeypatch.setattr(recorded, "RECORDED_WINDOWS", frozenset(banned))
+    assert not any(recorded.is_recorded(shown) for shown in windows())
 
 
 @pytest.mark.parametrize(

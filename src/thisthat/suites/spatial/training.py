@@ -1,7 +1,8 @@
 """An endless stream of spatial training items, cheap to split over processes.
 
 Mazes of the evaluation side, windows and snakes that hash to it, and maps of side 50 never
-appear; nor do held-out families. The noisy actuator's answer is one attempt, never q.
+appear; nor do the windows of the recorded cohort, nor held-out families. The noisy actuator's
+answer is one attempt, never q.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.random import Rng
 from thisthat.suites.item import Item
 from thisthat.suites.spatial.ask import SpatialFamily
+from thisthat.suites.spatial.recorded import is_recorded
 from thisthat.suites.spatial.registry import (
     auxiliary_families,
     benchmark_families,
@@ -25,6 +27,7 @@ from thisthat.suites.spatial.scene import (
     Scene,
     SceneKind,
     SnakeScene,
+    WindowScene,
     make_map_scene,
     make_place,
     make_window_scene,
@@ -199,6 +202,8 @@ class _SceneMaker:
         """A scene for training; None when the one drawn belongs to evaluation."""
         scene = self._draw(kind)
         if scene is None or scene.side != "train" or scene.key in self._settings.forbidden:
+            return None
+        if isinstance(scene, WindowScene) and is_recorded(scene.window):
             return None
         return scene
 
