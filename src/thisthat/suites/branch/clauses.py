@@ -210,10 +210,8 @@ class Among(Clause):
     def say(self, rng: Rng) -> str:
         """``the region is one of (north, east)``, ``the region is anything but west``."""
         label = self.field.label
-        if len(self.values) > 1:
-            listed = f"one of ({', '.join(self.values)})"
-        else:
-            listed = self.values[0]
+        several = len(self.values) > 1
+        listed = f"one of ({', '.join(self.values)})" if several else self.values[0]
         if self.inside:
             forms = [f"the {label} is {listed}", f"{label} is {listed}"]
         else:
@@ -239,9 +237,8 @@ class Among(Clause):
     def shifted(self, value: Any, rng: Rng) -> Clause | None:
         """The same words with other values."""
         assert isinstance(self.field, Pick)
-        wanted_inside = not self.holds(value) == self.inside
         others = [name for name in self.field.values if name != value and name not in self.values]
-        if wanted_inside:
+        if value not in self.values:
             kept = list(self.values)
             kept[rng.below(len(kept))] = value
             return replace(self, values=tuple(kept))

@@ -140,12 +140,16 @@ def _named_rounds(pool: Sequence[_Drawn], options: int, rng: Rng) -> Iterator[li
 
 
 def _with_places(pool: Sequence[_Drawn], rng: Rng) -> list[Item]:
-    """The items with the right option at every place in turn, by number of options."""
-    turns: dict[int, int] = {}
+    """The items with the right option at every place in turn, by number of options.
+
+    Items that offer an abstain option take turns among themselves.
+    """
+    turns: dict[tuple[bool, int], int] = {}
     items: list[Item] = []
     for drawn in pool:
         options = len(drawn.item.options)
-        turn = turns.setdefault(options, rng.below(options))
-        turns[options] = turn + 1
+        group = ("abstain" in drawn.item.facts, options)
+        turn = turns.setdefault(group, rng.below(options))
+        turns[group] = turn + 1
         items.append(with_option_at(drawn.item, turn % options))
     return items

@@ -113,7 +113,7 @@ def _state(
     if rng.chance(0.4):
         parts: list[tuple[str, Any]] = [(incoming.replace(" ", "_"), wanted)]
         if listed:
-            parts.append(("candidates", {name: one for name, one in listed}))
+            parts.append(("candidates", dict(listed)))
         if rule:
             parts.append(("rule", rule))
         state: Text = wording.state_object(
