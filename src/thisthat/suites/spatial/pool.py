@@ -30,18 +30,11 @@ class EvaluationPool:
     Small mazes have few groups, so their share of the pool can be smaller than asked for.
     """
 
-    def __init__(
-        self,
-        name: str,
-        sides: Sequence[int],
-        places_per_kind: int,
-        topologies: Sequence[Topology] = TOPOLOGIES,
-    ) -> None:
+    def __init__(self, name: str, sides: Sequence[int], places_per_kind: int) -> None:
         rng = Rng("evaluation pool", name)
         self._places: dict[tuple[int, Topology], list[Place]] = {}
-        self._topologies = tuple(topologies)
         for side in sides:
-            for topology in topologies:
+            for topology in TOPOLOGIES:
                 found: dict[str, Place] = {}
                 for _ in range(_TRIES_PER_PLACE * places_per_kind):
                     place = make_place(side, rng.below(1 << 62), topology)
