@@ -35,6 +35,7 @@ class Counting:
     """A system that counts what it is asked and may be stopped in the middle."""
 
     identity = Identity("counting", "test")
+    independent = True
 
     def __init__(self, stop_after: int | None = None) -> None:
         self.asked = 0
@@ -78,57 +79,60 @@ def test_a_reply_is_answered_or_says_why() -> None:
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     items = make_items(20)
-    context = quiet(Setting(out=tmp_path))
     first = Counting(stop_after=8)
     with pytest.raises(KeyboardInterrupt):
-        context.ask("part", items, first)
+        quiet(Setting(out=tmp_path)).ask("part", items, first)
     second = Counting()
+    context = quiet(Setting(out=tmp_path))
     replies = context.ask("part", items, second)
     assert (first.asked, second.asked) == (8, 12)
     assert [reply.chosen for reply in replies] == [item.answer for item in items]
+    context.finish()
     assert not list(tmp_path.glob("*.partial.jsonl"))
+    assert len(next(tmp_path.glob("answers-*.jsonl")).read_text().splitlines()) == 20
     third = Counting()
     assert quiet(Setting(out=tmp_path)).ask("part", items, third) == replies
     assert third.asked == 20
 
 
-def test_a_journal_belongs_to_its_system_and_questions(tmp_path: Path) -> None:
+def test_a_journal_belongs_to_its_system(tmp_path: Path) -> None:
     items = make_items(6)
-    context = quiet(Setting(out=tmp_path))
     with pytest.raises(KeyboardInterrupt):
-        context.ask("part", items, Counting(stop_after=3))
+        quiet(Setting(out=tmp_path)).ask("part", items, Counting(stop_after=3))
     other = Counting()
     other.identity = Identity("another", "test")
-    context.ask("part", items, other)
+    quiet(Setting(out=tmp_path)).ask("part", items, other)
     assert other.asked == 6
-    fewer = Counting()
-    context.ask("part", items[:5], fewer)
-    assert fewer.asked == 5
 
 
 def test_a_damaged_journal_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     items = make_items(6)
-    journal = Journal(tmp_path, "part", {"name": "x"}, items)
-    for number in range(3):
-        journal.add(number, from_probabilities((0.2, 0.5, 0.3)))
+    journal = Journal(tmp_path, {"name": "x"})
+    for item in items[:3]:
+        journal.add(item, from_probabilities((0.2, 0.5, 0.3)))
+    journal.add(items[3], from_probabilities((0.5, 0.5)))
     journal.close()
     path = next(tmp_path.glob("*.partial.jsonl"))
-    lines = path.read_bytes()
-    path.write_bytes(lines + b'{"i": 4, "c": 7}\n{"i": 99, "c": 0}\n{"i": 5, "c"')
-    again = Journal(tmp_path, "part", {"name": "x"}, items)
-    assert sorted(again.replies) == [0, 1, 2]
+    path.write_bytes(path.read_bytes() + b'[1]\n{"q": "x"}\n{"q": "y", "c"')
+    again = Journal(tmp_path, {"name": "x"})
+    # The fourth reply has too few probabilities for its question.
+    assert [again.find(item) is not None for item in items] == [True] * 3 + [False] * 3
     assert again.damaged == 3
-    again.add(3, from_probabilities((1.0, 0.0, 0.0)))
+    again.add(items[3], from_probabilities((1.0, 0.0, 0.0)))
     again.close()
-    assert sorted(Journal(tmp_path, "part", {"name": "x"}, items).replies) == [0, 1, 2, 3]
+    assert Journal(tmp_path, {"name": "x"}).find(items[3]) is not None
 
 
 def test_questions_already_asked_are_not_asked_again(tmp_path: Path) -> None:
     context = quiet(Setting(out=tmp_path))
     system = Counting()
-    context.ask("one", make_items(6), system)
-    context.ask("two", make_items(6), system)
+    items = make_items(6)
+    context.ask("one", items[:4], system)
+    context.ask("two", [*items, items[0]], system)
     assert system.asked == 6
+    turned = [replace(item, options=item.options[::-1], answer=2 - item.answer) for item in items]
+    context.ask("three", turned, system)
+    assert system.asked == 12
 
 
 @settings(deadline=None, max_examples=25)
@@ -230,6 +234,13 @@ def test_baselines_answer_everything(name: str) -> None:
     open_system(name, SystemOptions()).answer(items, replies.__setitem__)
     assert sorted(replies) == list(range(60))
     assert count_problems(replies.values()) == {}
+
+
+def test_a_baseline_that_looks_at_the_whole_set_is_never_asked_a_part(tmp_path: Path) -> None:
+    items = [replace(item, family="f", answer=int(n >= 4)) for n, item in enumerate(make_items(9))]
+    context = quiet(Setting(system="majority", out=tmp_path))
+    assert {reply.chosen for reply in context.ask("some", items[:5])} == {0}
+    assert {reply.chosen for reply in context.ask("all", items)} == {1}
 
 
 def test_the_majority_is_the_most_frequent_right_answer() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ def _restricted(item: Item, weights: dict[str, float]) -> Reply:
 class Majority:
     """Always the family's most frequent right option; no probability of its own."""
 
+    independent: ClassVar[bool] = False
     identity = Identity("majority", "baseline")
 
     def answer(self, items: Sequence[Item], done: Done) -> None:
@@ -57,6 +58,7 @@ class Majority:
 class Constant:
     """The family's base rates as the distribution for every question."""
 
+    independent: ClassVar[bool] = False
     identity = Identity("constant", "baseline")
 
     def answer(self, items: Sequence[Item], done: Done) -> None:
@@ -70,6 +72,7 @@ class Constant:
 class BagOfWords:
     """TF-IDF words of state and question into logistic regression, one model per family."""
 
+    independent: ClassVar[bool] = False
     identity = Identity("bag-of-words", "baseline", engine="scikit-learn")
 
     def answer(self, items: Sequence[Item], done: Done) -> None:

@@ -102,4 +102,4 @@ def run(context: Context) -> Findings:
     )
 
 
-MEASUREMENT = Measurement("cohort", "Recorded cohort", run)
+MEASUREMENT = Measurement("cohort", "Recorded cohort", run, has_subset=False)

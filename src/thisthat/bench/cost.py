@@ -69,4 +69,4 @@ def _items(context: Context) -> tuple[list[Item], bool]:
     return fair_subset(drawn, 2)[:OTHER_QUESTIONS], False
 
 
-MEASUREMENT = Measurement("cost", "Cost of one pass", run)
+MEASUREMENT = Measurement("cost", "Cost of one pass", run, has_subset=False)

@@ -12,15 +12,16 @@ from thisthat.bench.measure import Context, Findings, Measurement, fair_subset
 from thisthat.bench.replies import Reply
 from thisthat.bench.result import Line
 from thisthat.bench.spatial import spatial_items
+from thisthat.bench.surfaces import SURFACES
 from thisthat.suites.item import Item
 
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0)
-SPATIAL, QUICK_SPATIAL = 60, 6
-BRANCH, QUICK_BRANCH = 24, 2
-ACTUATOR, QUICK_ACTUATOR = 400, 64
+SPATIAL_PER_FAMILY, BRANCH_PER_FAMILY, ACTUATOR = 60, 24, 400
+QUICK = 60
 CAVEATS = (
     "λ = 0 is the base checkpoint bit for bit; nothing is retrained between the points.",
-    "Subsets of the other measurements' questions, the same at every λ.",
+    "Subsets of the other measurements' questions, the same at every λ; a quick sweep leaves out "
+    "the branch suite and whole maps.",
 )
 
 
@@ -35,7 +36,7 @@ def run(context: Context) -> Findings:
         system = context.system_at(lam)
         for name, items in sets.items():
             title = f"λ = {lam:g}, {name}"
-            replies = context.ask(f"lambda-{lam:g}-{name}", items, system, title)
+            replies = context.ask(title, items, system)
             found = [scoring.accuracy_line(items, replies, None, f"{title}: accuracy")]
             if name == "actuator":
                 found.append(_q_line(items, replies, f"{title}: qL2"))
@@ -60,14 +61,23 @@ def run(context: Context) -> Findings:
 
 
 def _sets(context: Context) -> dict[str, list[Item]]:
-    quick, data = context.setting.quick, context.setting.data
+    data = context.setting.data
+    spatial, actuator = spatial_items(context), actuator_items(context)
     sets: dict[str, list[Item]] = {}
     if data is not None and (data / FILE).is_file():
         sets["cohort"] = cohort_items(context)
-    sets["spatial"] = fair_subset(spatial_items(context), QUICK_SPATIAL if quick else SPATIAL)
-    sets["branch"] = fair_subset(branch_items(context), QUICK_BRANCH if quick else BRANCH)
-    sets["actuator"] = fair_subset(actuator_items(context), QUICK_ACTUATOR if quick else ACTUATOR)
-    return sets
+    if context.setting.quick:
+        windows = [item for item in spatial if item.facts.get("surface") in SURFACES]
+        families = len({item.family for item in windows})
+        return sets | {
+            "windows": fair_subset(windows, -(-QUICK // families)),
+            "actuator": fair_subset(actuator, QUICK),
+        }
+    return sets | {
+        "spatial": fair_subset(spatial, SPATIAL_PER_FAMILY),
+        "branch": fair_subset(branch_items(context), BRANCH_PER_FAMILY),
+        "actuator": fair_subset(actuator, ACTUATOR),
+    }
 
 
 def _q_line(items: list[Item], replies: list[Reply], label: str) -> Line:

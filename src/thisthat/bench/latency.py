@@ -18,8 +18,8 @@ from thisthat.decider import Decider
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.random import Rng
 
-WARM_UP = 3
-LEAST_CALLS = 10
+WARM_UP = 2
+LEAST_CALLS, QUICK_LEAST_CALLS = 10, 5
 MOST_CALLS = 200
 SECONDS, QUICK_SECONDS = 30.0, 8.0
 
@@ -43,6 +43,7 @@ class Workload:
     questions: int = 1
     states: int = 1
     anchor: str | None = None
+    in_quick: bool = True
 
     def declared(self) -> dict[str, Question]:
         """The questions of one call: one choice, and booleans after it."""
@@ -58,7 +59,8 @@ WORKLOADS = (
     Workload("1 question, 256 tokens", 256, anchor="latency.milliseconds"),
     Workload("1 question, 1,024 tokens", 1024),
     Workload("8 questions, 512 tokens", 512, questions=8),
-    Workload("batch of 32 states, 256 tokens", 256, states=32),
+    Workload("batch of 8 states, 256 tokens", 256, states=8, anchor="latency.per_second"),
+    Workload("batch of 32 states, 256 tokens", 256, states=32, in_quick=False),
 )
 CAVEATS = (
     "Measured in one process, one call after another, on the machine named below; the paper's "
@@ -73,13 +75,14 @@ def run(context: Context) -> Findings:
     lines: list[Line] = []
     series: dict[str, list[float]] = {}
     caveats = list(CAVEATS)
-    budget = QUICK_SECONDS if context.setting.quick else SECONDS
-    with context.progress("latency", len(WORKLOADS)) as advance:
-        for workload in WORKLOADS:
+    quick = context.setting.quick
+    workloads = [workload for workload in WORKLOADS if workload.in_quick or not quick]
+    with context.progress("latency", len(workloads)) as advance:
+        for workload in workloads:
             if workload.tokens > decider.reading.path_tokens:
                 caveats.append(f"{workload.name}: longer than this checkpoint reads; left out.")
             else:
-                timed = _time(decider, workload, budget, context.setting.seed)
+                timed = _time(decider, workload, quick, context.setting.seed)
                 series[workload.name] = [round(value, 3) for value in timed]
                 lines += _lines(workload, timed)
             advance(1)
@@ -90,21 +93,27 @@ def _lines(workload: Workload, timed: list[float]) -> list[Line]:
     values = np.array(timed)
     middle = metrics.bootstrap_statistic(lambda rows: float(np.median(values[rows])), values.size)
     name = f"{workload.name} (n = {values.size})"
-    lines = [
-        Line.of(f"{name}: p50", middle, workload.anchor, "ms"),
+    alone = workload.anchor if workload.states == 1 else None
+    rate = workload.states * workload.questions / (middle.value / 1000)
+    return [
+        Line.of(f"{name}: p50", middle, alone, "ms"),
         Line(f"{name}: p90", float(np.percentile(values, 90)), unit="ms"),
         Line(f"{name}: p99", float(np.percentile(values, 99)), unit="ms"),
+        Line(
+            f"{workload.name}: decisions per second",
+            rate,
+            unit="number",
+            anchor=None if alone else workload.anchor,
+        ),
     ]
-    rate = workload.states * workload.questions / (float(np.median(values)) / 1000)
-    anchor = "latency.per_second" if workload.states > 1 else None
-    lines.append(Line(f"{workload.name}: decisions per second", rate, unit="number", anchor=anchor))
-    return lines
 
 
-def _time(decider: Decider, workload: Workload, budget: float, seed: int) -> list[float]:
+def _time(decider: Decider, workload: Workload, quick: bool, seed: int) -> list[float]:
     rng = Rng("latency", seed, workload.name)
     questions = workload.declared()
     words = _words_for(decider, workload, rng)
+    budget = QUICK_SECONDS if quick else SECONDS
+    least = WARM_UP + (QUICK_LEAST_CALLS if quick else LEAST_CALLS)
     timed: list[float] = []
     started = time.perf_counter()
     while len(timed) < MOST_CALLS + WARM_UP:
@@ -112,8 +121,7 @@ def _time(decider: Decider, workload: Workload, budget: float, seed: int) -> lis
         before = time.perf_counter()
         decider.decide_many(states, questions)
         timed.append((time.perf_counter() - before) * 1000)
-        spent = time.perf_counter() - started
-        if spent > budget and len(timed) >= LEAST_CALLS + WARM_UP:
+        if time.perf_counter() - started > budget and len(timed) >= least:
             break
     return timed[WARM_UP:]
 
@@ -145,4 +153,6 @@ def _words_for(decider: Decider, workload: Workload, rng: Rng) -> int:
     return low
 
 
-MEASUREMENT = Measurement("latency", "Latency in this process", run, engines_only=True)
+MEASUREMENT = Measurement(
+    "latency", "Latency in this process", run, engines_only=True, has_subset=False
+)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from thisthat.bench.replies import Reply, unanswered
 from thisthat.bench.systems import Done, Identity
 from thisthat.errors import MissingExtraError
 from thisthat.suites.item import Item, render_state
+
+if TYPE_CHECKING:
+    from thisthat.checkpoint import Checkpoint
 
 _OPENING = '{"answer": "'
 _CLOSING = '"}'
@@ -22,13 +25,17 @@ _CLOSING = '"}'
 class LetterSystem:
     """Constrained greedy decoding, one question at a time, with a key-value cache."""
 
-    def __init__(self, checkpoint: Any, model: Any) -> None:
+    independent: ClassVar[bool] = True
+
+    def __init__(self, checkpoint: Checkpoint, model: Any) -> None:
+        from thisthat.prompt.chat import chat_frame
         from thisthat.prompt.labels import label_table
 
         self._encode = checkpoint.encode
         self._model = model
         self._labels = list(label_table(checkpoint.encode).items())
-        self._frame = checkpoint.chat_frame()
+        template = checkpoint.chat_template
+        self._frame = chat_frame(template, checkpoint.encode_template) if template else None
         self._longest = int(checkpoint.config.get("max_position_embeddings", 2048))
         card = checkpoint.card
         self.identity = Identity(

@@ -27,7 +27,7 @@ from rich.progress import (
 
 from thisthat.bench import result as results
 from thisthat.bench.anchors import Price, prices
-from thisthat.bench.journal import Journal, set_hash
+from thisthat.bench.journal import Journal, key_of, set_hash
 from thisthat.bench.replies import Reply, count_problems
 from thisthat.bench.result import Group, Line, Result
 from thisthat.bench.systems import EngineSystem, Identity, System, SystemOptions, open_system
@@ -68,19 +68,24 @@ class Findings:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A named measurement. ``engines_only`` ones need one of our engines to measure."""
+    """A named measurement.
+
+    ``engines_only`` ones need one of our engines; those without ``has_subset`` ask the same
+    questions when the setting is quick.
+    """
 
     name: str
     title: str
     run: Callable[[Context], Findings]
     engines_only: bool = False
+    has_subset: bool = True
 
 
 class Context:
     """What a measurement gets to work with.
 
     One context may serve several measurements: the system is opened once, and questions that were
-    already asked of it are not asked again.
+    already asked of it are not asked again until ``finish``.
     """
 
     def __init__(self, setting: Setting, console: Console | None = None) -> None:
@@ -88,7 +93,7 @@ class Context:
         self.console = console or Console(stderr=True)
         self._systems: dict[float | None, System] = {}
         self._made: dict[str, list[Item]] = {}
-        self._asked: dict[tuple[Identity, str], list[Reply]] = {}
+        self._journals: dict[Identity, Journal] = {}
 
     @property
     def system(self) -> System:
@@ -116,42 +121,50 @@ class Context:
         """Drop the system at that λ, to make room for the next."""
         self._systems.pop(lam, None)
 
-    def ask(
-        self, name: str, items: Sequence[Item], system: System | None = None, title: str = ""
-    ) -> list[Reply]:
-        """Replies to all items in order, from the journal where a run was interrupted.
+    def ask(self, name: str, items: Sequence[Item], system: System | None = None) -> list[Reply]:
+        """Replies to all items in order.
 
-        ``name`` is the journal's; it must differ between the sets one measurement asks.
+        What this system was asked before in this run, or in one that was interrupted, is not asked
+        again. ``name`` stands at the progress bar.
         """
         if not items:
             raise InvalidInputError("questions", f"{name}: there are none to ask")
         answering = system or self.system
-        memory = (answering.identity, set_hash(items))
-        if memory in self._asked:
-            return self._asked[memory]
-        journal = Journal(self.setting.out, name, answering.identity.as_dict(), items)
-        left = [number for number in range(len(items)) if number not in journal.replies]
-        if journal.damaged:
-            self.console.print(f"{name}: {journal.damaged} damaged journal lines, asked again")
-        try:
-            with self.progress(title or name, len(items), len(items) - len(left)) as advance:
+        if not answering.independent:
+            whole: dict[int, Reply] = {}
+            answering.answer(items, whole.__setitem__)
+            return [whole[number] for number in range(len(items))]
+        journal = self._journal(answering)
+        fresh = {key_of(item): item for item in items if journal.find(item) is None}
+        left = list(fresh.values())
+        if left:
+            with self.progress(name, len(items), len(items) - len(left)) as advance:
 
                 def done(number: int, reply: Reply) -> None:
                     journal.add(left[number], reply)
                     advance(1)
 
-                answering.answer([items[number] for number in left], done)
-        except BaseException:
-            journal.close()
-            raise
-        missing = len(items) - len(journal.replies)
-        if missing:
-            journal.close()
+                answering.answer(left, done)
+        replies = [journal.find(item) for item in items]
+        answered = [reply for reply in replies if reply is not None]
+        if len(answered) < len(items):
+            missing = len(items) - len(answered)
             raise RuntimeError(f"{answering.identity.name} left {missing} questions unreported")
-        journal.finish()
-        replies = [journal.replies[number] for number in range(len(items))]
-        self._asked[memory] = replies
-        return replies
+        return answered
+
+    def _journal(self, system: System) -> Journal:
+        if system.identity not in self._journals:
+            journal = Journal(self.setting.out, system.identity.as_dict())
+            if journal.damaged:
+                self.console.print(f"{journal.damaged} damaged journal lines; asked again")
+            self._journals[system.identity] = journal
+        return self._journals[system.identity]
+
+    def finish(self) -> None:
+        """The run is complete: a later one asks everything anew."""
+        for journal in self._journals.values():
+            journal.finish()
+        self._journals.clear()
 
     def progress(self, title: str, total: int, completed: int = 0) -> _Bar:
         """A progress bar with a time estimate; use as ``with`` and call the result to advance."""
@@ -224,8 +237,9 @@ def run_measurement(
     findings = measurement.run(context)
     items = findings.items
     caveats = list(findings.caveats)
-    if context.setting.quick:
-        caveats.append(f"A fixed subset of the questions, at most {QUICK_PER_FAMILY} per family.")
+    quick = context.setting.quick and measurement.has_subset
+    if quick:
+        caveats.append("Quick: a fixed, smaller set of questions, the same on every machine.")
     damaged = getattr(context.system, "damaged_lines", 0)
     if damaged:
         caveats.append(f"The recording had {damaged} unreadable lines.")
@@ -240,7 +254,7 @@ def run_measurement(
             "count": len(items),
             "states": len({item.state_hash for item in items}),
             "sha256": set_hash(items),
-            "quick": context.setting.quick,
+            "quick": quick,
         },
         lines=list(findings.lines),
         groups=list(findings.groups),

@@ -14,7 +14,7 @@ from thisthat.random import Rng
 from thisthat.suites.item import Item
 
 QUESTIONS = 600
-QUICK_QUESTIONS = 120
+QUICK_QUESTIONS = 60
 ORDERS = 3
 CAVEATS = (
     "Choices only: the order of a boolean's and a score's options is part of the question.",
@@ -27,7 +27,8 @@ def run(context: Context) -> Findings:
     choices = [item for item in branch_items(context) if item.kind == "choice"]
     most = QUICK_QUESTIONS if context.setting.quick else QUESTIONS
     families = len({item.family for item in choices})
-    items = fair_subset(choices, max(1, most // families))
+    spread = fair_subset(choices, -(-most // families))
+    items = sorted(spread, key=lambda item: item.fingerprint)[:most]
     orders = [_orders(item, context.setting.seed) for item in items]
     asked = [
         _reordered(item, order) for item, mine in zip(items, orders, strict=True) for order in mine

@@ -61,6 +61,8 @@ class Reply:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Reply:
         """The reply that ``as_row`` wrote. Raises KeyError, TypeError or ValueError otherwise."""
+        if not isinstance(row, Mapping) or not isinstance(row["c"], (int, type(None))):
+            raise TypeError("is no reply")
         tokens = row.get("t", (0, 0))
         return cls(
             chosen=row["c"],

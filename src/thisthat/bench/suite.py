@@ -62,6 +62,7 @@ def run_all(context: Context, command: Sequence[str], report: Report) -> list[Pa
         report(path, result)
         progress.add(name)
         paths.append(path)
+    context.finish()
     progress.finish()
     return paths
 

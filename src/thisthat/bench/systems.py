@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from thisthat.bench.replies import Reply, from_probabilities, unanswered
 from thisthat.errors import DeviceMemoryError, InvalidInputError, StateTooLongError
@@ -44,7 +44,13 @@ class Identity:
 
 
 class System(Protocol):
-    """Answers questions; calls ``done`` with each question's number as its reply arrives."""
+    """Answers questions; calls ``done`` with each question's number as its reply arrives.
+
+    ``independent`` says that an answer does not depend on the other questions asked, so that it
+    may be kept and used again.
+    """
+
+    independent: ClassVar[bool]
 
     @property
     def identity(self) -> Identity:
@@ -99,6 +105,8 @@ class EngineSystem:
     own, so that none sees another. A state that is too long, and memory that does not suffice,
     are replies without an answer, not errors.
     """
+
+    independent: ClassVar[bool] = True
 
     def __init__(self, decider: Decider) -> None:
         self.decider = decider
@@ -163,6 +171,8 @@ class OneAtATime:
 
     A call holds the questions that stand together and share a state, or a single question.
     """
+
+    independent: ClassVar[bool] = True
 
     def __init__(self, engine: EngineSystem, *, questions_apart: bool = False) -> None:
         self._engine = engine

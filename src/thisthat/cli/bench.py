@@ -151,6 +151,7 @@ def _measure(context: Context, chosen: Measurement) -> None:
     from thisthat.bench.table import print_result
 
     path, result = run_measurement(chosen, context, _command())
+    context.finish()
     print_result(result, Console())
     print(path)
 

@@ -11,7 +11,7 @@ import json
 import random
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from thisthat.bench.endpoints.recording import Exchange, Recorder, Recording, key_of
 from thisthat.bench.endpoints.wire import UnusableError, Wire, tokens
@@ -33,6 +33,8 @@ class EndpointSystem:
     whole run: once it is spent the remaining questions are unanswered. Waiting between tries is
     not part of a question's latency.
     """
+
+    independent: ClassVar[bool] = True
 
     def __init__(self, wire: Wire, url: str, options: SystemOptions) -> None:
         if options.concurrency < 1:
