@@ -94,11 +94,7 @@ def test_twins_have_another_answer(name: str) -> None:
         if twin is None:
             continue
         twins += 1
-        before, after = family.solve(case), family.solve(twin)
-        if family.kind == "choice" and hasattr(case, "outcomes"):
-            assert case.outcomes[before] != twin.outcomes[after]
-        else:
-            assert before != after
+        assert family.solve(case) != family.solve(twin)
         family.item_for(twin, Rng("twin text", name), "train").as_question()
     assert twins >= 20
 

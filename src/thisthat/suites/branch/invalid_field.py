@@ -10,12 +10,12 @@ from thisthat.questions import compact_json
 from thisthat.random import Rng
 from thisthat.suites.branch.family import BranchFamily
 from thisthat.suites.branch.settings import Setting
-from thisthat.suites.branch.wording import json_span
 from thisthat.suites.family import Asked
 from thisthat.suites.records.asking import ask
 from thisthat.suites.records.specs import (
     Parameter,
     break_field,
+    deciding_pieces,
     draw_payload,
     draw_spec,
     fault,
@@ -60,9 +60,7 @@ def twin(case: Case, rng: Rng) -> Case | None:
 def render(case: Case, rng: Rng) -> Asked:
     """The specification as a schema or as documentation, then the payload."""
     shuffled = dict(rng.shuffled(list(case.payload.items())))
-    wrong = fault(case.spec, case.payload)
-    named = [name for name in (wrong or case.payload) if name in case.payload]
-    spans = [json_span(name, case.payload[name]) for name in named]
+    spans = deciding_pieces(case.spec, case.payload)
     if rng.chance(0.5):
         sections: list[tuple[str, Any]] = [
             ("schema", spec_as_schema(case.spec)),

@@ -124,15 +124,10 @@ def _with_gap(rng: Rng, case: RouteCase) -> RouteCase:
 
 
 def twin_route(case: RouteCase, rng: Rng) -> RouteCase | None:
-    """The same state with one line changed, or two outcomes changing places."""
+    """The same state with one line changed so that another outcome follows."""
     answer = solve_route(case)
     if answer == len(case.outcomes) or any(case.record.get(key) is None for key in case.shown):
         return None
-    if rng.chance(0.4):
-        other = rng.choice([place for place in range(len(case.outcomes)) if place != answer])
-        names = list(case.outcomes)
-        names[answer], names[other] = names[other], names[answer]
-        return replace(case, outcomes=tuple(names))
     for index in rng.shuffled(range(len(case.rules))):
         rules = list(case.rules)
         rules[index] = twin_rule(rng, rules[index], case.record)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thisthat.questions import compact_json
 from thisthat.random import Rng
 
 
@@ -200,3 +201,13 @@ def spec_as_text(rng: Rng, spec: Sequence[Parameter]) -> str:
             what = "true or false (not text)"
         lines.append(f"- {parameter.name} ({need}): {what}")
     return "\n".join(lines)
+
+
+def deciding_pieces(spec: Sequence[Parameter], payload: Mapping[str, Any]) -> list[str]:
+    """What settles the check, as it stands in a state: the faulty field, or every field of the
+    payload; for a missing field the name that is asked for."""
+    wrong = fault(spec, payload)
+    present = [name for name in wrong or payload if name in payload]
+    if present:
+        return [compact_json({name: payload[name]})[1:-1] for name in present]
+    return [wrong[0] if wrong else spec[0].name]
