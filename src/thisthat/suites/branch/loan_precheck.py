@@ -13,7 +13,7 @@ personal loan request PL: requested amount # $ 500-40000/500 | monthly income # 
   | missed payments # 0-9 | requested on @
 mortgage request MR: property value # $ 60000-900000/5000 | deposit share # % 0-60
   | household income # $ 20000-180000/1000 | loan term # years 5-40 | valuation ~ completed ?
-  | property kind = flat, house, cabin, farm, plot | first-time buyer ? | dependants # 0-6
+  | property kind = flat, house, cabin, farm, plot | made by a first-time buyer ? | dependants # 0-6
   | rate type = fixed, variable, tracker, offset
 car finance request CF: vehicle price # $ 3000-60000/500 | down payment # $ 0-20000/250
   | instalments # 6-84/6 | credit score # points 300-850/5 | driving licence ~ verified ?

@@ -154,6 +154,7 @@ def render_rating(case: RatingCase, rng: Rng, wording: RatingWording) -> Asked:
         abstain=case.offers_abstain,
         method=rubric.method,
         levels=rubric.levels,
+        clauses=max(1, len(rubric.conditions)),
     )
 
 

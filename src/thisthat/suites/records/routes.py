@@ -169,6 +169,7 @@ def render_route(case: RouteCase, rng: Rng, wording: RouteWording) -> Asked:
         notes=case.notes,
         abstain=case.offers_abstain,
         place=case.place,
+        clauses=len(case.rules),
     )
 
 
