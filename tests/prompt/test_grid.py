@@ -23,6 +23,11 @@ def test_numbered_rows_are_found() -> None:
     assert cells("cols 0-3\n#..#\n 1 #.A#\n 2 ####") == ["#..#", "#.A#", "####"]
 
 
+def test_a_window_at_the_edge_of_the_world_is_found() -> None:
+    edge = "XXXXX\nXXXXX\nXXA..\nXX#..\nXX..."
+    assert cells(f"Local map:\n{edge}") == edge.split("\n")
+
+
 def test_words_lists_and_ellipses_are_not_grids() -> None:
     assert cells("yes\nfoo\nbar\nbaz") == []
     assert cells("USD\nEUR\nGBP\nCHF") == []

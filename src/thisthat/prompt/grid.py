@@ -61,6 +61,6 @@ def _is_grid(text: str, rows: list[tuple[int, int]]) -> bool:
     if len(rows) < _LEAST_ROWS:
         return False
     cells = "".join(text[start:end] for start, end in rows)
-    marks = sum(not cell.isalnum() for cell in cells)
+    marks = sum(cell == "X" or not cell.isalnum() for cell in cells)
     # Acronyms in a list are equally long runs too; a map is mostly walls and floor.
     return len(set(cells)) <= _MOST_KINDS and 2 * marks >= len(cells)
