@@ -35,7 +35,7 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class GroupFit:
-    """What a temperature does to one group of held-out rows."""
+    """What a temperature (the mean of them, under a rule) does to one group of held-out rows."""
 
     name: str
     rows: int
@@ -96,6 +96,8 @@ def fit_temperatures(
         by_kind[kind] = fit_temperature(mine)
     choices = [row for row in rows if row.kind == "choice"]
     rule = _fit_rule(choices, by_kind["choice"], least_rows) if choices else None
+    if rule is not None:
+        del by_kind["choice"]  # a number for the type would win over the rule
     fitted = Temperatures(by_kind=by_kind, by_options=rule)
     return fitted, [_judge(kind, [r for r in rows if r.kind == kind], fitted) for kind in kinds]
 
@@ -112,7 +114,7 @@ def _fit_rule(choices: Sequence[Labelled], single: float, least_rows: int) -> Op
     logs, temperatures, counts = (np.array(column) for column in zip(*points, strict=True))
     b, a = np.polyfit(logs, temperatures, 1, w=np.sqrt(counts))
     rule = OptionsRule(float(a), float(b), float(temperatures.min()))
-    with_rule = Temperatures(by_kind={"choice": single}, by_options=rule)
+    with_rule = Temperatures(by_options=rule)
     without = Temperatures(by_kind={"choice": single})
     better = _nll(choices, with_rule) < _nll(choices, without)
     return rule if better else None
@@ -137,7 +139,9 @@ def _judge(name: str, rows: Sequence[Labelled], fitted: Temperatures) -> GroupFi
     return GroupFit(
         name=name,
         rows=len(rows),
-        temperature=fitted.by_kind[rows[0].kind],
+        temperature=float(
+            np.mean([fitted.of(row.kind, len(row.logits), "state-first") for row in rows])
+        ),
         nll_before=_nll(rows, plain),
         nll_after=_nll(rows, fitted),
         ece_before=calibration_error(rows, plain),

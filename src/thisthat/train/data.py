@@ -161,6 +161,7 @@ class ChunkMaker:
         self.run = run
         self.builder = builder
         self._protected = protected
+        self._hits = 0
         self._stores: dict[int, ItemStore] = {}
         self._streams: dict[int, ItemStream] = {}
         self._strata: list[_Stratum] = []
