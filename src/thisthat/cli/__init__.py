@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from thisthat.cli import ask, bench, delta, info, report, train
+from thisthat.cli import ask, bench, delta, info, report, serve, train
 from thisthat.errors import ThisThatError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app.command("ask")(ask.ask)
 app.command("info")(info.info)
 app.command("pull")(info.pull)
 app.command("train")(train.train)
+app.command("serve")(serve.serve)
 app.add_typer(delta.app, name="delta")
 app.add_typer(bench.app, name="bench")
 app.command("report")(report.report)

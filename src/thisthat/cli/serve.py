@@ -1,0 +1,121 @@
+"""`thisthat serve`: the HTTP server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thisthat.errors import InvalidInputError, MissingExtraError
+
+KEYS_VARIABLE = "THISTHAT_KEYS"
+ADMIN_KEYS_VARIABLE = "THISTHAT_ADMIN_KEYS"
+
+
+def serve(
+    checkpoint: Annotated[
+        str, typer.Argument(help="default, a folder, a GGUF file or a Hub id.")
+    ] = "default",
+    lam: Annotated[
+        float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
+    ] = None,
+    also_lambda: Annotated[
+        list[float] | None,
+        typer.Option(help="Keep this λ loaded too, so that requests can choose it."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8017,
+    alias: Annotated[
+        list[str] | None, typer.Option(help="Another model name to answer to.")
+    ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(help=f"File with API keys, one a line; also from {KEYS_VARIABLE}."),
+    ] = None,
+    admin_keys: Annotated[
+        Path | None,
+        typer.Option(help=f"File with keys for reload; also from {ADMIN_KEYS_VARIABLE}."),
+    ] = None,
+    requests_per_minute: Annotated[
+        float | None, typer.Option(help="Most requests a minute for each key.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="auto, onnx or torch.")] = "auto",
+    form: Annotated[
+        str | None, typer.Option(help="onnx numeric form: int8, block8 or float32.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="torch device.")] = "auto",
+    dtype: Annotated[str, typer.Option(help="torch dtype.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="onnx threads; one per core.")] = None,
+    batch_tokens: Annotated[int, typer.Option(help="Most tokens of a batch.")] = 8192,
+    bulk_tokens: Annotated[
+        int, typer.Option(help="Most tokens that streams of many states take of a batch.")
+    ] = 1024,
+    queue_tokens: Annotated[
+        int, typer.Option(help="Most tokens that may wait; more are told to retry.")
+    ] = 8192,
+    body_bytes: Annotated[int, typer.Option(help="Largest body as sent.")] = 16 << 20,
+    expanded_bytes: Annotated[int, typer.Option(help="Largest body once expanded.")] = 64 << 20,
+    deadline: Annotated[float, typer.Option(help="Seconds a request may wait to start.")] = 60.0,
+    drain: Annotated[float, typer.Option(help="Seconds to finish requests when stopped.")] = 60.0,
+    cors_origin: Annotated[
+        list[str] | None, typer.Option(help="Origin that browsers may call from.")
+    ] = None,
+    log_states: Annotated[bool, typer.Option(help="Write states into the log.")] = False,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    traces: Annotated[bool, typer.Option(help="Send OpenTelemetry traces.")] = False,
+) -> None:
+    """Serve a checkpoint over HTTP: /v1/systemone, /v1/decisions, /v1/chat/completions, /v1/decide.
+
+    Stops on SIGTERM once every accepted request is answered.
+    """
+    from thisthat.decider import Decider, open_decider
+
+    try:
+        from thisthat.serve.keys import read_keys
+        from thisthat.serve.logs import start_logging
+        from thisthat.serve.run import run_server
+        from thisthat.serve.service import Service
+        from thisthat.serve.settings import Settings
+        from thisthat.serve.traces import Traces
+    except ImportError as error:
+        raise MissingExtraError("thisthat serve", "serve") from error
+    if engine not in ("auto", "onnx", "torch"):
+        raise InvalidInputError("--engine", f"{engine!r} is none of auto, onnx, torch")
+    if log_level not in ("debug", "info", "warning", "error"):
+        raise InvalidInputError("--log-level", f"{log_level!r} is no level")
+    settings = Settings(
+        host=host,
+        port=port,
+        checkpoint=checkpoint,
+        lam=lam,
+        also_lambdas=tuple(also_lambda or ()),
+        aliases=tuple(alias or ()),
+        keys=tuple(read_keys(keys, KEYS_VARIABLE)),
+        admin_keys=tuple(read_keys(admin_keys, ADMIN_KEYS_VARIABLE)),
+        requests_per_minute=requests_per_minute,
+        batch_tokens=batch_tokens,
+        bulk_tokens=bulk_tokens,
+        queue_tokens=queue_tokens,
+        body_bytes=body_bytes,
+        expanded_bytes=expanded_bytes,
+        deadline_seconds=deadline,
+        drain_seconds=drain,
+        cors_origins=tuple(cors_origin or ()),
+        log_states=log_states,
+        traces=traces,
+    )
+
+    def opened(ref: str, chosen: float | None) -> Decider:
+        return open_decider(
+            ref,
+            lam=chosen,
+            engine=engine,  # type: ignore[arg-type]
+            form=form,
+            device=device,
+            dtype=dtype,
+            threads=threads,
+        )
+
+    start_logging(level=log_level)
+    run_server(Service(settings, opened, Traces.configured(traces)))

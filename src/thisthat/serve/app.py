@@ -1,0 +1,96 @@
+"""The one app: every wire format, the operations and the page, in front of one service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from thisthat import __version__
+from thisthat.serve.chat import chat_router
+from thisthat.serve.decide import decide_router
+from thisthat.serve.decisions import decisions_router
+from thisthat.serve.guard import Guard, shape_for
+from thisthat.serve.models import models_router
+from thisthat.serve.operations import operations_router
+from thisthat.serve.page import page_router, prompt_router
+from thisthat.serve.problems import Fault, Problem, invalid, response
+from thisthat.serve.service import Service
+from thisthat.serve.systemone import systemone_router
+
+_KINDS = {404: "not_found", 405: "method_not_allowed"}
+
+
+def create_app(service: Service) -> FastAPI:
+    """The ASGI app around ``service``; the checkpoint is loaded by whoever runs it."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service.scheduler.start()
+        yield
+        service.scheduler.close()
+
+    app = FastAPI(
+        title="thisthat",
+        version=__version__,
+        summary="The smart if-statement: typed questions in, probabilities out.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    for router in (
+        systemone_router(service),
+        chat_router(service),
+        decisions_router(service),
+        decide_router(service),
+        models_router(service),
+        operations_router(service),
+        page_router(),
+        prompt_router(service),
+    ):
+        app.include_router(router)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _body_error)
+    if service.settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(service.settings.cors_origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type", "content-encoding"],
+            expose_headers=["x-request-id", "retry-after-ms", "retry-after"],
+        )
+    app.add_middleware(Guard, service=service)
+    _describe_keys(app)
+    return app
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kind = _KINDS.get(error.status_code, "http_error")
+    request.state.fields["error"] = kind
+    problem = Problem(error.status_code, kind, str(error.detail))
+    answer = response(problem, shape_for(request.url.path))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _body_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    faults = [Fault(tuple(each["loc"][1:]), each["msg"], each["type"]) for each in error.errors()]
+    return response(invalid(faults), "detail")
+
+
+def _describe_keys(app: FastAPI) -> None:
+    build = app.openapi
+
+    def described() -> dict[str, object]:
+        document = build()
+        components = document.setdefault("components", {})
+        components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        return document
+
+    app.openapi = described  # type: ignore[method-assign]

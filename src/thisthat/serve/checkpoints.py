@@ -1,0 +1,111 @@
+"""The checkpoint being served: loading, warming up, names, and switching without a gap.
+
+A switch replaces the whole set at once; jobs that are under way keep the decider they started with.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timezone
+
+from thisthat.decider import Decider
+from thisthat.errors import InvalidInputError
+from thisthat.questions import Boolean, Choice, Question
+from thisthat.serve.problems import Problem, invalid_at
+from thisthat.serve.settings import Settings
+
+Open = Callable[[str, "float | None"], Decider]
+
+ALWAYS = ("default", "jev-latest")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Deciders of one checkpoint by λ; ``main`` is the one that answers unless asked otherwise."""
+
+    ref: str
+    main: Decider
+    by_lambda: dict[float, Decider]
+    since: date
+
+    @property
+    def name(self) -> str:
+        """The card's name."""
+        return self.main.source.name
+
+
+class Checkpoints:
+    """What is loaded now. Everything but ``load`` is quick and may be called from any thread."""
+
+    def __init__(self, open_decider: Open, settings: Settings) -> None:
+        self._open = open_decider
+        self._aliases = settings.aliases
+        self._also = settings.also_lambdas
+        self._loaded: Loaded | None = None
+        self._loading = threading.Lock()
+
+    @property
+    def loaded(self) -> Loaded | None:
+        """The checkpoint that answers, or None before the first one is ready."""
+        return self._loaded
+
+    def load(self, ref: str, lam: float | None) -> Loaded:
+        """Open and warm up, then switch. When anything raises, what was loaded stays."""
+        with self._loading:
+            main = self._warm(self._open(ref, lam))
+            by_lambda = {main.source.lam: main}
+            for other in self._also:
+                if other not in by_lambda:
+                    by_lambda[other] = self._warm(self._open(ref, other))
+            now = datetime.now(timezone.utc).date()
+            self._loaded = Loaded(ref, main, by_lambda, now)
+            return self._loaded
+
+    def current(self) -> Loaded:
+        """The loaded checkpoint. Raises Problem (503) while there is none."""
+        if self._loaded is None:
+            raise Problem(503, "loading", "the checkpoint is still loading", retry_ms=500)
+        return self._loaded
+
+    def main(self) -> Decider:
+        """The decider that answers unless asked otherwise. Raises Problem (503) before that."""
+        return self.current().main
+
+    def names(self) -> list[str]:
+        """Every name the loaded checkpoint answers to, the card's own first."""
+        return list(dict.fromkeys((self.current().name, *ALWAYS, *self._aliases)))
+
+    def find(self, model: str, lam: float | None = None) -> Decider:
+        """The decider for a model name and λ. Raises Problem: 404 for a name, 422 for a λ."""
+        loaded = self.current()
+        names = self.names()
+        if model not in names:
+            raise Problem(
+                404,
+                "model_not_found",
+                f"the model {model[:200]!r} is not known here; known are {', '.join(names)}",
+            )
+        if lam is None:
+            return loaded.main
+        if lam not in loaded.by_lambda:
+            known = ", ".join(f"{value:g}" for value in sorted(loaded.by_lambda))
+            raise invalid_at(("lambda",), f"{lam:g} is not loaded; loaded are {known}")
+        return loaded.by_lambda[lam]
+
+    def _warm(self, decider: Decider) -> Decider:
+        questions: dict[str, Question | str] = {
+            "ready": Boolean("Is it ready?"),
+            "kind": Choice(["a", "b", "c"], "Which?"),
+        }
+        for layout in decider.reading.layouts:
+            decider.decide("The server starts.", questions, layout=layout)
+        return decider
+
+
+def check_also_lambdas(lambdas: tuple[float, ...]) -> None:
+    """Raise InvalidInputError for a λ outside [0, 1]."""
+    for lam in lambdas:
+        if not 0 <= lam <= 1:
+            raise InvalidInputError("also-lambda", f"is {lam}; it must lie in [0, 1]")

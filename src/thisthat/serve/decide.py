@@ -1,0 +1,224 @@
+"""``POST /v1/decide``: one schema, up to 10,000 states, a line of JSON per state.
+
+Lines come in the order of the states, each as soon as it is known. A state that cannot be used gets
+a line that says why; the others are still answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from thisthat.decider import Decider, Job
+from thisthat.errors import InvalidInputError
+from thisthat.prompt.format import Keep, Layout, Packing
+from thisthat.questions import Decision, Question, Text, check_text
+from thisthat.serve.fields import one_of, required_list, required_text, wrong_type
+from thisthat.serve.problems import Fault, Problem, dotted, fault_of, invalid, invalid_at
+from thisthat.serve.scheduler import Outcome
+from thisthat.serve.service import How, Service
+from thisthat.serve.systemone import QUESTIONS, parse_questions
+from thisthat.serve.wire import PROBABILITY_SCHEMA, TEXT_SCHEMA, add_route, source_headers
+
+PATH = "/v1/decide"
+LINES = "application/x-ndjson"
+_AHEAD = 32
+_KEYS = ("model", "states", "questions", "lambda", "layout", "packing", "keep")
+
+
+@dataclass(frozen=True)
+class ManyAsked:
+    """A request understood: many states, the same questions about each."""
+
+    model: str
+    lam: float | None
+    states: Sequence[Text]
+    questions: Mapping[str, Question]
+    how: How
+
+
+def decide_router(service: Service) -> APIRouter:
+    """The endpoint, answering through ``service``."""
+    router = APIRouter()
+
+    async def decide(request: Request) -> Response:
+        asked = parse(await service.read(request), service.settings.states)
+        decider = service.checkpoints.find(asked.model, asked.lam)
+        service.check_questions(asked.questions)
+        if service.streams >= service.settings.bulk_streams:
+            raise Problem(503, "overloaded", "too many streams are open", retry_ms=1000)
+        request.state.fields["states"] = len(asked.states)
+        return StreamingResponse(
+            _Stream(service, decider, asked).lines(),
+            headers=source_headers(decider.source),
+            media_type=LINES,
+        )
+
+    add_route(
+        router,
+        PATH,
+        decide,
+        summary="Answer the same questions about many states",
+        request=REQUEST,
+        answers={LINES: RESPONSE},
+        shape="detail",
+    )
+    return router
+
+
+def parse(body: Mapping[str, Any], most_states: int) -> ManyAsked:
+    """A request's body as states and questions. Raises Problem (422) with every fault."""
+    unknown = [key for key in body if key not in _KEYS]
+    if unknown:
+        raise invalid_at((unknown[0],), f"is not known; known are {', '.join(_KEYS)}")
+    model = required_text(body, "model") if "model" in body else "default"
+    lam = body.get("lambda")
+    if lam is not None and (isinstance(lam, bool) or not isinstance(lam, (int, float))):
+        raise wrong_type(("lambda",), "a number", lam)
+    states = required_list(body, "states", 1, most_states)
+    faults: list[Fault] = []
+    for number, state in enumerate(states):
+        try:
+            check_text(state, "")
+        except InvalidInputError as error:
+            faults.append(fault_of(error, ("states", number)))
+    if faults:
+        raise invalid(faults[:100])
+    how = How(
+        one_of(body, "layout", get_args(Layout)),
+        one_of(body, "packing", get_args(Packing)) or "apart",
+        one_of(body, "keep", get_args(Keep)),
+    )
+    return ManyAsked(model, lam, states, parse_questions(body), how)
+
+
+def render(index: int, outcome: Decision | Problem) -> dict[str, Any]:
+    """One line: the decision about a state, or what is wrong with that state."""
+    if isinstance(outcome, Decision):
+        return {"index": index, **outcome.as_dict()}
+    field = dotted(outcome.faults[0].at) if outcome.faults else None
+    message = outcome.faults[0].message if outcome.faults else outcome.message
+    return {"index": index, "error": {"code": outcome.kind, "field": field, "message": message}}
+
+
+class _Stream:
+    """Keeps a few jobs of one request in the scheduler and gives their lines in order."""
+
+    def __init__(self, service: Service, decider: Decider, asked: ManyAsked) -> None:
+        self._service = service
+        self._decider = decider
+        self._asked = asked
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The lines; closing the iterator takes what still waits out of the queue."""
+        service = self._service
+        waiting: deque[asyncio.Future[Decision | Problem]] = deque()
+        service.streams += 1
+        try:
+            number = 0
+            for start in range(0, len(self._asked.states), _AHEAD):
+                states = self._asked.states[start : start + _AHEAD]
+                # Tokenising takes time that other requests need the event loop for.
+                for prepared in await asyncio.to_thread(self._prepare, states):
+                    waiting.append(asyncio.ensure_future(self._outcome(prepared)))
+                while len(waiting) > _AHEAD:
+                    yield _line(number, await waiting.popleft())
+                    number += 1
+            while waiting:
+                yield _line(number, await waiting.popleft())
+                number += 1
+        finally:
+            service.streams -= 1
+            for future in waiting:
+                future.cancel()
+
+    def _prepare(self, states: Sequence[Text]) -> list[Job | Problem]:
+        how = self._asked.how
+        prepared: list[Job | Problem] = []
+        for state in states:
+            try:
+                job = self._decider.prepare(
+                    state,
+                    self._asked.questions,
+                    layout=how.layout,
+                    packing=how.packing,
+                    keep=how.keep,
+                )
+                self._service.check_tokens(job)
+                prepared.append(job)
+            except InvalidInputError as error:
+                prepared.append(invalid([fault_of(error)]))
+            except Problem as problem:
+                prepared.append(problem)
+        return prepared
+
+    async def _outcome(self, prepared: Job | Problem) -> Decision | Problem:
+        if isinstance(prepared, Problem):
+            return prepared
+        # The deadline is for standing still, not for the whole stream.
+        deadline = time.monotonic() + self._service.settings.deadline_seconds * _AHEAD
+        try:
+            outcome: Outcome = await self._service.run(self._decider, prepared, deadline, self)
+        except Problem as problem:
+            return problem
+        return outcome.decision
+
+
+def _line(index: int, outcome: Decision | Problem) -> bytes:
+    return json.dumps(render(index, outcome)).encode() + b"\n"
+
+
+REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["states", "questions"],
+    "additionalProperties": False,
+    "properties": {
+        "model": {"type": "string", "examples": ["default"]},
+        "states": {"type": "array", "minItems": 1, "maxItems": 10_000, "items": TEXT_SCHEMA},
+        "questions": QUESTIONS,
+        "lambda": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+        "layout": {"enum": [*get_args(Layout), None]},
+        "packing": {"enum": [*get_args(Packing), None]},
+        "keep": {"enum": [*get_args(Keep), None]},
+    },
+    "examples": [
+        {
+            "states": ["The parcel never came.", "You charged me twice."],
+            "questions": {"queue": {"type": "choice", "criteria": ["billing", "shipping"]}},
+            "layout": "schema-first",
+        }
+    ],
+}
+RESPONSE: dict[str, Any] = {
+    "description": "One JSON object per line, in the order of the states.",
+    "type": "object",
+    "required": ["index"],
+    "properties": {
+        "index": {"type": "integer", "minimum": 0},
+        "answers": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "required": ["type", "best", "probabilities", "confidence", "entropy"],
+                "properties": {
+                    "probabilities": {
+                        "type": "object",
+                        "additionalProperties": PROBABILITY_SCHEMA,
+                    },
+                },
+            },
+        },
+        "error": {
+            "type": "object",
+            "required": ["code", "field", "message"],
+        },
+    },
+}

@@ -1,0 +1,68 @@
+"""Taking fields out of a JSON object, each with its type checked. For the wire formats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thisthat.serve.problems import Place, Problem, invalid_at
+
+
+def required_text(body: Mapping[str, Any], name: str, at: Place = ()) -> str:
+    """A text that must be there. Raises Problem (422)."""
+    value = required(body, name, at)
+    if not isinstance(value, str):
+        raise wrong_type((*at, name), "a text", value)
+    return value
+
+
+def required(body: Mapping[str, Any], name: str, at: Place = ()) -> Any:
+    """A field that must be there. Raises Problem (422)."""
+    if name not in body:
+        raise invalid_at((*at, name), "is missing", "missing")
+    return body[name]
+
+
+def required_list(
+    body: Mapping[str, Any], name: str, least: int, most: int, at: Place = ()
+) -> list[Any]:
+    """A list that must be there and have so many entries. Raises Problem (422)."""
+    value = required(body, name, at)
+    if not isinstance(value, list):
+        raise wrong_type((*at, name), "a list", value)
+    if not least <= len(value) <= most:
+        raise invalid_at((*at, name), f"{len(value)} given; there must be {least} to {most}")
+    return value
+
+
+def required_object(value: Any, at: Place) -> Mapping[str, Any]:
+    """``value`` if it is an object. Raises Problem (422)."""
+    if not isinstance(value, dict):
+        raise wrong_type(at, "an object", value)
+    return value
+
+
+def optional_boolean(body: Mapping[str, Any], name: str) -> bool:
+    """A boolean, False if it is missing or null. Raises Problem (422)."""
+    value = body.get(name)
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise wrong_type((name,), "true or false", value)
+    return value
+
+
+def one_of(body: Mapping[str, Any], name: str, known: Sequence[str]) -> Any:
+    """One of the known texts, or None if it is missing or null. Raises Problem (422)."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if value not in known:
+        raise invalid_at((name,), f"is {value!r}; it must be one of {', '.join(known)}")
+    return value
+
+
+def wrong_type(at: Place, wanted: str, value: object) -> Problem:
+    """422: something else was wanted at this place."""
+    found = "null" if value is None else type(value).__name__
+    return invalid_at(at, f"must be {wanted}, not {found}", "type_error")

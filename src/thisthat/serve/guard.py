@@ -1,0 +1,175 @@
+"""Around every request: an id, header limits, security headers, errors without traces, a log line.
+
+Plain ASGI, so that it costs little and sees everything, streams included.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+
+from fastapi import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from thisthat.errors import InvalidInputError
+from thisthat.serve.body import BoundedBody
+from thisthat.serve.logs import log
+from thisthat.serve.operations import ALWAYS_OPEN
+from thisthat.serve.problems import Problem, Shape, from_invalid_input, response
+from thisthat.serve.service import GoneError, Service, draining
+
+_CLIENT_WENT = 499
+
+SECURITY_HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cache-control": b"no-store",
+}
+
+_OPENAI_PATHS = ("/v1/chat/", "/v1/decisions", "/v1/models")
+
+
+def shape_for(path: str) -> Shape:
+    """How errors of a path are written."""
+    return "openai" if path.startswith(_OPENAI_PATHS) else "detail"
+
+
+class Guard:
+    """ASGI middleware that every request goes through."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        visit = _Visit(scope, self._service)
+        try:
+            with self._service.traces.span(f"{scope['method']} {visit.route}"):
+                await self._answer(visit, scope, receive, send)
+        finally:
+            visit.leave()
+
+    async def _answer(self, visit: _Visit, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                visit.mark(message)
+            await send(message)
+
+        try:
+            visit.check()
+            bounded = BoundedBody(scope, receive, self._service.settings)
+            await self._app(scope, bounded, send_marked)
+        except GoneError:
+            visit.status, visit.kind = _CLIENT_WENT, "client_gone"
+        except Exception as error:
+            problem = visit.problem(error)
+            if visit.started:
+                # The status is out; all that is left is to break off visibly.
+                raise
+            answer: Response = response(problem, shape_for(scope["path"]))
+            await answer(scope, receive, send_marked)
+
+
+class _Visit:
+    """One request on its way through."""
+
+    def __init__(self, scope: Scope, service: Service) -> None:
+        self.id = uuid.uuid4().hex
+        self.status = 500
+        self.kind: str | None = None
+        self.started = False
+        self._scope = scope
+        self._service = service
+        self._clock = time.perf_counter()
+        self._fields: dict[str, object] = {}
+        self._counted = scope["path"] not in ALWAYS_OPEN
+        scope.setdefault("state", {})["fields"] = self._fields
+        scope["state"]["request_id"] = self.id
+        self._was_draining = service.draining
+        if self._counted and not self._was_draining:
+            service.in_flight += 1
+        service.metrics.in_flight.set(service.in_flight)
+
+    @property
+    def route(self) -> str:
+        """The path of the route, not what a client made up."""
+        found = self._scope.get("route")
+        return getattr(found, "path", "unknown")
+
+    def check(self) -> None:
+        """Raise Problem for headers beyond the limits and for requests that come too late."""
+        settings = self._service.settings
+        headers = self._scope["headers"]
+        size = sum(len(name) + len(value) for name, value in headers)
+        if len(headers) > settings.header_count or size > settings.header_bytes:
+            raise Problem(
+                431,
+                "headers_too_large",
+                f"{len(headers)} headers of {size} bytes; at most {settings.header_count} headers "
+                f"of {settings.header_bytes} bytes are read",
+            )
+        if self._counted and self._was_draining:
+            raise draining()
+
+    def mark(self, message: Message) -> None:
+        """Add the id and the security headers to a response that starts."""
+        self.started = True
+        self.status = message["status"]
+        headers = message.setdefault("headers", [])
+        present = {name.lower() for name, _ in headers}
+        headers += [(b"x-request-id", self.id.encode())]
+        headers += [(b"x-typesafe-request-id", self.id.encode())]
+        headers += [pair for pair in SECURITY_HEADERS.items() if pair[0] not in present]
+
+    def problem(self, error: Exception) -> Problem:
+        """The problem behind an error; what nobody foresaw is logged, and named to nobody."""
+        if isinstance(error, InvalidInputError):
+            error = from_invalid_input(error)
+        if not isinstance(error, Problem):
+            log_unforeseen(self.id, error)
+            error = Problem(500, "internal", f"something went wrong here; request {self.id}")
+        self.kind = error.kind
+        self.status = error.status
+        return error
+
+    def leave(self) -> None:
+        """Count the request and write its log line."""
+        service = self._service
+        if self._counted and not self._was_draining:
+            service.in_flight -= 1
+        seconds = time.perf_counter() - self._clock
+        metrics = service.metrics
+        metrics.in_flight.set(service.in_flight)
+        metrics.requests.labels(self.route, str(self.status)).inc()
+        kind = self.kind or self._fields.pop("error", None)
+        if kind is not None:
+            metrics.errors.labels(str(kind)).inc()
+        if self._counted:
+            metrics.stages.labels("total").observe(seconds)
+        level = logging.INFO if self._counted else logging.DEBUG
+        log(
+            "request",
+            level,
+            request_id=self.id,
+            method=self._scope["method"],
+            path=self._scope["path"],
+            status=self.status,
+            ms=round(seconds * 1000, 2),
+            **({} if kind is None else {"error": kind}),
+            **self._fields,
+        )
+
+
+def log_unforeseen(request_id: str, error: Exception) -> None:
+    """The trace goes to the log, where those who run the server can find it by the id."""
+    logging.getLogger("thisthat.serve").error(
+        "unforeseen error", exc_info=error, extra={"fields": {"request_id": request_id}}
+    )

@@ -1,0 +1,104 @@
+"""Who may ask, and how often: API keys and a rate per key.
+
+Keys are compared in constant time and appear in no log; a caller is known by the key's number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from fastapi import Request
+
+from thisthat.errors import InvalidInputError
+from thisthat.serve.problems import Problem
+
+_MOST_CALLERS = 10_000
+_BURST_SECONDS = 10.0
+
+
+def read_keys(
+    path: Path | None, variable: str, environment: Mapping[str, str] = os.environ
+) -> list[str]:
+    """Keys from a file (one a line, # starts a comment) and from a variable (commas between).
+
+    Raises InvalidInputError for a file that cannot be read or holds no key.
+    """
+    keys = [part.strip() for part in environment.get(variable, "").split(",") if part.strip()]
+    if path is not None:
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInputError("keys", f"{path} cannot be read: {error}") from None
+        found = [line.partition("#")[0].strip() for line in lines]
+        found = [line for line in found if line]
+        if not found:
+            raise InvalidInputError("keys", f"{path} holds no key")
+        keys += found
+    return keys
+
+
+class KeyRing:
+    """Knows the keys that are let in; an empty ring lets everybody in."""
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._digests = [hashlib.sha256(key.encode()).digest() for key in keys]
+
+    def __bool__(self) -> bool:
+        return bool(self._digests)
+
+    def caller(self, request: Request) -> str:
+        """The caller's name for limits and logs. Raises Problem (401) for a key that is unknown."""
+        if not self._digests:
+            return request.client.host if request.client else "local"
+        scheme, _, key = request.headers.get("authorization", "").partition(" ")
+        digest = hashlib.sha256(key.strip().encode("utf-8", "surrogateescape")).digest()
+        found = 0
+        # Every key is compared, so that the time says nothing about which one is near.
+        for number, known in enumerate(self._digests, 1):
+            found += number * hmac.compare_digest(digest, known)
+        if scheme.lower() != "bearer" or not found:
+            raise Problem(
+                401,
+                "invalid_key",
+                "send a known key as Authorization: Bearer KEY",
+                headers={"www-authenticate": "Bearer"},
+            )
+        return f"key {found}"
+
+
+class RateLimit:
+    """So many requests a minute for each caller, with room for a burst of ten seconds' worth."""
+
+    def __init__(
+        self, per_minute: float | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._per_second = None if per_minute is None else per_minute / 60
+        self._clock = clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def spend(self, caller: str) -> None:
+        """Count one request. Raises Problem (429) with the time until the next one may come."""
+        if self._per_second is None:
+            return
+        most = max(1.0, self._per_second * _BURST_SECONDS)
+        now = self._clock()
+        left, before = self._left.pop(caller, (most, now))
+        left = min(most, left + (now - before) * self._per_second)
+        self._left[caller] = (left - 1 if left >= 1 else left, now)
+        if len(self._left) > _MOST_CALLERS:
+            self._left.popitem(last=False)
+        if left < 1:
+            wait = max(1, round((1 - left) / self._per_second * 1000))
+            limit = self._per_second * 60
+            raise Problem(
+                429,
+                "rate_limited",
+                f"more than {limit:g} requests a minute; retry in {wait} ms",
+                retry_ms=wait,
+            )

@@ -1,0 +1,46 @@
+"""One JSON object per log line. States and keys never get here unless the settings say so."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import datetime, timezone
+from typing import Any, TextIO
+
+LOGGER = "thisthat.serve"
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record and the fields it was given as one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as JSON: time, level, message, then the fields of the event."""
+        moment = datetime.fromtimestamp(record.created, timezone.utc)
+        line: dict[str, Any] = {
+            "time": moment.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def start_logging(stream: TextIO | None = None, level: str = "info") -> logging.Logger:
+    """Send the server's log lines, and uvicorn's complaints, to ``stream`` (standard error)."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLines())
+    logger = logging.getLogger(LOGGER)
+    logger.setLevel(level.upper())
+    for each in (logger, logging.getLogger("uvicorn.error")):
+        each.handlers = [handler]
+        each.propagate = False
+    logging.getLogger("uvicorn.error").setLevel("WARNING")
+    return logger
+
+
+def log(message: str, level: int = logging.INFO, **fields: Any) -> None:
+    """One line of the server's log."""
+    logging.getLogger(LOGGER).log(level, message, extra={"fields": fields})

@@ -1,0 +1,129 @@
+"""For those who run the server: health, readiness, metrics, and switching the checkpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from thisthat.errors import ThisThatError
+from thisthat.serve.body import read_body
+from thisthat.serve.fields import required_text, wrong_type
+from thisthat.serve.logs import log
+from thisthat.serve.problems import Problem, invalid_at
+from thisthat.serve.service import Service, draining
+from thisthat.serve.strict_json import read_json
+from thisthat.serve.wire import SOURCE_SCHEMA, add_route, source_as_json
+
+HEALTH, READY, METRICS, RELOAD = "/healthz", "/readyz", "/metrics", "/admin/reload"
+ALWAYS_OPEN = (HEALTH, READY, METRICS)
+
+
+def operations_router(service: Service) -> APIRouter:
+    """Health, readiness, metrics (all without a key) and reload (with an admin key)."""
+    router = APIRouter()
+
+    async def healthz(request: Request) -> Response:
+        return _json({"status": "alive"})
+
+    async def readyz(request: Request) -> Response:
+        if service.draining:
+            raise draining()
+        loaded = service.checkpoints.current()
+        return _json({"status": "ready", **source_as_json(loaded.main.source)})
+
+    async def metrics(request: Request) -> Response:
+        return Response(service.metrics.page(), headers={"content-type": CONTENT_TYPE_LATEST})
+
+    async def reload(request: Request) -> Response:
+        check_admin(service, request)
+        body = read_json(await read_body(request, service.settings), service.settings.depth)
+        ref, lam = _wanted(body, service)
+        try:
+            loaded = await asyncio.to_thread(service.checkpoints.load, ref, lam)
+        except ThisThatError as error:
+            log("reload failed; the old checkpoint keeps serving", error=str(error))
+            raise Problem(
+                409, "load_failed", f"{error}; the old checkpoint keeps serving"
+            ) from None
+        log("reloaded", **source_as_json(loaded.main.source))
+        return _json(source_as_json(loaded.main.source))
+
+    for path, endpoint, summary in (
+        (HEALTH, healthz, "Is the process alive?"),
+        (READY, readyz, "Is the checkpoint loaded and the server not shutting down?"),
+    ):
+        add_route(
+            router,
+            path,
+            endpoint,
+            summary=summary,
+            request=None,
+            answers={"application/json": {"type": "object", "required": ["status"]}},
+            shape="detail",
+            method="GET",
+        )
+    add_route(
+        router,
+        METRICS,
+        metrics,
+        summary="Metrics for Prometheus",
+        request=None,
+        answers={CONTENT_TYPE_LATEST: {"type": "string"}},
+        shape="detail",
+        method="GET",
+    )
+    add_route(
+        router,
+        RELOAD,
+        reload,
+        summary="Switch λ or the checkpoint without dropping a request (admin key)",
+        request=REQUEST,
+        answers={"application/json": SOURCE_SCHEMA},
+        shape="detail",
+        more_statuses=(403, 409),
+    )
+    return router
+
+
+def check_admin(service: Service, request: Request) -> None:
+    """Raise Problem: 403 where there is no admin key, 401 for a key that is not one."""
+    if not service.admin_keys:
+        raise Problem(403, "no_admin_key", "this server was started without an admin key")
+    service.admin_keys.caller(request)
+
+
+def _wanted(body: Any, service: Service) -> tuple[str, float | None]:
+    if not isinstance(body, dict):
+        raise wrong_type((), "an object", body)
+    unknown = sorted(set(body) - {"checkpoint", "lambda"})
+    if unknown:
+        raise invalid_at((unknown[0],), "is not known; known are checkpoint and lambda")
+    lam = body.get("lambda")
+    if lam is not None and (isinstance(lam, bool) or not isinstance(lam, (int, float))):
+        raise wrong_type(("lambda",), "a number", lam)
+    if lam is not None and not 0 <= lam <= 1:
+        raise invalid_at(("lambda",), f"is {lam}; it must lie in [0, 1]")
+    if "checkpoint" in body:
+        return required_text(body, "checkpoint"), lam
+    if lam is None:
+        raise invalid_at((), "names neither a checkpoint nor a lambda")
+    return service.checkpoints.current().ref, lam
+
+
+def _json(body: dict[str, Any]) -> Response:
+    return Response(json.dumps(body), media_type="application/json")
+
+
+REQUEST: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "minProperties": 1,
+    "properties": {
+        "checkpoint": {"type": "string"},
+        "lambda": {"type": "number", "minimum": 0, "maximum": 1},
+    },
+}

@@ -1,0 +1,175 @@
+"""What goes wrong with a request, and how each wire format says it.
+
+A problem has a status, a kind for the metrics, a place in the body and a message. Nothing here
+knows which endpoint met it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from fastapi import Response
+
+from thisthat.errors import InvalidInputError
+
+Shape: TypeAlias = Literal["detail", "openai"]
+Place: TypeAlias = "tuple[str | int, ...]"
+
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+|[\[\]])")
+
+_OPENAI_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+    500: "server_error",
+    503: "server_error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with the body: where, and what."""
+
+    at: Place
+    message: str
+    kind: str = "value_error"
+
+
+class Problem(Exception):  # noqa: N818 - what RFC 9457 calls it
+    """A request that is answered with an error status.
+
+    ``kind`` is a short name for metrics and clients. ``retry_ms`` is sent along when waiting helps.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        message: str,
+        *,
+        faults: Sequence[Fault] = (),
+        retry_ms: int | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.message = message
+        self.faults = tuple(faults)
+        self.retry_ms = retry_ms
+        self.headers = headers or {}
+
+
+def invalid(faults: Sequence[Fault]) -> Problem:
+    """A body that cannot be used, with everything found wrong in it."""
+    message = "; ".join(f"{dotted(fault.at)}: {fault.message}" for fault in faults)
+    return Problem(422, "invalid_request", message, faults=faults)
+
+
+def invalid_at(at: Place, message: str, kind: str = "value_error") -> Problem:
+    """A body with one thing wrong."""
+    return invalid([Fault(at, message, kind)])
+
+
+def from_invalid_input(error: InvalidInputError, under: Place = ()) -> Problem:
+    """The library's error as a problem, its field path as a place in the body."""
+    return invalid([fault_of(error, under)])
+
+
+def fault_of(error: InvalidInputError, under: Place = ()) -> Fault:
+    """The library's error as a fault at a place below ``under``."""
+    return Fault((*under, *place_of(error.field)), error.message)
+
+
+def place_of(field: str) -> Place:
+    """``levels[3].name`` as ``("levels", 3, "name")``."""
+    return tuple(int(index) if index else name for index, name in _STEP.findall(field))
+
+
+def dotted(at: Place) -> str:
+    """A place for people: ``questions.q.criteria[3]``."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in at)
+    return text.removeprefix(".") or "body"
+
+
+def response(problem: Problem, shape: Shape) -> Response:
+    """The problem in a wire format's own words."""
+    status = 400 if shape == "openai" and problem.status == 422 else problem.status
+    headers = dict(problem.headers)
+    if problem.retry_ms is not None:
+        headers["retry-after-ms"] = str(problem.retry_ms)
+        headers["retry-after"] = str(-(-problem.retry_ms // 1000))
+    body = _openai(problem, status) if shape == "openai" else _detail(problem)
+    text = json.dumps(body, ensure_ascii=True)
+    return Response(text, status, headers, "application/json")
+
+
+def _detail(problem: Problem) -> dict[str, Any]:
+    if problem.faults:
+        detail: Any = [
+            {"loc": ["body", *fault.at], "msg": fault.message, "type": fault.kind}
+            for fault in problem.faults
+        ]
+    else:
+        detail = problem.message
+    return {"detail": detail, "code": problem.kind}
+
+
+def _openai(problem: Problem, status: int) -> dict[str, Any]:
+    param = dotted(problem.faults[0].at) if problem.faults else None
+    kind = _OPENAI_TYPES.get(status, "invalid_request_error")
+    return {
+        "error": {"message": problem.message, "type": kind, "param": param, "code": problem.kind}
+    }
+
+
+DETAIL_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["detail", "code"],
+    "properties": {
+        "code": {"type": "string"},
+        "detail": {
+            "anyOf": [
+                {"type": "string"},
+                {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {
+                        "type": "object",
+                        "required": ["loc", "msg", "type"],
+                        "properties": {
+                            "loc": {
+                                "type": "array",
+                                "items": {"type": ["string", "integer"]},
+                            },
+                            "msg": {"type": "string"},
+                            "type": {"type": "string"},
+                        },
+                    },
+                },
+            ]
+        },
+    },
+}
+
+OPENAI_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": ["string", "null"]},
+            },
+        }
+    },
+}

@@ -1,0 +1,138 @@
+"""Starting and stopping the server: uvicorn, loading in the background, draining on a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import threading
+import time
+from types import FrameType
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from thisthat.serve.app import create_app
+from thisthat.serve.logs import log
+from thisthat.serve.service import Service
+from thisthat.serve.wire import source_as_json
+
+_POLL = 0.02
+_KEEP_ALIVE_SECONDS = 30
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that loads its checkpoint once it listens and drains before it stops."""
+
+    def __init__(self, service: Service) -> None:
+        settings = service.settings
+        self.service = service
+        self.failed: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        super().__init__(
+            uvicorn.Config(
+                create_app(service),
+                host=settings.host,
+                port=settings.port,
+                http=patient_protocol(settings.header_seconds),
+                ws="none",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=int(settings.drain_seconds),
+                h11_max_incomplete_event_size=settings.header_bytes * 2,
+            )
+        )
+
+    @property
+    def address(self) -> str:
+        """Where the server listens; the port is a free one when it was told 0."""
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """First signal: finish what was accepted, refuse the rest. Second: stop at once."""
+        if self.service.draining or self._loop is None:
+            super().handle_exit(sig, frame)
+            return
+        self.service.draining = True
+        self._loop.call_soon_threadsafe(self._start_drain, sig)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then load the checkpoint beside it; until that is done nobody gets an answer."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        if not self.started:
+            return
+        log("listening", address=self.address)
+        threading.Thread(target=self._load, name="thisthat-load", daemon=True).start()
+
+    def _load(self) -> None:
+        settings = self.service.settings
+        started = time.perf_counter()
+        try:
+            loaded = self.service.checkpoints.load(settings.checkpoint, settings.lam)
+        except BaseException as error:
+            self.failed = error
+            self.should_exit = True
+            return
+        log(
+            "ready",
+            **source_as_json(loaded.main.source),
+            engine=loaded.main.engine.description,
+            seconds=round(time.perf_counter() - started, 2),
+        )
+
+    def _start_drain(self, sig: int) -> None:
+        log("draining", signal=signal.Signals(sig).name, in_flight=self.service.in_flight)
+        self._drain_task = asyncio.ensure_future(self._drain())
+
+    async def _drain(self) -> None:
+        until = time.monotonic() + self.service.settings.drain_seconds
+        while self.service.in_flight and time.monotonic() < until:
+            await asyncio.sleep(_POLL)
+        self.should_exit = True
+
+
+def patient_protocol(seconds: float) -> type[asyncio.Protocol]:
+    """An HTTP protocol that closes connections whose headers take longer than ``seconds``."""
+
+    class PatientProtocol(H11Protocol):
+        _alarm: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._alarm = self.loop.call_later(seconds, self._give_up)
+
+        def data_received(self, data: bytes) -> None:
+            before = self.cycle
+            super().data_received(data)
+            waiting = self.cycle is None or self.cycle.response_complete
+            if self.cycle is not before:
+                self._stop_alarm()
+            elif waiting and self._alarm is None and not self.transport.is_closing():
+                self._alarm = self.loop.call_later(seconds, self._give_up)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_alarm()
+            super().connection_lost(exc)
+
+        def _stop_alarm(self) -> None:
+            if self._alarm is not None:
+                self._alarm.cancel()
+                self._alarm = None
+
+        def _give_up(self) -> None:
+            self._alarm = None
+            self.transport.close()
+
+    return PatientProtocol
+
+
+def run_server(service: Service) -> None:
+    """Serve until told to stop. Raises what loading the checkpoint raised."""
+    server = Server(service)
+    server.run()
+    if server.failed is not None:
+        raise server.failed

@@ -1,0 +1,266 @@
+"""Which jobs run together, and when: one thread in front of one engine.
+
+Every round takes a new batch, so a request joins as soon as the batch before it is done. Single
+requests go first, up to a budget of tokens; streams of many states share what a batch has left, in
+turn, up to a smaller budget, so that none of them delays a single request by more than one batch.
+Knows nothing of HTTP, wire formats or text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from thisthat.decider import Decider, Job
+from thisthat.questions import Decision
+
+_SMOOTHING = 0.2
+_LEAST_RETRY_MS = 50
+_MOST_RETRY_MS = 30_000
+
+
+class OverloadedError(Exception):
+    """There is no room in the queue; ``retry_ms`` is when there should be."""
+
+    def __init__(self, retry_ms: int) -> None:
+        super().__init__(f"the queue is full; retry in {retry_ms} ms")
+        self.retry_ms = retry_ms
+
+
+class DeadlineError(Exception):
+    """The job did not start before its deadline."""
+
+
+class ClosedError(Exception):
+    """The scheduler takes no more jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A decision and when its job entered the queue, started and finished (monotonic seconds)."""
+
+    decision: Decision
+    entered: float
+    started: float
+    finished: float
+
+
+@dataclass(eq=False, slots=True)
+class _Ticket:
+    decider: Decider
+    job: Job
+    future: asyncio.Future[Outcome]
+    loop: asyncio.AbstractEventLoop
+    deadline: float
+    entered: float
+    stream: object | None
+    started: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.job.fresh_tokens
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Jobs that wait: single ones in order of arrival, streams each with a queue of their own."""
+
+    singles: OrderedDict[_Ticket, None] = field(default_factory=OrderedDict)
+    streams: OrderedDict[object, deque[_Ticket]] = field(default_factory=OrderedDict)
+    single_tokens: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.singles or self.streams)
+
+    def add(self, ticket: _Ticket) -> None:
+        if ticket.stream is None:
+            self.singles[ticket] = None
+            self.single_tokens += ticket.tokens
+        else:
+            self.streams.setdefault(ticket.stream, deque()).append(ticket)
+
+    def remove(self, ticket: _Ticket) -> bool:
+        """True if the ticket was still waiting."""
+        if ticket.stream is None:
+            if ticket not in self.singles:
+                return False
+            del self.singles[ticket]
+            self.single_tokens -= ticket.tokens
+            return True
+        queue = self.streams.get(ticket.stream, deque())
+        if ticket not in queue:
+            return False
+        queue.remove(ticket)
+        if not queue:
+            del self.streams[ticket.stream]
+        return True
+
+    def take(self, batch_tokens: int, bulk_tokens: int) -> list[_Ticket]:
+        """The next batch, at least one job; shortest first, so that lengths are alike."""
+        batch: list[_Ticket] = []
+        tokens = 0
+        while self.singles:
+            ticket = next(iter(self.singles))
+            if batch and tokens + ticket.tokens > batch_tokens:
+                break
+            self.remove(ticket)
+            batch.append(ticket)
+            tokens += ticket.tokens
+        bulk = 0
+        while self.streams:
+            stream = next(iter(self.streams))
+            ticket = self.streams[stream][0]
+            if bulk and tokens + ticket.tokens > bulk_tokens:
+                break
+            self.remove(ticket)
+            if stream in self.streams:
+                self.streams.move_to_end(stream)
+            batch.append(ticket)
+            tokens += ticket.tokens
+            bulk += 1
+        return sorted(batch, key=lambda each: each.tokens)
+
+
+class Scheduler:
+    """Runs jobs in batches. ``start`` it in the event loop that submits; ``close`` ends it."""
+
+    def __init__(
+        self,
+        *,
+        batch_tokens: int,
+        bulk_tokens: int,
+        queue_tokens: int,
+        on_batch: Callable[[int, int], None] = lambda jobs, tokens: None,
+    ) -> None:
+        """``on_batch`` is told the jobs and tokens of every batch, from the engine's thread."""
+        self._batch_tokens = batch_tokens
+        self._bulk_tokens = min(bulk_tokens, batch_tokens)
+        self._queue_tokens = queue_tokens
+        self._on_batch = on_batch
+        self._waiting = _Waiting()
+        self._wake = threading.Condition()
+        self._closing = False
+        self._running_tokens = 0
+        self._seconds_per_token = 0.001
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the engine's thread."""
+        self._thread = threading.Thread(target=self._work, name="thisthat-engine", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish what waits, then stop. Blocks until the thread has ended."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    @property
+    def waiting_tokens(self) -> int:
+        """Tokens of single requests that wait for a batch."""
+        return self._waiting.single_tokens
+
+    async def submit(
+        self, decider: Decider, job: Job, deadline: float, stream: object | None = None
+    ) -> Outcome:
+        """Run a job and return its decision; cancelling the call takes a waiting job out.
+
+        ``deadline`` is in monotonic seconds. Jobs of one ``stream`` stay in order. Raises
+        OverloadedError when the queue is full, DeadlineError when the deadline passes first,
+        ClosedError when the scheduler is closing, and whatever the engine raises.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Outcome] = loop.create_future()
+        ticket = _Ticket(decider, job, future, loop, deadline, time.monotonic(), stream)
+        with self._wake:
+            self._admit(ticket)
+            self._waiting.add(ticket)
+            self._wake.notify()
+        alarm = loop.call_later(max(0.0, deadline - ticket.entered), self._expire, ticket)
+        try:
+            return await future
+        finally:
+            alarm.cancel()
+            if future.cancelled():
+                self._withdraw(ticket)
+
+    def _admit(self, ticket: _Ticket) -> None:
+        if self._closing:
+            raise ClosedError
+        waiting = self._waiting.single_tokens
+        full = waiting > 0 and waiting + ticket.tokens > self._queue_tokens
+        if ticket.stream is None and full:
+            raise OverloadedError(self._retry_ms())
+
+    def _retry_ms(self) -> int:
+        ahead = (self._waiting.single_tokens + self._running_tokens) * self._seconds_per_token
+        return round(min(max(ahead * 1000, _LEAST_RETRY_MS), _MOST_RETRY_MS))
+
+    def _withdraw(self, ticket: _Ticket) -> bool:
+        with self._wake:
+            return self._waiting.remove(ticket)
+
+    def _expire(self, ticket: _Ticket) -> None:
+        if self._withdraw(ticket) and not ticket.future.done():
+            ticket.future.set_exception(DeadlineError())
+
+    def _work(self) -> None:
+        while True:
+            with self._wake:
+                while not self._waiting and not self._closing:
+                    self._wake.wait()
+                if not self._waiting:
+                    return
+                batch = self._waiting.take(self._batch_tokens, self._bulk_tokens)
+                tokens = self._running_tokens = sum(ticket.tokens for ticket in batch)
+            started = time.monotonic()
+            for decider in dict.fromkeys(ticket.decider for ticket in batch):
+                self._run(decider, [ticket for ticket in batch if ticket.decider is decider])
+            self._learn_pace(time.monotonic() - started, tokens)
+            self._on_batch(len(batch), tokens)
+
+    def _learn_pace(self, seconds: float, tokens: int) -> None:
+        pace = seconds / max(tokens, 1)
+        self._seconds_per_token += _SMOOTHING * (pace - self._seconds_per_token)
+        self._running_tokens = 0
+
+    def _run(self, decider: Decider, tickets: list[_Ticket]) -> None:
+        started = time.monotonic()
+        left = dict(enumerate(tickets))
+        try:
+            for number, decision in decider.run([ticket.job for ticket in tickets]):
+                finished = time.monotonic()
+                ticket = left.pop(number)
+                outcome = Outcome(decision, ticket.entered, started, finished)
+                _settle(ticket, outcome)
+                started = finished
+        except Exception as error:
+            # One job that the engine cannot run must not take the others down with it.
+            if len(tickets) == 1:
+                _settle(tickets[0], error)
+            else:
+                self._run_alone(decider, left.values())
+
+    def _run_alone(self, decider: Decider, tickets: Iterable[_Ticket]) -> None:
+        for ticket in tickets:
+            self._run(decider, [ticket])
+
+
+def _settle(ticket: _Ticket, outcome: Outcome | Exception) -> None:
+    def settle() -> None:
+        if ticket.future.done():
+            return
+        if isinstance(outcome, Exception):
+            ticket.future.set_exception(outcome)
+        else:
+            ticket.future.set_result(outcome)
+
+    # The loop is gone when the server was told to stop at once; then nobody waits either.
+    if not ticket.loop.is_closed():
+        ticket.loop.call_soon_threadsafe(settle)

@@ -1,0 +1,256 @@
+"""The one path from a request to a decision, shared by every wire format.
+
+Who asks, how often, which checkpoint, tokens, queue, deadline, a client that goes away: all of it
+is here. Wire formats parse before it and render after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from fastapi import Request
+
+from thisthat.decider import Decider, Job
+from thisthat.engine.statistics import EngineStatistics
+from thisthat.errors import DeviceMemoryError, InvalidInputError
+from thisthat.prompt.format import Keep, Layout, Packing
+from thisthat.questions import Decision, Question, Text
+from thisthat.serve.body import read_body
+from thisthat.serve.checkpoints import Checkpoints, Open
+from thisthat.serve.keys import KeyRing, RateLimit
+from thisthat.serve.metrics import Metrics
+from thisthat.serve.problems import Problem, from_invalid_input, invalid_at
+from thisthat.serve.scheduler import (
+    ClosedError,
+    DeadlineError,
+    Outcome,
+    OverloadedError,
+    Scheduler,
+)
+from thisthat.serve.settings import Settings
+from thisthat.serve.strict_json import read_json
+from thisthat.serve.traces import Traces
+
+T = TypeVar("T")
+
+_LARGE_BODY = 16_384
+
+
+@dataclass(frozen=True)
+class How:
+    """How a state is to be read."""
+
+    layout: Layout | None = None
+    packing: Packing = "apart"
+    keep: Keep | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a wire format understood: a model, a state, questions by name."""
+
+    model: str
+    state: Text
+    questions: Mapping[str, Question]
+    how: How = field(default_factory=How)
+
+
+class GoneError(Exception):
+    """The client went away before its answer was there."""
+
+
+class Service:
+    """Everything one server holds: settings, checkpoint, scheduler, metrics, keys."""
+
+    def __init__(
+        self, settings: Settings, open_decider: Open, traces: Traces | None = None
+    ) -> None:
+        self.settings = settings
+        self.checkpoints = Checkpoints(open_decider, settings)
+        self.metrics = Metrics()
+        self.metrics.watch_engine(self._engine_statistics)
+        self.keys = KeyRing(settings.keys)
+        self.admin_keys = KeyRing(settings.admin_keys)
+        self.rates = RateLimit(settings.requests_per_minute)
+        self.traces = traces or Traces()
+        self.scheduler = Scheduler(
+            batch_tokens=settings.batch_tokens,
+            bulk_tokens=settings.bulk_tokens,
+            queue_tokens=settings.queue_tokens,
+            on_batch=self._count_batch,
+        )
+        self.draining = False
+        self.in_flight = 0
+        self.streams = 0
+
+    def admit(self, request: Request) -> str:
+        """The caller's name. Raises Problem (401 or 429)."""
+        caller = self.keys.caller(request)
+        request.state.fields["caller"] = caller
+        self.rates.spend(caller)
+        return caller
+
+    async def read(self, request: Request) -> Any:
+        """The JSON body of an admitted request. Raises Problem."""
+        self.admit(request)
+        body = await read_body(request, self.settings)
+        # Parsing a large body would hold up every other request.
+        if len(body) > _LARGE_BODY:
+            value = await asyncio.to_thread(read_json, body, self.settings.depth)
+        else:
+            value = read_json(body, self.settings.depth)
+        if not isinstance(value, dict):
+            raise invalid_at((), f"must be a JSON object, not {_json_type(value)}")
+        return value
+
+    async def decide(self, request: Request, asked: Asked) -> Decision:
+        """The decision of one state. Raises Problem, or GoneError when nobody waits for it."""
+        deadline = time.monotonic() + self.settings.deadline_seconds
+        decider = self.checkpoints.find(asked.model)
+        self.check_questions(asked.questions)
+        job = await self._prepare(decider, asked)
+        self.check_tokens(job)
+        outcome = await unless_gone(request, self.run(decider, job, deadline))
+        self.note(request, outcome, asked.state)
+        return outcome.decision
+
+    def check_questions(self, questions: Mapping[str, Question]) -> None:
+        """Raise Problem (422) for more questions than the limit."""
+        if len(questions) > self.settings.questions:
+            raise invalid_at(
+                ("questions",),
+                f"{len(questions)} given; there may be at most {self.settings.questions}",
+            )
+
+    def check_tokens(self, job: Job) -> None:
+        """Raise Problem (422) for more tokens than one request may have."""
+        if job.rendered.tokens > self.settings.request_tokens:
+            raise invalid_at(
+                (),
+                f"{job.rendered.tokens} tokens with all questions; a request may have at most "
+                f"{self.settings.request_tokens}",
+            )
+
+    async def run(
+        self, decider: Decider, job: Job, deadline: float, stream: object | None = None
+    ) -> Outcome:
+        """A prepared job through the scheduler, its errors as problems."""
+        try:
+            outcome = await self.scheduler.submit(decider, job, deadline, stream)
+        except OverloadedError as error:
+            raise Problem(503, "overloaded", str(error), retry_ms=error.retry_ms) from None
+        except ClosedError:
+            raise draining() from None
+        except DeadlineError:
+            seconds = self.settings.deadline_seconds
+            raise Problem(
+                503, "deadline", f"not started within {seconds:g} seconds", retry_ms=1000
+            ) from None
+        except InvalidInputError as error:
+            raise from_invalid_input(error) from None
+        except DeviceMemoryError as error:
+            raise Problem(413, "device_memory", str(error)) from None
+        finally:
+            self.metrics.waiting.set(self.scheduler.waiting_tokens)
+        self._count(job, outcome)
+        return outcome
+
+    def note(self, request: Request, outcome: Outcome, state: Text) -> None:
+        """Put what is known about the answer into the request's log line."""
+        decision = outcome.decision
+        fields = request.state.fields
+        fields["checkpoint"] = decision.source.name
+        fields["version"] = decision.source.version
+        fields["lambda"] = decision.source.lam
+        fields["questions"] = len(decision.answers)
+        fields["tokens"] = decision.usage.input_tokens
+        fields["cached_tokens"] = decision.usage.cached_tokens
+        fields["queue_ms"] = round((outcome.started - outcome.entered) * 1000, 2)
+        fields["prefill_ms"] = round((outcome.finished - outcome.started) * 1000, 2)
+        if self.settings.log_states:
+            fields["state"] = state
+
+    async def _prepare(self, decider: Decider, asked: Asked) -> Job:
+        def prepare() -> Job:
+            how = asked.how
+            return decider.prepare(
+                asked.state,
+                asked.questions,
+                layout=how.layout,
+                packing=how.packing,
+                keep=how.keep,
+            )
+
+        try:
+            if isinstance(asked.state, str) and len(asked.state) < _LARGE_BODY:
+                return prepare()
+            return await asyncio.to_thread(prepare)
+        except InvalidInputError as error:
+            raise from_invalid_input(error) from None
+
+    def _count(self, job: Job, outcome: Outcome) -> None:
+        stages = self.metrics.stages
+        stages.labels("tokenise").observe(job.seconds)
+        stages.labels("queue").observe(outcome.started - outcome.entered)
+        stages.labels("prefill").observe(outcome.finished - outcome.started)
+        usage = outcome.decision.usage
+        self.metrics.tokens.labels("computed").inc(usage.input_tokens - usage.cached_tokens)
+        self.metrics.tokens.labels("cache").inc(usage.cached_tokens)
+        for answer in outcome.decision.answers.values():
+            self.metrics.decisions.labels(answer.kind).inc()
+        now, clock = time.time(), time.monotonic()
+        self.traces.stages(
+            {
+                "queue": (now - clock + outcome.entered, now - clock + outcome.started),
+                "prefill": (now - clock + outcome.started, now - clock + outcome.finished),
+            }
+        )
+
+    def _count_batch(self, jobs: int, tokens: int) -> None:
+        self.metrics.batch_size.observe(jobs)
+        self.metrics.batch_tokens.observe(tokens)
+
+    def _engine_statistics(self) -> EngineStatistics | None:
+        loaded = self.checkpoints.loaded
+        return None if loaded is None else getattr(loaded.main.engine, "statistics", None)
+
+
+async def unless_gone(request: Request, work: Awaitable[T]) -> T:
+    """What ``work`` returns; when the client disconnects first it is cancelled, and GoneError."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise GoneError
+    finally:
+        gone.cancel()
+        task.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def draining() -> Problem:
+    """503 for requests that come while the server finishes the ones it has."""
+    return Problem(
+        503,
+        "draining",
+        "the server is shutting down",
+        retry_ms=1000,
+        headers={"connection": "close"},
+    )
+
+
+def _json_type(value: object) -> str:
+    if value is None:
+        return "null"
+    names = {list: "an array", str: "a text", bool: "a boolean", int: "a number", float: "a number"}
+    return names.get(type(value), "something else")

@@ -1,0 +1,61 @@
+"""Everything a server can be told, in one object. Knows nothing of HTTP or of deciding."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+from thisthat.errors import InvalidInputError
+from thisthat.questions import MOST_DEPTH
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where to listen, what to serve, who may ask, and how much.
+
+    ``keys`` empty lets everybody in; ``admin_keys`` empty closes the admin endpoints.
+    ``also_lambdas`` are kept loaded beside the checkpoint's own λ, so that a request can choose.
+    ``queue_tokens`` may wait beside the running batch; what comes on top is told to retry.
+    Raises InvalidInputError for a number that is not positive.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8017
+    checkpoint: str = "default"
+    lam: float | None = None
+    also_lambdas: tuple[float, ...] = ()
+    aliases: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    admin_keys: tuple[str, ...] = ()
+    requests_per_minute: float | None = None
+    body_bytes: int = 16 * MEBIBYTE
+    expanded_bytes: int = 64 * MEBIBYTE
+    body_seconds: float = 20.0
+    header_bytes: int = 16_384
+    header_count: int = 64
+    header_seconds: float = 10.0
+    depth: int = MOST_DEPTH + 8
+    questions: int = 400
+    states: int = 10_000
+    request_tokens: int = 65_536
+    batch_tokens: int = 8_192
+    bulk_tokens: int = 1_024
+    bulk_streams: int = 16
+    queue_tokens: int = 8_192
+    deadline_seconds: float = 60.0
+    drain_seconds: float = 60.0
+    cors_origins: tuple[str, ...] = ()
+    log_states: bool = False
+    traces: bool = False
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name in ("lam", "port") or isinstance(value, bool):
+                continue
+            if isinstance(value, (int, float)) and not (math.isfinite(value) and value > 0):
+                raise InvalidInputError(each.name, f"is {value}; it must be a positive number")
+        if not 0 <= self.port <= 65_535:
+            raise InvalidInputError("port", f"is {self.port}; it must lie in 0 to 65535")
