@@ -170,9 +170,21 @@ def test_cost_with_the_cohort(context: Context, shared_data: Path, tmp_path: Pat
     assert found.questions["count"] == 68
 
 
+def test_a_form_is_faithful_to_itself(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reference(ref: str, **how: Any) -> EngineSystem:
+        decider = path_decider()
+        decider.source = Source("paths", "1", how["lam"])
+        decider.engine.description = f"paths, {how['form']}"  # type: ignore[attr-defined]
+        return EngineSystem(decider)
+
+    monkeypatch.setattr(EngineSystem, "open", reference)
+    found = measured(context, "fidelity")
+    assert [line.value for line in found.lines[:4]] == [0, 0, 0, 0]
+    assert found.caveats[2] == "Reference: paths, float32."
+
+
 def test_an_interrupted_suite_goes_on(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = {name: suite.MODULES[name] for name in ("spatial", "surfaces")}
-    monkeypatch.setattr(suite, "MODULES", wanted)
+    monkeypatch.setattr(suite, "SUITE", ("spatial", "surfaces"))
     done: list[str] = []
 
     def stop(path: Path, result: Result) -> None:

@@ -117,12 +117,18 @@ class EngineSystem:
 
     @classmethod
     def open(
-        cls, ref: str, *, lam: float | None, engine: EngineName, form: str | None = None
+        cls,
+        ref: str,
+        *,
+        lam: float | None,
+        engine: EngineName,
+        form: str | None = None,
+        dtype: str = "auto",
     ) -> EngineSystem:
         """Open a checkpoint by name, folder or Hub id."""
         from thisthat.decider import open_decider
 
-        return cls(open_decider(ref, lam=lam, engine=engine, form=form))
+        return cls(open_decider(ref, lam=lam, engine=engine, form=form, dtype=dtype))
 
     @property
     def identity(self) -> Identity:

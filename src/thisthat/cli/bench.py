@@ -33,6 +33,7 @@ HELP = {
     "lambda": "The headline numbers from λ = 0 to 1.",
     "latency": "Milliseconds per decision for stated workloads.",
     "cost": "What one pass costs in electricity or at a price list.",
+    "fidelity": "How far the numeric form's answers are from float32's.",
 }
 
 System = Annotated[
