@@ -1,8 +1,9 @@
-"""A row as text for people: what the model reads, with every slot marked."""
+"""A row for people: what the model reads, with every slot marked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from thisthat.engine.rows import Branch, Row
 
@@ -11,21 +12,50 @@ Decode = Callable[[Sequence[int]], str]
 SLOT = "⟦slot {number}: {options} options⟧"
 
 
-def show_row(row: Row, decode: Decode) -> str:
-    """The prefix, the trunk and each branch, decoded; branches are indented under the trunk."""
-    parts = [decode((*row.prefix, *row.trunk))]
-    slot = 0
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where an answer is read: the slot's number in its row and how many options count."""
+
+    number: int
+    options: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRow:
+    """A row as text: what every branch reads first, then each branch as texts and marks."""
+
+    shared: str
+    branches: tuple[tuple[str | Mark, ...], ...]
+
+
+def shown_row(row: Row, decode: Decode) -> ShownRow:
+    """The row decoded, its slots as marks, so that no text can pass for one."""
+    branches = []
+    first = 0
     for branch in row.branches:
-        parts.append(_show_branch(branch, decode, slot))
-        slot += len(branch.slots)
+        branches.append(tuple(_pieces(branch, decode, first)))
+        first += len(branch.slots)
+    return ShownRow(decode((*row.prefix, *row.trunk)), tuple(branches))
+
+
+def show_row(row: Row, decode: Decode) -> str:
+    """The same as one text: the prefix, the trunk and each branch."""
+    shown = shown_row(row, decode)
+    parts = [shown.shared, *("".join(map(_as_text, branch)) for branch in shown.branches)]
     return "".join(parts) if len(row.branches) == 1 else "\n── branch ──".join(parts)
 
 
-def _show_branch(branch: Branch, decode: Decode, first: int) -> str:
-    text = ""
+def _pieces(branch: Branch, decode: Decode, first: int) -> Iterator[str | Mark]:
     at = 0
     for number, slot in enumerate(branch.slots, first):
-        text += decode(branch.tokens[at : slot.at + 1])
-        text += SLOT.format(number=number, options=slot.options)
+        yield decode(branch.tokens[at : slot.at + 1])
+        yield Mark(number, slot.options)
         at = slot.at + 1
-    return text + decode(branch.tokens[at:])
+    if at < len(branch.tokens):
+        yield decode(branch.tokens[at:])
+
+
+def _as_text(piece: str | Mark) -> str:
+    if isinstance(piece, str):
+        return piece
+    return SLOT.format(number=piece.number, options=piece.options)

@@ -1,0 +1,86 @@
+"""Serves the page's files as they lie in ``static/``: read once, no build step, nothing fetched
+from elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.resources import files
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+PAGE = "index.html"
+
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+# Scripts, styles and requests come from this server and nowhere else; no script is ever inline.
+CONTENT_SECURITY_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """A file's bytes, what they are, and a tag that changes when they do."""
+
+    content: bytes
+    media_type: str
+    tag: str
+
+
+def page_router() -> APIRouter:
+    """``GET /`` and the files it loads from ``/page/``. They hold no secrets and need no key."""
+    router = APIRouter(include_in_schema=False)
+    known = _page_files()
+
+    @router.get("/")
+    def page(request: Request) -> Response:
+        response = _answer(request, known[PAGE])
+        response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+        response.headers["Referrer-Policy"] = "no-referrer"
+        return response
+
+    @router.get("/page/{name}")
+    def page_file(request: Request, name: str) -> Response:
+        if name not in known:
+            raise HTTPException(404, f"the page has no file {name!r}")
+        return _answer(request, known[name])
+
+    return router
+
+
+def _page_files() -> dict[str, PageFile]:
+    found = {}
+    for entry in files(__package__).joinpath("static").iterdir():
+        media_type = MEDIA_TYPES[f".{entry.name.rpartition('.')[2]}"]
+        content = entry.read_bytes()
+        tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+        found[entry.name] = PageFile(content, media_type, tag)
+    return found
+
+
+def _answer(request: Request, file: PageFile) -> Response:
+    headers = {
+        "ETag": file.tag,
+        "Cache-Control": "no-cache",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if request.headers.get("if-none-match") == file.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(file.content, media_type=file.media_type, headers=headers)

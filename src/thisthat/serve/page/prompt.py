@@ -1,0 +1,94 @@
+"""``POST /page/prompt``: what the model would read, in pieces, so that the page can mark slots."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from thisthat.decider import Decider
+from thisthat.prompt.show import Mark, shown_row
+from thisthat.serve.service import Asked, Service
+from thisthat.serve.systemone import REQUEST, parse
+from thisthat.serve.wire import add_route
+
+PATH = "/page/prompt"
+
+
+def prompt_router(service: Service) -> APIRouter:
+    """The endpoint. It takes the body of ``/v1/systemone`` and refuses what that refuses."""
+    router = APIRouter()
+
+    async def prompt(request: Request) -> Response:
+        asked = parse(await service.read(request))
+        service.check_questions(asked.questions)
+        decider = service.checkpoints.find(asked.model)
+        shown = await asyncio.to_thread(shown_prompt, decider, asked)
+        return Response(json.dumps(shown), media_type="application/json")
+
+    add_route(
+        router,
+        PATH,
+        prompt,
+        summary="The prompt the model would read, with its slots",
+        request=REQUEST,
+        answers={"application/json": RESPONSE},
+        shape="detail",
+    )
+    return router
+
+
+def shown_prompt(decider: Decider, asked: Asked) -> dict[str, Any]:
+    """Rows as texts and slots. Raises InvalidInputError for what the decider cannot read."""
+    job = decider.prepare(asked.state, asked.questions)
+    owners = {
+        at: name
+        for name, place in zip(job.questions, job.rendered.places, strict=True)
+        for at in place.at
+    }
+    rows = []
+    for number, row in enumerate(job.rendered.rows):
+        shown = shown_row(row, decider.decode)
+        branches = [
+            [
+                {"question": owners[number, piece.number], "options": piece.options}
+                if isinstance(piece, Mark)
+                else piece
+                for piece in branch
+            ]
+            for branch in shown.branches
+        ]
+        rows.append({"shared": shown.shared, "branches": branches})
+    return {"rows": rows, "tokens": job.rendered.tokens}
+
+
+_SLOT = {
+    "type": "object",
+    "required": ["question", "options"],
+    "properties": {
+        "question": {"type": "string"},
+        "options": {"type": "integer", "minimum": 1, "maximum": 255},
+    },
+}
+_BRANCH = {"type": "array", "items": {"anyOf": [{"type": "string"}, _SLOT]}}
+
+RESPONSE: dict[str, Any] = {
+    "type": "object",
+    "required": ["rows", "tokens"],
+    "properties": {
+        "tokens": {"type": "integer", "minimum": 0},
+        "rows": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["shared", "branches"],
+                "properties": {
+                    "shared": {"type": "string"},
+                    "branches": {"type": "array", "items": _BRANCH},
+                },
+            },
+        },
+    },
+}

@@ -1,0 +1,33 @@
+// The play as code, in the language that was picked.
+
+import { codeFor, LANGUAGES } from "./code.js";
+import { byId, segments } from "./elements.js";
+
+/** `text` is what is shown; `show` takes a play, or null while it cannot be asked. */
+export function codePanel() {
+  const place = byId("code");
+  let language = LANGUAGES[0][0];
+  let shown = { play: null, keyed: false };
+
+  function draw() {
+    const server = new URL(".", location.href).href.replace(/\/$/, "");
+    place.textContent = shown.play
+      ? codeFor(language, shown.play, server, shown.keyed)
+      : "Put the marked fields right first.";
+  }
+
+  byId("code-kind").append(segments("Language", LANGUAGES, language, (picked) => {
+    language = picked;
+    draw();
+  }).node);
+
+  return {
+    get text() {
+      return place.textContent;
+    },
+    show(play, keyed) {
+      shown = { play, keyed };
+      draw();
+    },
+  };
+}

@@ -1,0 +1,206 @@
+// The playground: holds one play, asks the server after every change, shows what comes back.
+
+import { announce, announceAnswers } from "./announcer.js";
+import { readAnswer } from "./answers.js";
+import { copy } from "./clipboard.js";
+import { codePanel } from "./code_panel.js";
+import { keepDraft, keptDraft } from "./draft.js";
+import { byId, element, say } from "./elements.js";
+import { EXAMPLES } from "./examples.js";
+import { latest } from "./latest.js";
+import { fragmentOf, playIn } from "./link.js";
+import { freshName, KINDS, question } from "./play.js";
+import { promptPanel } from "./prompt_panel.js";
+import { questionCard } from "./question_card.js";
+import { problemsOf } from "./request.js";
+import { answersTo, promptOf } from "./server.js";
+import { statePanel } from "./state_panel.js";
+
+const ANSWER_WAIT = 120;
+const PROMPT_WAIT = 250;
+const COPIED_SHOWN = 1600;
+
+let play = null;
+let cards = [];
+let key = null;
+let keyed = false;
+
+const state = statePanel(changed);
+const code = codePanel();
+const prompt = promptPanel(() => problemsOf(play).length === 0 && prompts.schedule(0));
+const prompts = latest((signal) => promptOf(play, key, signal), {
+  wait: PROMPT_WAIT, done: prompt.show, failed: (error) => prompt.complain(error.message),
+});
+const answers = latest((signal) => answersTo(play, key, signal), {
+  wait: ANSWER_WAIT, done: showAnswers, failed: showRefusal,
+});
+
+// --- the play ---
+
+function load(newPlay) {
+  play = newPlay;
+  state.show(play.state);
+  drawCards();
+  changed();
+}
+
+function drawCards() {
+  cards = play.questions.map((asked) =>
+    questionCard(asked, { changed, tuned, removed: () => removeQuestion(asked) }));
+  byId("cards").replaceChildren(...cards.map((card) => card.node));
+  fit();
+}
+
+function fit() {
+  state.fit();
+  cards.forEach((card) => card.fit());
+}
+
+function addQuestion(kind) {
+  play.questions.push(question(kind, freshName(kind, play.questions)));
+  drawCards();
+  cards.at(-1).focus();
+  changed();
+}
+
+function removeQuestion(asked) {
+  const index = play.questions.indexOf(asked);
+  play.questions.splice(index, 1);
+  drawCards();
+  const next = cards[Math.min(index, cards.length - 1)];
+  if (next) next.focus();
+  else byId("add-boolean").focus();
+  changed();
+}
+
+// --- asking ---
+
+function changed() {
+  const problems = problemsOf(play);
+  const askable = problems.length === 0;
+  complain(problems);
+  keepDraft(play);
+  code.show(askable ? play : null, keyed);
+  waiting(askable);
+  if (askable) {
+    answers.schedule();
+    if (prompt.open) prompts.schedule();
+  } else {
+    answers.cancel();
+    prompts.cancel();
+  }
+}
+
+function tuned() {
+  keepDraft(play);
+  code.show(problemsOf(play).length === 0 ? play : null, keyed);
+}
+
+function showAnswers(response) {
+  waiting(false);
+  say(byId("notice"), null);
+  const pairs = cards.map((card) => {
+    const answer = readAnswer(card.question, response.answers[card.question.name]);
+    card.show(answer);
+    return [card.question, answer];
+  });
+  byId("model").textContent = modelLine(response);
+  byId("meter").textContent = meterLine(response);
+  announceAnswers(pairs);
+}
+
+function modelLine({ model, version, lambda }) {
+  return [model, version, lambda === undefined ? null : `λ ${lambda}`].filter(Boolean).join(" · ");
+}
+
+function meterLine({ milliseconds, usage }) {
+  return `${Math.round(milliseconds)} ms · ${usage.input_tokens} tokens read · ${usage.output_tokens} written`;
+}
+
+function waiting(is) {
+  byId("cards").setAttribute("aria-busy", String(is));
+}
+
+// --- what went wrong ---
+
+function showRefusal(error) {
+  waiting(false);
+  if (error.status === 401) askForKey();
+  const placed = error.problems ?? [];
+  complain(placed);
+  say(byId("notice"), placed.length > 0 ? null : refusalLine(error));
+  if (error.retryAfter) answers.schedule(error.retryAfter);
+}
+
+function refusalLine(error) {
+  if (error.status === undefined) return "The server cannot be reached.";
+  if (!error.retryAfter) return error.message;
+  return `${error.message} Trying again in ${Math.ceil(error.retryAfter / 1000)} s.`;
+}
+
+function askForKey() {
+  keyed = true;
+  code.show(play, keyed);
+  byId("key-form").hidden = false;
+  byId("key").focus();
+}
+
+function complain(problems) {
+  const alone = (top) => problems.find(({ path }) => path[0] === top && path.length === 1)?.message;
+  state.complain(alone("state"));
+  say(byId("questions-problem"), alone("questions"));
+  cards.forEach((card, index) => {
+    const own = problems.filter(({ path }) => path[0] === "questions" && path[1] === index);
+    card.complain(own.map(({ path, message }) => ({ path: path.slice(2), message })));
+  });
+}
+
+// --- copying ---
+
+async function copyFrom(button, label, text) {
+  const done = await copy(text);
+  announce(done ? "Copied" : "The browser did not allow copying");
+  button.textContent = done ? "Copied" : "Not allowed";
+  setTimeout(() => { button.textContent = label; }, COPIED_SHOWN);
+}
+
+async function share() {
+  history.replaceState(null, "", await fragmentOf(play));
+  await copyFrom(byId("share"), "Copy link", location.href);
+}
+
+// --- starting ---
+
+async function linkedPlay() {
+  try {
+    return await playIn(location.hash);
+  } catch {
+    say(byId("notice"), "This link is damaged: it holds no playground. Here is an example instead.");
+    return null;
+  }
+}
+
+async function loadLink() {
+  const linked = await linkedPlay();
+  if (linked) load(linked);
+}
+
+for (const { name, play: example } of EXAMPLES) {
+  const start = () => {
+    history.replaceState(null, "", location.pathname);
+    load(example());
+  };
+  byId("examples").append(element("button", { type: "button", textContent: name, on: { click: start } }));
+}
+for (const [kind] of KINDS) byId(`add-${kind}`).addEventListener("click", () => addQuestion(kind));
+byId("share").addEventListener("click", share);
+byId("copy-code").addEventListener("click", () => copyFrom(byId("copy-code"), "Copy", code.text));
+byId("key-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  key = byId("key").value.trim() || null;
+  changed();
+});
+addEventListener("hashchange", loadLink);
+addEventListener("resize", fit);
+
+load((await linkedPlay()) ?? keptDraft() ?? EXAMPLES[0].play());
