@@ -53,7 +53,7 @@ def accuracy_against_cost(plt: Any, results: Sequence[Result]) -> Figure | None:
         _label(axes, dollars, accuracy, shown, MUTED)
     for number, (name, dollars, accuracy) in enumerate(ours):
         axes.plot(dollars, accuracy, "s", color=colour(number), markersize=9)
-        _label(axes, dollars, accuracy, name, colour(number), bold=True)
+        _label(axes, dollars, accuracy, name, colour(number), bold=True, below=number % 2 == 1)
     axes.set_xscale("log")
     axes.margins(x=0.2, y=0.12)
     axes.set_xlabel("cost of one pass of 68 questions, dollars")
@@ -61,11 +61,13 @@ def accuracy_against_cost(plt: Any, results: Sequence[Result]) -> Figure | None:
     return figure
 
 
-def _label(axes: Any, x: float, y: float, text: str, ink: str, bold: bool = False) -> None:
+def _label(
+    axes: Any, x: float, y: float, text: str, ink: str, bold: bool = False, below: bool = False
+) -> None:
     axes.annotate(
         text,
         (x, y),
-        xytext=(0, 8),
+        xytext=(0, -17 if below else 8),
         textcoords="offset points",
         ha="center",
         fontsize=8.5,
