@@ -155,7 +155,10 @@ def some_result() -> Result:
         title="Spatial benchmark",
         system=Identity("made", "engine", "1", 0.5, "test").as_dict(),
         questions={"count": 3, "states": 2, "sha256": "0", "quick": False},
-        lines=[Line("accuracy", 0.5, 0.2, 0.8, "wilson", anchor="spatial.accuracy")],
+        lines=[
+            Line("accuracy", 0.5, 0.2, 0.8, "wilson", anchor="spatial.accuracy"),
+            Line("ceiling E[max(q, 1 − q)]", None),
+        ],
         groups=[
             Group("family", "first_move", 4, 2, 1, 0.1, 0.9, 0.25, "spatial.family.first_move")
         ],
@@ -200,6 +203,8 @@ def test_the_printed_table_has_the_papers_column() -> None:
     assert "0.839" in text
     assert "0.508" in text
     assert "1 too long" in text
+    assert "ceiling E[max(q, 1 − q)]" in text
+    assert "bracket [" in text
     assert "λ = 0.5" in text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from thisthat.bench.anchors import Anchor, anchor
@@ -75,7 +76,8 @@ def print_result(result: Result, console: Console) -> None:
     """The headline table, one table per kind of group, problems and caveats."""
     count = result.questions.get("count", 0)
     asked = f", {count:,} questions" if count else ""
-    table = Table(title=f"{result.title}: {result.label}{asked}", title_justify="left")
+    title = escape(f"{result.title}: {result.label}{asked}")
+    table = Table(title=title, title_justify="left")
     for heading, justify in (
         ("", "left"),
         ("ours", "right"),
@@ -85,15 +87,15 @@ def print_result(result: Result, console: Console) -> None:
     ):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     for line in result.lines:
-        table.add_row(*line_cells(line))
+        table.add_row(*map(escape, line_cells(line)))
     console.print(table)
     for by in kinds_of(result.groups):
         console.print(_group_table(result, by))
     if result.problems:
         told = ", ".join(f"{count} {why}" for why, count in result.problems.items())
-        console.print(f"No answer: {told}.")
+        console.print(f"No answer: {told}.", markup=False)
     for caveat in result.caveats:
-        console.print(f"· {caveat}", style="dim")
+        console.print(f"· {caveat}", style="dim", markup=False)
 
 
 def _group_table(result: Result, by: str) -> Table:
@@ -102,5 +104,5 @@ def _group_table(result: Result, by: str) -> Table:
     for heading in headings:
         table.add_column(heading, justify="left" if heading == by else "right")
     for group in result.grouped(by):
-        table.add_row(*group_cells(group))
+        table.add_row(*map(escape, group_cells(group)))
     return table
