@@ -10,16 +10,17 @@ Knows nothing of text, temperatures or where weights come from.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from thisthat.engine.check_rows import check_rows
 from thisthat.engine.cores import usable_cores
+from thisthat.engine.denormals import flush_denormals
 from thisthat.engine.flat_pass import Tree, lay_flat, pack, split_evenly
 from thisthat.engine.llama_form import Source, check_form, open_llama_form
 from thisthat.engine.llama_shape import LlamaShape, read_shape, supports
@@ -85,7 +86,8 @@ class OnnxEngine:
             prefix_cache_bytes, lambda kept: kept.bytes
         )
         self._passes = self._computed_tokens = self._reused_tokens = 0
-        self._lock = RLock()
+        # One thread does all arithmetic, in its own floating-point mode; callers wait in line.
+        self._worker = ThreadPoolExecutor(1, "thisthat-onnx", initializer=flush_denormals)
         self._session: Any = _open_session(graph, self._threads)
         self._kept_names = [output.name for output in self._session.get_outputs()[1:]]
         self._nothing = self._no_tokens()
@@ -142,20 +144,19 @@ class OnnxEngine:
     @property
     def statistics(self) -> EngineStatistics:
         """What has been computed and what was saved, since the engine was opened."""
-        with self._lock:
-            return EngineStatistics(
-                passes=self._passes,
-                computed_tokens=self._computed_tokens,
-                padding_tokens=0,
-                reused_tokens=self._reused_tokens,
-                prefixes=self._prefixes.statistics,
-            )
+        return EngineStatistics(
+            passes=self._passes,
+            computed_tokens=self._computed_tokens,
+            padding_tokens=0,
+            reused_tokens=self._reused_tokens,
+            prefixes=self._prefixes.statistics,
+        )
 
     def close(self) -> None:
         """Give back the memory of weights and kept prefixes; the engine cannot run afterwards."""
-        with self._lock:
-            self._prefixes.clear()
-            self._session = None
+        self._worker.shutdown()
+        self._prefixes.clear()
+        self._session = None
 
     def run(self, rows: Sequence[Row]) -> list[RowResult]:
         """Answer all rows, in the caller's order.
@@ -171,14 +172,21 @@ class OnnxEngine:
             asked = self._to_be_read(row)
             if asked.branches:
                 groups.setdefault(asked.prefix, {})[number] = asked
-        with self._lock:
-            for prefix, members in groups.items():
-                kept, saved = self._read_prefix(prefix)
-                for number, row in members.items():
-                    (answer,) = self._answer([row], kept)
-                    results[number] = RowResult(tuple(answer), saved)
-                    self._reused_tokens += saved
-                    saved = len(prefix)
+        for prefix, members in groups.items():
+            answers = self._worker.submit(self._answer_group, prefix, list(members.values()))
+            for number, answer in zip(members, answers.result(), strict=True):
+                results[number] = answer
+        return results
+
+    def _answer_group(self, prefix: Tokens, rows: Sequence[Row]) -> list[RowResult]:
+        """Rows of one prefix; where it has to be computed, the first row pays for it."""
+        kept, saved = self._read_prefix(prefix)
+        results = []
+        for row in rows:
+            (answer,) = self._answer([row], kept)
+            results.append(RowResult(tuple(answer), saved))
+            self._reused_tokens += saved
+            saved = len(prefix)
         return results
 
     def _to_be_read(self, row: Row) -> Row:
@@ -307,7 +315,7 @@ def _open_session(graph: Path, threads: int) -> Any:
     options.intra_op_num_threads = threads
     # The graph is written in its final, fused shape; searching it for more only delays the start.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    # Weights of hidden keys come out as numbers too small for full-speed arithmetic.
+    # The same mode as the worker thread's, for the threads that help it.
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
     # Spinning threads would take the cores of the program that asks.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
