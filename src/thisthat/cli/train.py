@@ -99,3 +99,30 @@ def leakage(
     typer.echo(f"AUC with the state {found.auc:.3f}")
     typer.echo(f"AUC without the state {found.blank_auc:.3f} (0.5: the offer tells nothing)")
     typer.echo(f"shift among the other options {found.shift:.3f}")
+
+
+def fit(
+    config: Annotated[Path, typer.Argument(help="config.json of the model's shape.")],
+    cap: Annotated[float | None, typer.Option(help="Device memory in GiB to stay within.")] = None,
+    tokens: Annotated[int, typer.Option(help="Tokens per batch.")] = 4096,
+    longest: Annotated[int, typer.Option(help="Tokens of the longest row.")] = 1024,
+) -> None:
+    """Train a random model of a shape for a few steps under a memory cap, and say what carries."""
+    import json
+
+    from thisthat.train.buckets import choose_lengths, shapes_for
+    from thisthat.train.config import Memory, Model, Optimiser, Run, Schedule, Source
+    from thisthat.train.fit import every_means
+
+    run = Run(
+        name="fit",
+        output=Path("unused"),
+        model=Model(dtype="bfloat16", checkpointing=True),
+        optimiser=Optimiser(name="adamw-8bit"),
+        schedule=Schedule(steps=1),
+        memory=Memory(cap_gib=cap),
+        sources=(Source(name="none", suite="branch"),),
+    )
+    lengths = choose_lengths(range(64, longest + 1, 64), longest, 4)
+    for found in every_means(json.loads(config.read_text()), run, shapes_for(lengths, tokens)):
+        typer.echo(found.line())

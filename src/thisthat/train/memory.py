@@ -72,22 +72,24 @@ def _activations(backbone: Backbone, run: Run, tokens: int) -> int:
     config = backbone.trunk.config
     size = next(backbone.trunk.parameters()).element_size()
     hidden = config.hidden_size * size
-    passes = sum(index >= backbone.first_trained for index in backbone.order)
+    order = [index for index in backbone.order if index >= backbone.first_trained]
     if run.model.compile == "off" or not backbone.plain:
-        kept, transient = _probe(backbone)
+        kept = _probe(backbone)
     else:
-        kept, transient = _compiled_bytes(config, size)
+        kept = [_compiled_bytes(config, size)] * len(backbone.trunk.layers)
+    # The backward pass of a feed-forward part holds its gradients beside what was kept.
+    transient = (3 * config.intermediate_size + 3 * config.hidden_size) * size
     slots = 4 * LABELS * 4  # per slot: logits, log-probabilities, targets and a gradient
     embedding = 3 * hidden
     if backbone.checkpointing:
-        per_token = passes * hidden + kept + transient
+        per_token = len(order) * hidden + max(kept[index] for index in order) + transient
     else:
-        per_token = passes * kept + transient
+        per_token = sum(kept[index] for index in order) + transient
     return int(tokens * (per_token + embedding) + tokens / 32 * slots)
 
 
-def _compiled_bytes(config: Any, size: int) -> tuple[int, int]:
-    """What a compiled decoder layer keeps per token, and what its backward pass needs on top.
+def _compiled_bytes(config: Any, size: int) -> int:
+    """What a compiled decoder layer keeps per token.
 
     The compiler keeps the inputs of matrix products that it cannot recompute from cheaper ones:
     the residual before attention and before the feed-forward part, queries, keys, values, the
@@ -96,45 +98,43 @@ def _compiled_bytes(config: Any, size: int) -> tuple[int, int]:
     heads = config.num_attention_heads
     head = getattr(config, "head_dim", None) or config.hidden_size // heads
     attention = (2 * heads + 2 * config.num_key_value_heads) * head
-    kept = (2 * config.hidden_size + attention + 2 * config.intermediate_size) * size
-    transient = (3 * config.intermediate_size + 3 * config.hidden_size) * size
-    return kept, transient
+    kept: int = (2 * config.hidden_size + attention + 2 * config.intermediate_size) * size
+    return kept
 
 
-def _probe(backbone: Backbone) -> tuple[int, int]:
-    """Bytes per token that one pass through the last layer keeps, eager, and as much again.
+def _probe(backbone: Backbone) -> list[int]:
+    """Bytes per token that one eager pass through each layer keeps.
 
-    Runs a copy of the layer's shape on the CPU, whose attention keeps what a GPU's does.
+    One layer of each type is built anew and run on the CPU, whose attention keeps what a GPU's
+    does.
     """
-    layer = backbone.trunk.layers[-1]
-    kind = type(layer)
+    count = len(backbone.trunk.layers)
+    kinds = getattr(backbone.trunk.config, "layer_types", None) or ["one"] * count
+    found = {kind: _probe_layer(backbone, kinds.index(kind)) for kind in set(kinds)}
+    return [found[kind] for kind in kinds]
+
+
+def _probe_layer(backbone: Backbone, index: int) -> int:
     config = backbone.trunk.config
-    dtype = next(backbone.trunk.parameters()).dtype
-    probe = kind(config, len(backbone.trunk.layers) - 1).to(dtype)
+    dtype = backbone.trunk.dtype
+    probe = type(backbone.trunk.layers[index])(config, index).to(dtype)
     rotary = type(backbone.trunk.rotary_emb)(config=config)
     hidden = torch.randn(1, _PROBE_TOKENS, config.hidden_size, dtype=dtype, requires_grad=True)
     angles = rotary(hidden, position_ids=torch.arange(_PROBE_TOKENS).unsqueeze(0))
     own = {p.untyped_storage().data_ptr() for p in probe.parameters()}
     own |= {angle.untyped_storage().data_ptr() for angle in angles}
-    seen: dict[int, int] = {}
-
-    def pack(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in own:
-            seen[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    kept_alive = []
+    kept: list[Tensor] = []  # held until the end, so that no address is used twice
 
     def keep(tensor: Tensor) -> Tensor:
-        kept_alive.append(tensor)  # so that no address is used twice
-        return pack(tensor)
+        kept.append(tensor)
+        return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         probe(hidden, position_embeddings=angles)
-    kept = sum(seen.values()) // _PROBE_TOKENS
-    transient = 3 * config.intermediate_size * hidden.element_size()
-    return kept, transient
+    storages = {
+        tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in kept
+    }
+    return sum(size for address, size in storages.items() if address not in own) // _PROBE_TOKENS
 
 
 def cap_memory(device: torch.device, cap_gib: float | None) -> None:
