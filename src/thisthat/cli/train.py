@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +31,13 @@ def train(
     if dry_run:
         show(run, typer.echo)
         return
-    start(run, typer.echo, resume=resume, stop_after_minutes=stop_after)
+    if not sys.stdout.isatty():
+        start(run, typer.echo, resume=resume, stop_after_minutes=stop_after)
+        return
+    from thisthat.train.screen import Screen
+
+    with Screen(run.name) as screen:
+        start(run, screen.say, resume=resume, stop_after_minutes=stop_after, watch=screen.watch)
 
 
 def teach(

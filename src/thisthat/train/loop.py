@@ -11,7 +11,7 @@ import json
 import math
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,8 @@ from thisthat.train.schedule import Progress, rate_factor, share_done
 from thisthat.train.step import Trace, take_step
 from thisthat.train.stream import Fed, Position, feed
 
+Watcher = Callable[[dict[str, Any]], None]
+
 METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoint"
 
@@ -60,10 +62,16 @@ class Finished:
 
 
 def train(
-    run: Run, say: Say, *, resume: bool = False, stop_after_minutes: float | None = None
+    run: Run,
+    say: Say,
+    *,
+    resume: bool = False,
+    stop_after_minutes: float | None = None,
+    watch: Watcher | None = None,
 ) -> Finished:
     """Run to the end of the budget, or stop early and save when asked to (or on SIGTERM).
 
+    ``say`` gets lines for people, ``watch`` every row of the metrics as it is written.
     Raises TrainingStoppedError for a loss that is not a number, InvalidInputError for data or
     settings that cannot be used, OSError when the disk does not take a save.
     """
@@ -71,7 +79,7 @@ def train(
     torch.manual_seed(run.seed)
     lengths = _saved_lengths(run.output) if resume else None
     prepared = prepare(run, say, lengths)
-    session = Session(prepared, say)
+    session = Session(prepared, say, watch)
     if resume:
         session.load()
     else:
@@ -101,8 +109,9 @@ def dry_run(run: Run, say: Say) -> None:
 class Session:
     """A run in progress."""
 
-    def __init__(self, prepared: Prepared, say: Say) -> None:
+    def __init__(self, prepared: Prepared, say: Say, watch: Watcher | None = None) -> None:
         self.prepared = prepared
+        self._watch = watch
         self.run = prepared.run
         self.device = prepared.device
         self.folder = prepared.run.output
@@ -223,6 +232,8 @@ class Session:
             "step": self.progress.steps,
             "tokens": self.progress.tokens,
             "seconds": self.progress.seconds,
+            "done": done,
+            "seconds_left": self.progress.seconds / max(done, 1e-9) * max(0.0, 1 - done),
             "rate": self._rate,
             "loss": float(losses.mean()),
             "accuracy": float(hits.mean()),
@@ -240,11 +251,10 @@ class Session:
         if memory is not None:
             row["peak_bytes"] = memory
         self._write(row)
-        left = self.progress.seconds / max(done, 1e-9) * max(0.0, 1 - done)
         kinds_text = " ".join(f"{kind} {value:.3f}" for kind, value in row["by_kind"].items())
         self.say(
             f"step {row['step']} {done:.1%} loss {row['loss']:.4f} accuracy {row['accuracy']:.3f} "
-            f"({kinds_text}) {speed / 1e3:.1f} k tokens/s, {left / 60:.1f} min left"
+            f"({kinds_text}) {speed / 1e3:.1f} k tokens/s, {row['seconds_left'] / 60:.1f} min left"
         )
         self._traces = []
         self._report_start = (now, self.progress.tokens)
@@ -366,6 +376,8 @@ class Session:
     def _write(self, row: dict[str, Any]) -> None:
         with (self.folder / METRICS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
+        if self._watch is not None:
+            self._watch(row)
 
 
 def _refuse_overwrite(run: Run, resume: bool) -> None:
