@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -213,3 +214,29 @@ def test_an_empty_file_and_a_missing_split_are_refused(
         ItemStore(iter([]), "nowhere")
     with pytest.raises(InvalidInputError, match="has no rows of the split 'test'"):
         evaluation_rows(workplace / "held_out.jsonl", 10, ["test"], builder, 200)
+
+
+def test_the_target_points_at_the_right_option_in_the_rendered_text(
+    workplace: Path, builder: PromptBuilder
+) -> None:
+    """Whatever augmentation does, the labelled option is the one the state names."""
+    settings = {"together": 0.5, "abstain_offer": 0.5, "distractors": 0.5, "swap_state": 0.5}
+    chunks = maker(workplace, builder, augment=settings, data={"longest": 600, "chunk_rows": 300})
+    checked = abstained = 0
+    for row in chunks[0].rows:
+        if row.tags != ("colour/choice",):
+            continue
+        text = tiny.tokenizer().decode(row.tokens.tolist())
+        shown = re.findall(r"\n\([A-Z]\) ([^\n]*)", text)
+        (count,) = row.counts
+        assert len(shown) == count
+        right = shown[int(row.targets.argmax())]
+        (colour,) = re.findall(r"(red|green|blue) \d n0-", text)
+        if colour in shown:
+            assert right == colour
+            checked += 1
+        else:
+            assert right not in tiny.COLOURS
+            abstained += 1
+    assert checked > 30
+    assert abstained > 5
