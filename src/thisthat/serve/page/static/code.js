@@ -9,6 +9,8 @@ const PYTHON_KEYWORDS = new Set(
     + " global if import in is lambda nonlocal not or pass raise return try while with yield").split(" "),
 );
 
+const PYTHON_MARGIN = ["        ", "    "];
+
 export const LANGUAGES = [["python", "Python"], ["curl", "curl"], ["pydantic", "pydantic-ai"]];
 
 /** The code for a play; `server` is the root of the API, `keyed` whether it wants a key. */
@@ -40,9 +42,9 @@ function pythonArguments(question) {
   const asked = question.instructions ? [pythonText(question.instructions)] : [];
   if (question.kind === "choice") {
     const options = question.options.map(({ name, description }) => [name, description || null]);
-    return [toPython(write(ordered(options), "        ")), ...asked];
+    return [toPython(write(ordered(options), ...PYTHON_MARGIN)), ...asked];
   }
-  if (question.kind === "score") return [toPython(write(question.levels, "        ")), ...asked];
+  if (question.kind === "score") return [toPython(write(question.levels, ...PYTHON_MARGIN)), ...asked];
   const meanings = [["true", question.yes], ["false", question.no]].filter(([, text]) => text);
   return [...asked, ...meanings.map(([name, text]) => `${name}=${pythonText(text)}`)];
 }

@@ -16,21 +16,21 @@ export function ordered(pairs) {
 
 /**
  * A value made of texts, numbers, null, lists, `raw` and `ordered`, as JSON text: on one line, or
- * over several when a margin for them is given.
+ * over several, each `step` deeper, when a margin for them is given.
  */
-export function write(value, margin = null) {
-  const inner = margin === null ? null : `${margin}  `;
+export function write(value, margin = null, step = "  ") {
+  const inner = margin === null ? null : margin + step;
+  const within = (each) => write(each, inner, step);
   if (value?.raw !== undefined) return value.raw;
-  if (Array.isArray(value)) return wrap("[", value.map((each) => write(each, inner)), "]", margin);
+  if (Array.isArray(value)) return wrap("[", value.map(within), "]", margin, inner);
   if (value?.pairs === undefined) return JSON.stringify(value);
-  const parts = value.pairs.map(([key, each]) => `${JSON.stringify(key)}: ${write(each, inner)}`);
-  return wrap("{", parts, "}", margin);
+  const parts = value.pairs.map(([key, each]) => `${JSON.stringify(key)}: ${within(each)}`);
+  return wrap("{", parts, "}", margin, inner);
 }
 
-function wrap(open, parts, close, margin) {
+function wrap(open, parts, close, margin, inner) {
   if (margin === null || parts.length === 0) return open + parts.join(", ") + close;
-  const newline = `\n${margin}  `;
-  return `${open}${newline}${parts.join(`,${newline}`)}\n${margin}${close}`;
+  return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${margin}${close}`;
 }
 
 /** Valid JSON text as a Python expression; numbers stay as they are written. */

@@ -81,6 +81,7 @@ function changed() {
   complain(problems);
   keepDraft(play);
   code.show(askable ? play : null, keyed);
+  outdated(true);
   waiting(askable);
   if (askable) {
     answers.schedule();
@@ -98,6 +99,7 @@ function tuned() {
 
 function showAnswers(response) {
   waiting(false);
+  outdated(false);
   say(byId("notice"), null);
   const pairs = cards.map((card) => {
     const answer = readAnswer(card.question, response.answers[card.question.name]);
@@ -117,6 +119,10 @@ function meterLine({ milliseconds, usage }) {
   return `${Math.round(milliseconds)} ms · ${usage.input_tokens} tokens read · ${usage.output_tokens} written`;
 }
 
+function outdated(are) {
+  byId("cards").classList.toggle("outdated", are);
+}
+
 function waiting(is) {
   byId("cards").setAttribute("aria-busy", String(is));
 }
@@ -125,7 +131,10 @@ function waiting(is) {
 
 function showRefusal(error) {
   waiting(false);
-  if (error.status === 401) askForKey();
+  if (error.status === 401) {
+    askForKey();
+    return;
+  }
   const placed = error.problems ?? [];
   complain(placed);
   say(byId("notice"), placed.length > 0 ? null : refusalLine(error));
@@ -141,8 +150,9 @@ function refusalLine(error) {
 function askForKey() {
   keyed = true;
   code.show(play, keyed);
+  say(byId("notice"), key ? "The server does not know this key." : null);
   byId("key-form").hidden = false;
-  byId("key").focus();
+  byId("key").select();
 }
 
 function complain(problems) {
@@ -172,10 +182,12 @@ async function share() {
 // --- starting ---
 
 async function linkedPlay() {
+  const notice = byId("link-notice");
+  say(notice, null);
   try {
     return await playIn(location.hash);
   } catch {
-    say(byId("notice"), "This link is damaged: it holds no playground. Here is an example instead.");
+    say(notice, "This link is damaged: it holds no state and questions.");
     return null;
   }
 }
@@ -188,6 +200,7 @@ async function loadLink() {
 for (const { name, play: example } of EXAMPLES) {
   const start = () => {
     history.replaceState(null, "", location.pathname);
+    say(byId("link-notice"), null);
     load(example());
   };
   byId("examples").append(element("button", { type: "button", textContent: name, on: { click: start } }));

@@ -33,7 +33,7 @@ export function listEdits(list, named, redraw) {
 
 function booleanRows(question, changed) {
   return [["yes", "Yes"], ["no", "No"]].map(([field, label]) => {
-    const description = longInput(`What ${field} means`, "what it means, if that needs saying", question[field]);
+    const description = longInput(`What ${field} means`, "what it means (optional)", question[field]);
     description.addEventListener("input", () => {
       question[field] = description.value;
       changed();
@@ -46,7 +46,7 @@ function optionRow(options, index, changed, edits) {
   const option = options[index];
   const place = `option ${index + 1}`;
   const name = textInput(`Name of ${place}`, "name", option.name);
-  const description = longInput(`Description of ${place}`, "when it is the one", option.description);
+  const description = longInput(`Description of ${place}`, "what it means (optional)", option.description);
   name.classList.add("name");
   name.addEventListener("input", () => {
     option.name = name.value;

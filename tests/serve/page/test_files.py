@@ -1,0 +1,67 @@
+"""The page's files: served as they are, nothing inline, nothing from elsewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from thisthat.serve.page import files as page_files
+from thisthat.serve.page import page_router
+
+STATIC = Path(page_files.__file__).parent / "static"
+NAMES = sorted(path.name for path in STATIC.iterdir())
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    app = FastAPI()
+    app.include_router(page_router())
+    return TestClient(app)
+
+
+def test_root_is_the_page_under_a_strict_policy(client: TestClient) -> None:
+    response = client.get("/")
+    assert response.content == (STATIC / "index.html").read_bytes()
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    policy = response.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_file_is_served(client: TestClient, name: str) -> None:
+    response = client.get(f"/page/{name}")
+    assert response.status_code == 200
+    assert response.content == (STATIC / name).read_bytes()
+    again = client.get(f"/page/{name}", headers={"If-None-Match": response.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize("name", ["missing.js", "../files.py", "..%2Ffiles.py", "%2Fetc%2Fpasswd"])
+def test_nothing_else_is_served(client: TestClient, name: str) -> None:
+    assert client.get(f"/page/{name}").status_code == 404
+
+
+def test_page_names_only_files_that_exist() -> None:
+    html = (STATIC / "index.html").read_text()
+    named = re.findall(r'(?:src|href)="([^"#]+)"', html)
+    assert {name.removeprefix("page/") for name in named} <= set(NAMES)
+    for script in STATIC.glob("*.js"):
+        imported = re.findall(r'from "\./([^"]+)"', script.read_text())
+        assert set(imported) <= set(NAMES), script.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_address_of_another_machine(name: str) -> None:
+    found = re.findall(r"https?://[^\s\"'`]+", (STATIC / name).read_text())
+    assert set(found) <= {"http://www.w3.org/2000/svg"}
+
+
+def test_no_markup_from_text_and_nothing_inline() -> None:
+    for script in STATIC.glob("*.js"):
+        text = script.read_text()
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
+    html = (STATIC / "index.html").read_text()
+    assert not re.search(r"<style|\sstyle=|\son\w+=|<script>", html)

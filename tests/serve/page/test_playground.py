@@ -1,0 +1,433 @@
+"""The playground in a real browser: what a person sees, types, presses and copies."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
+
+import thisthat
+from tests.path_engine import path_decider
+from tests.serve.page.live import live_server
+from thisthat.declare import questions_from_json
+from thisthat.questions import BooleanAnswer
+
+ANSWERED = "#cards:not(.outdated)"
+EXAMPLES = ["A refund", "A shell command", "A ticket", "A maze"]
+
+
+def card(page: Page, number: int) -> Locator:
+    return page.locator("article").nth(number)
+
+
+def shares(page: Page) -> list[list[float]]:
+    """The length of every bar, card by card."""
+    found: list[list[float]] = page.eval_on_selector_all(
+        "article",
+        """cards => cards.map(card => [...card.querySelectorAll(".bar")]
+            .map(bar => Number(bar.style.getPropertyValue("--share"))))""",
+    )
+    return found
+
+
+def library_shares(body: dict[str, Any]) -> list[list[float]]:
+    """The same from the library; a boolean's card shows yes first."""
+    decision = path_decider().decide(body["state"], questions_from_json(body["questions"]))
+    return [
+        list(answer.probabilities.values())[:: -1 if isinstance(answer, BooleanAnswer) else 1]
+        for answer in decision.answers.values()
+    ]
+
+
+def questions_asked(page: Page) -> list[Request]:
+    """A list that every request with a body joins from now on."""
+    asked: list[Request] = []
+    page.on("request", lambda request: request.method == "POST" and asked.append(request))
+    return asked
+
+
+def asked_by(page: Page, act: Any) -> dict[str, Any]:
+    """The body of the request that ``act`` leads to, once its answer is shown."""
+    with page.expect_request("**/v1/systemone") as caught:
+        act()
+    page.wait_for_selector(ANSWERED)
+    body: dict[str, Any] = json.loads(caught.value.post_data or "")
+    return body
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_bars_are_the_answers_of_the_library(page: Page, name: str) -> None:
+    body = asked_by(page, page.get_by_role("button", name=name).click)
+    for shown, expected in zip(shares(page), library_shares(body), strict=True):
+        assert shown == pytest.approx(expected, abs=1e-12)
+    kinds = {question["type"] for question in body["questions"].values()}
+    assert kinds == {"noul", "choice", "score"}
+    expect(page.locator("#meter")).to_have_text(
+        re.compile(r"^\d+ ms · \d+ tokens read · 0 written$")
+    )
+    expect(page.locator("#model")).to_have_text("paths · 1 · λ 0.5")
+
+
+def test_an_answer_that_comes_late_never_replaces_a_newer_one(page: Page) -> None:
+    held: list[Route] = []
+
+    def hold_first(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/v1/systemone", hold_first)
+    with page.expect_request("**/v1/systemone"):
+        page.fill("#state", '"old"')
+    body = asked_by(page, lambda: page.fill("#state", '"new"'))
+    newest = shares(page)
+    held[0].fulfill(
+        json={
+            "model": "late",
+            "usage": {"input_tokens": 1, "output_tokens": 0},
+            "answers": {"refund": {"type": "noul", "noul": 1}},
+        }
+    )
+    page.wait_for_timeout(150)
+    assert shares(page) == newest
+    assert newest[0] == pytest.approx(library_shares(body)[0], abs=1e-12)
+
+
+def test_typing_asks_once_after_a_pause(page: Page) -> None:
+    asked = questions_asked(page)
+    page.locator("textarea.instructions").first.press_sequentially(" Really, truly?", delay=10)
+    page.wait_for_selector(ANSWERED)
+    assert len(asked) == 1
+    assert "Is this refund within policy? Really, truly?" in (asked[0].post_data or "")
+
+
+def test_order_of_options_and_long_numbers_arrive_as_typed(page: Page) -> None:
+    reason = card(page, 1).locator("input.name")
+    reason.nth(1).fill("10")
+    reason.nth(2).fill("9")
+    reason.nth(3).fill("__proto__")
+    with page.expect_request("**/v1/systemone") as caught:
+        page.fill("#state", '{"id": 12345678901234567890, "one": 1.0}')
+    text = caught.value.post_data or ""
+    assert '{"id": 12345678901234567890, "one": 1.0}' in text
+    names = ["10", "9", "__proto__", "changed mind"]
+    assert list(json.loads(text)["questions"]["reason"]["criteria"]) == names
+    page.wait_for_selector(ANSWERED)
+    assert sum(shares(page)[1]) == pytest.approx(1)
+
+
+def test_problems_stand_beside_their_fields_and_nothing_is_sent(page: Page) -> None:
+    asked = questions_asked(page)
+    page.fill("#state", '{"open": ')
+    expect(page.locator("#state-problem")).to_contain_text("Not valid JSON")
+    expect(page.locator("#state")).to_have_attribute("aria-invalid", "true")
+    page.fill("#state", "12")
+    expect(page.locator("#state-problem")).to_contain_text("an object, an array or a text")
+    card(page, 0).get_by_label("Name", exact=True).fill("anger")
+    expect(card(page, 2).locator(".name-field .problem")).to_contain_text("already one called")
+    card(page, 1).get_by_label("Name of option 2").fill(" ")
+    expect(card(page, 1).locator(".row").nth(1).locator(".problem")).to_contain_text("needs a name")
+    card(page, 2).get_by_label("Text of level 1").fill("")
+    expect(card(page, 2).locator(".row").nth(1).locator(".problem")).to_contain_text("needs a text")
+    page.wait_for_timeout(250)
+    assert asked == []
+
+
+def test_refusals_of_the_server_stand_beside_their_fields(page: Page) -> None:
+    page.fill("#state", json.dumps("word " * 400))
+    expect(page.locator("#state-problem")).to_contain_text("tokens, but at most")
+    page.fill("#state", '"short"')
+    page.wait_for_selector(ANSWERED)
+    expect(page.locator("#state-problem")).to_be_hidden()
+    fault = {
+        "loc": ["body", "questions", "reason", "criteria", 2, "name"],
+        "msg": "odd",
+        "type": "x",
+    }
+    page.route("**/v1/systemone", lambda route: route.fulfill(status=422, json={"detail": [fault]}))
+    page.fill("#state", '"again"')
+    expect(card(page, 1).locator(".row").nth(2).locator(".problem")).to_have_text("odd")
+
+
+def test_a_busy_server_is_asked_again(page: Page) -> None:
+    busy = {"retry-after-ms": "300", "retry-after": "1"}
+    refuse: Any = lambda route: route.fulfill(status=503, headers=busy, json={"detail": "busy"})  # noqa: E731
+    page.route("**/v1/systemone", refuse, times=1)
+    page.fill("#state", '"hello"')
+    expect(page.locator("#notice")).to_have_text("busy Trying again in 1 s.")
+    page.wait_for_selector(ANSWERED)
+    expect(page.locator("#notice")).to_be_hidden()
+
+
+def test_a_server_that_is_gone_is_said(page: Page) -> None:
+    page.route("**/v1/systemone", lambda route: route.abort())
+    page.fill("#state", '"hello"')
+    expect(page.locator("#notice")).to_have_text("The server cannot be reached.")
+
+
+def test_threshold_moves_the_branch_without_asking(page: Page) -> None:
+    asked = questions_asked(page)
+    yes = shares(page)[0][0]
+    slider = card(page, 0).get_by_label("Threshold")
+    slider.fill(f"{yes - 0.02:.2f}")
+    expect(card(page, 0).locator(".way.taken")).to_contain_text("yes")
+    slider.fill(f"{yes + 0.02:.2f}")
+    expect(card(page, 0).locator(".way.taken .target")).to_have_text("no")
+    slider.press("Home")
+    expect(card(page, 0).locator(".way.taken .condition")).to_have_text("if refund > 0.00")
+    choice = card(page, 1)
+    choice.get_by_label("Threshold").fill("0.99")
+    expect(choice.locator(".way.taken .target")).to_have_text("ask a person")
+    choice.get_by_label("Threshold").fill("0.01")
+    best = max(range(4), key=shares(page)[1].__getitem__)
+    name = choice.locator("input.name").nth(best + 1).input_value()
+    expect(choice.locator(".way.taken .target")).to_have_text(name)
+    assert asked == []
+
+
+def test_questions_and_options_come_and_go_by_keyboard(page: Page) -> None:
+    page.get_by_role("button", name="Choice", exact=True).press("Enter")
+    added = card(page, 3)
+    expect(added.get_by_label("Name", exact=True)).to_be_focused()
+    page.keyboard.type("next")
+    added.get_by_label("Question", exact=True).fill("What now?")
+    added.get_by_label("Name of option 1").fill("go")
+    added.get_by_label("Name of option 1").press("Enter")
+    expect(added.get_by_label("Name of option 2")).to_be_focused()
+    page.keyboard.type("wait")
+    added.get_by_label("Name of option 3").fill("stop")
+    body = asked_by(page, lambda: added.get_by_label("Description of option 3").fill("for good"))
+    assert body["questions"]["next"] == {
+        "type": "choice",
+        "instructions": "What now?",
+        "criteria": {"go": None, "wait": None, "stop": "for good"},
+    }
+    body = asked_by(page, lambda: added.get_by_label("Remove option 2").press("Enter"))
+    expect(added.get_by_label("Name of option 2")).to_be_focused()
+    assert list(body["questions"]["next"]["criteria"]) == ["go", "stop"]
+    added.get_by_label("Score").check()
+    added.get_by_label("Text of level 0").fill("low")
+    body = asked_by(page, lambda: added.get_by_label("Text of level 1").fill("high"))
+    assert body["questions"]["next"]["criteria"] == ["low", "high"]
+    body = asked_by(page, lambda: added.get_by_label("Remove this question").press("Enter"))
+    assert "next" not in body["questions"]
+    expect(card(page, 2).get_by_label("Name", exact=True)).to_be_focused()
+
+
+def test_every_control_is_reached_by_tab_and_has_a_name(page: Page) -> None:
+    page.evaluate("document.addEventListener('focusin', event => event.target.dataset.seen = 1)")
+    skip = page.locator(".skip")
+    page.keyboard.press("Tab")
+    expect(skip).to_be_focused()
+    page.keyboard.press("Tab")
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement === document.body"):
+            break
+    missed = page.eval_on_selector_all(
+        "button:not(:disabled), input:not([type=radio]), textarea, summary, :checked",
+        """nodes => nodes
+            .filter(node => !node.dataset.seen && node.checkVisibility())
+            .map(node => node.outerHTML)""",
+    )
+    assert missed == []
+    nameless = page.eval_on_selector_all(
+        "button, input, textarea",
+        """nodes => nodes
+            .filter(node => !node.ariaLabel && !node.labels?.length && !node.textContent.trim())
+            .map(node => node.outerHTML)""",
+    )
+    assert nameless == []
+
+
+def test_answers_are_announced(page: Page) -> None:
+    announcer = page.locator("#announcer[aria-live=polite]")
+    expect(announcer).to_contain_text("refund: ")
+    expect(announcer).to_contain_text("goes to")
+
+
+def test_prompt_shows_slots_and_text_stays_text(page: Page) -> None:
+    page.get_by_label("Text", exact=True).check()
+    page.fill("#state", "<img src=x onerror=alert(1)>")
+    page.locator("#prompt-panel summary").click()
+    expect(page.locator("#prompt mark")).to_have_text(["refund", "reason", "anger"])
+    expect(page.locator("#prompt")).to_contain_text("<img src=x onerror=alert(1)>")
+    card(page, 0).get_by_label("Name", exact=True).fill("due")
+    expect(page.locator("#prompt mark").first).to_have_text("due")
+
+
+def test_text_that_is_json_is_offered_as_json(page: Page) -> None:
+    page.get_by_label("Text", exact=True).check()
+    body = asked_by(page, lambda: page.fill("#state", '{"a": 1}'))
+    assert body["state"] == '{"a": 1}'
+    body = asked_by(page, page.get_by_role("button", name="Treat it as JSON").click)
+    assert body["state"] == {"a": 1}
+
+
+def test_link_carries_the_play_and_making_it_sends_nothing(page: Page, address: str) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="A ticket").click()
+    page.fill("#state", "Grüße, 東京 🙂")
+    card(page, 0).get_by_label("Threshold").fill("0.33")
+    page.wait_for_selector(ANSWERED)
+    asked = questions_asked(page)
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.locator("#share")).to_have_text("Copied")
+    assert asked == []
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link.startswith(f"{address}/#play=")
+    other = page.context.new_page()
+    other.goto(link)
+    other.wait_for_selector(ANSWERED)
+    expect(other.locator("#state")).to_have_value("Grüße, 東京 🙂")
+    expect(card(other, 0).get_by_label("Threshold")).to_have_value("0.33")
+    assert shares(other) == shares(page)
+
+
+@pytest.mark.parametrize(
+    "fragment", ["#play=", "#play=!!", "#play=AAAA", "#play=q1YqSy0qzszPU7JSMlSqBQA"]
+)
+def test_a_damaged_link_is_said(browser: Browser, address: str, fragment: str) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{address}/{fragment}")
+        page.wait_for_selector(ANSWERED)
+        expect(page.locator("#link-notice")).to_contain_text("This link is damaged")
+        expect(page.locator("article")).to_have_count(3)
+
+
+def test_a_reload_keeps_the_work(page: Page) -> None:
+    page.fill("#state", '"mine"')
+    page.reload()
+    expect(page.locator("#state")).to_have_value('"mine"')
+
+
+def code(page: Page, language: str) -> str:
+    if not page.locator("#code").is_visible():
+        page.locator("#code-panel summary").click()
+    page.get_by_label(language, exact=True).check()
+    return page.locator("#code").inner_text()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_python_code_gives_the_same_answers(
+    page: Page, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked_by(page, page.get_by_role("button", name=name).click)
+    monkeypatch.setattr(thisthat, "open", path_decider)
+    ran: dict[str, Any] = {}
+    exec(code(page, "Python"), ran)
+    answers = ran["decision"].answers
+    expected = [
+        list(answer.probabilities.values())[:: -1 if isinstance(answer, BooleanAnswer) else 1]
+        for answer in answers.values()
+    ]
+    assert shares(page) == [pytest.approx(each, abs=1e-12) for each in expected]
+    taken = page.locator(".way.taken .target").all_inner_texts()
+    assert capsys.readouterr().out.splitlines() == [
+        f"{question} {way}" for question, way in zip(answers, taken, strict=True)
+    ]
+
+
+def test_python_code_keeps_difficult_text(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = (
+        '{"a": true, "b": null, "c": "tr\\u0075e \\/ \\ud83d\\ude42", "n": 12345678901234567890}'
+    )
+    card(page, 0).get_by_label("What yes means").fill('a "quoted" \\ thing')
+    body = asked_by(page, lambda: page.fill("#state", state))
+    monkeypatch.setattr(thisthat, "open", path_decider)
+    ran: dict[str, Any] = {}
+    exec(code(page, "Python"), ran)
+    assert ran["state"] == body["state"] == json.loads(state)
+    assert ran["questions"]["refund"].true == 'a "quoted" \\ thing'
+
+
+def test_curl_sends_the_same_request(page: Page, address: str) -> None:
+    body = asked_by(page, page.get_by_role("button", name="A maze").click)
+    text = code(page, "curl")
+    assert text.startswith(f"curl {address}/v1/systemone ")
+    sent = re.search(r"<<'JSON'\n(.*)\nJSON\n", text, re.DOTALL)
+    assert sent is not None
+    assert json.loads(sent[1]) == body
+
+
+def test_pydantic_code_declares_the_same_questions(
+    page: Page, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card(page, 0).get_by_label("Name", exact=True).fill("class")
+    card(page, 1).get_by_label("Name", exact=True).fill("2nd reason?")
+    asked_by(page, lambda: card(page, 1).get_by_label("Description of option 4").fill(""))
+    text = code(page, "pydantic-ai")
+    declared = text[text.index("from pydantic import") : text.index("provider =")]
+    declared = "\n".join(line for line in declared.splitlines() if "pydantic_ai" not in line)
+    ran: dict[str, Any] = {}
+    exec(f"from typing import Annotated, Literal\n{declared}", ran)
+    schema = ran["Decision"].model_json_schema()["properties"]
+    assert list(schema) == ["class_", "question_2nd_reason_", "anger"]
+    assert (schema["class_"]["minimum"], schema["class_"]["maximum"]) == (0, 1)
+    options = [
+        (each["const"], each.get("description")) for each in schema["question_2nd_reason_"]["anyOf"]
+    ]
+    assert options[0] == ("damaged", "arrived broken")
+    assert options[3] == ("changed mind", None)
+    assert [each["const"] for each in schema["anger"]["anyOf"]] == [0, 1, 2]
+    assert f'base_url="{address}"' in text
+
+
+def test_a_key_is_asked_for_and_kept_nowhere(browser: Browser) -> None:
+    with live_server(keys=("secret",)) as address, browser.new_context() as context:
+        page = context.new_page()
+        page.goto(address)
+        expect(page.locator("#key")).to_be_focused()
+        page.keyboard.type("wrong")
+        page.keyboard.press("Enter")
+        expect(page.locator("#notice")).to_have_text("The server does not know this key.")
+        page.locator("#key").fill("secret")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(ANSWERED)
+        expect(page.locator("#notice")).to_be_hidden()
+        stored = page.evaluate(
+            "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
+        )
+        assert "secret" not in stored
+        assert "secret" not in page.url
+        assert "$THISTHAT_API_KEY" in code(page, "curl")
+        assert "secret" not in code(page, "curl")
+
+
+def background(page: Page) -> str:
+    colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return colour
+
+
+def test_light_and_dark_follow_the_system_until_chosen(page: Page) -> None:
+    page.emulate_media(color_scheme="light")
+    light = background(page)
+    page.emulate_media(color_scheme="dark")
+    dark = background(page)
+    assert light != dark
+    page.get_by_role("button", name="Switch to light colours").click()
+    assert background(page) == light
+    page.reload()
+    assert background(page) == light
+    page.get_by_role("button", name="Switch to dark colours").click()
+    assert background(page) == dark
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_phone_never_scrolls_sideways(page: Page, name: str) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    asked_by(page, page.get_by_role("button", name=name).click)
+    page.locator("#prompt-panel summary").click()
+    page.locator("#code-panel summary").click()
+    page.locator("#prompt mark").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_paper_shows_the_state_and_no_controls(page: Page) -> None:
+    page.emulate_media(media="print")
+    expect(page.locator("#state-print")).to_be_visible()
+    expect(page.locator("#state-print")).to_have_text(page.locator("#state").input_value())
+    expect(page.get_by_role("button")).to_have_count(0)
