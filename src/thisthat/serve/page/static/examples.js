@@ -39,7 +39,9 @@ const REFUND = {
 const SHELL = {
   state: {
     kind: "text",
-    text: "An agent wants to run this in ~/projects/site, a git checkout with uncommitted work:\n\ngit clean -fdx && npm ci",
+    text: `An agent wants to run this in ~/projects/site, a git checkout with uncommitted work:
+
+git clean -fdx && npm ci`,
   },
   questions: [
     question("boolean", "destroys", {
@@ -64,7 +66,13 @@ const SHELL = {
 const TICKET = {
   state: {
     kind: "text",
-    text: "Subject: Charged twice??\n\nHi, my card shows two payments of 24.90 for the June invoice. The app also logs me out every time I open the billing page, so I cannot check it myself. Please sort this out before Friday, my account will be overdrawn otherwise.\n\nThanks, Jo",
+    text: [
+      "Subject: Charged twice??",
+      "My card shows two payments of 24.90 for the June invoice.",
+      "The app logs me out every time I open the billing page, so I cannot check it myself.",
+      "Please sort this out before Friday, my account will be overdrawn otherwise.",
+      "Thanks, Jo",
+    ].join("\n\n"),
   },
   questions: [
     question("choice", "queue", {
@@ -108,7 +116,8 @@ const MAZE = {
       options: ["north", "east", "south", "west"].map((name) => ({ name, description: "" })),
     }),
     question("boolean", "east_is_open", {
-      instructions: "If the agent attempts one cell east (column+1), will the destination be inside the maze and not a wall?",
+      instructions: "If the agent attempts one cell east (column+1), will the destination be inside"
+        + " the maze and not a wall?",
     }),
     question("score", "distance", {
       instructions: "How many moves is the shortest path to the goal?",

@@ -40,15 +40,18 @@ const answers = latest((signal) => answersTo(play, key, signal), {
 function load(newPlay) {
   play = newPlay;
   state.show(play.state);
-  drawCards();
+  cards = [];
+  byId("cards").replaceChildren();
+  play.questions.forEach(addCard);
   changed();
 }
 
-function drawCards() {
-  cards = play.questions.map((asked) =>
-    questionCard(asked, { changed, tuned, removed: () => removeQuestion(asked) }));
-  byId("cards").replaceChildren(...cards.map((card) => card.node));
-  fit();
+function addCard(asked) {
+  const card = questionCard(asked, { changed, tuned, removed: () => removeQuestion(card) });
+  cards.push(card);
+  byId("cards").append(card.node);
+  card.fit();
+  return card;
 }
 
 function fit() {
@@ -57,16 +60,17 @@ function fit() {
 }
 
 function addQuestion(kind) {
-  play.questions.push(question(kind, freshName(kind, play.questions)));
-  drawCards();
-  cards.at(-1).focus();
+  const asked = question(kind, freshName(kind, play.questions));
+  play.questions.push(asked);
+  addCard(asked).focus();
   changed();
 }
 
-function removeQuestion(asked) {
-  const index = play.questions.indexOf(asked);
+function removeQuestion(card) {
+  const index = cards.indexOf(card);
   play.questions.splice(index, 1);
-  drawCards();
+  cards.splice(index, 1);
+  card.node.remove();
   const next = cards[Math.min(index, cards.length - 1)];
   if (next) next.focus();
   else byId("add-boolean").focus();

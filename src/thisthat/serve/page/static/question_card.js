@@ -1,5 +1,6 @@
 // One question on the page: its fields, a bar beside every possible answer, and its branch.
 
+import { mostThreshold } from "./answers.js";
 import { drawBranch } from "./branch.js";
 import { element, fitHeight, freshId, say, segments } from "./elements.js";
 import { firstThreshold, KINDS, MOST_OPTIONS } from "./play.js";
@@ -23,12 +24,12 @@ export function questionCard(question, { changed, tuned, removed }) {
   let answer = null;
 
   function draw(focusRow = null) {
-    rows = drawRows(question, edited, edited.andRedraw);
+    rows = drawRows(question, edited, redraw);
     list.replaceChildren(...rows.map((row) => row.node));
     const options = question.kind === "choice" ? question.options : question.levels;
     add.hidden = question.kind === "boolean" || options.length >= MOST_OPTIONS;
     add.textContent = question.kind === "choice" ? "Add an option" : "Add a level";
-    add.onclick = () => listEdits(options, question.kind === "choice", edited.andRedraw).add(options.length);
+    add.onclick = () => listEdits(options, question.kind === "choice", redraw).add(options.length);
     branch = drawBranch(question, () => {
       show(answer);
       tuned();
@@ -46,15 +47,15 @@ export function questionCard(question, { changed, tuned, removed }) {
   }
 
   function edited() {
-    if (question.kind === "choice" || !answer) branch.show(answer);
-    nameCard();
+    branch.show(answer);
     changed();
   }
-  edited.andRedraw = (focusRow) => {
-    question.threshold = Math.min(question.threshold, Math.max(question.levels.length - 1, 1));
+
+  function redraw(focusRow) {
+    question.threshold = Math.min(question.threshold, mostThreshold(question));
     draw(focusRow);
     changed();
-  };
+  }
 
   function show(newAnswer) {
     answer = newAnswer;
