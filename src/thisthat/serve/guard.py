@@ -10,6 +10,7 @@ import time
 import uuid
 
 from fastapi import Response
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thisthat.errors import InvalidInputError
@@ -67,7 +68,7 @@ class Guard:
             visit.check()
             bounded = BoundedBody(scope, receive, self._service.settings)
             await self._app(scope, bounded, send_marked)
-        except GoneError:
+        except (GoneError, ClientDisconnect):
             visit.status, visit.kind = _CLIENT_WENT, "client_gone"
         except Exception as error:
             problem = visit.problem(error)

@@ -149,7 +149,8 @@ class Scheduler:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the engine's thread."""
+        """Start the engine's thread, also after a ``close``."""
+        self._closing = False
         self._thread = threading.Thread(target=self._work, name="thisthat-engine", daemon=True)
         self._thread.start()
 

@@ -1,0 +1,298 @@
+"""A real uvicorn on loopback: slow clients, clients that leave, overload, fairness, draining."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.path_engine import path_decider
+from tests.serve.support import (
+    QUESTIONS,
+    REQUEST,
+    GatedEngine,
+    gated_service,
+    on_loopback,
+    service_for,
+)
+from thisthat.declare import questions_from_json
+from thisthat.serve.service import Service
+
+
+def connect(address: str) -> socket.socket:
+    parts = urlsplit(address)
+    return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20)
+
+
+def raw_request(body: bytes, length: int | None = None) -> bytes:
+    size = len(body) if length is None else length
+    head = f"POST /v1/systemone HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n"
+    return (head + "content-type: application/json\r\n\r\n").encode() + body
+
+
+def everything(client: socket.socket) -> bytes:
+    """All bytes until the server closes the connection."""
+    pieces = []
+    while piece := client.recv(65_536):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def until(condition: Any) -> None:
+    limit = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < limit, "it did not happen"
+        time.sleep(0.01)
+
+
+def test_a_body_that_does_not_come_is_408() -> None:
+    with on_loopback(service_for(body_seconds=0.2)) as address, connect(address) as client:
+        client.sendall(raw_request(b'{"model"', length=1000))
+        answer = everything(client)
+        assert b" 408 " in answer.splitlines()[0]
+        assert b"within 0.2 seconds" in answer
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /v1/systemone HTTP/1.1\r\nhost: x\r\n"])
+def test_headers_that_do_not_come_close_the_connection(sent: bytes) -> None:
+    with on_loopback(service_for(header_seconds=0.2)) as address, connect(address) as client:
+        client.sendall(sent)
+        assert client.recv(65_536) == b""
+
+
+def test_slow_headers_after_a_finished_request_close_the_connection_too() -> None:
+    with on_loopback(service_for(header_seconds=0.3)) as address, connect(address) as client:
+        client.sendall(raw_request(json.dumps(REQUEST).encode()))
+        first = client.recv(65_536)
+        assert b" 200 " in first.splitlines()[0]
+        client.sendall(b"GET /healthz HTTP/1.1\r\n")
+        assert b"HTTP/1.1" not in everything(client)
+
+
+def test_a_flood_of_header_bytes_is_cut_off() -> None:
+    with on_loopback(service_for()) as address, connect(address) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\n")
+        with contextlib.suppress(ConnectionError):
+            for number in range(20_000):
+                client.sendall(f"x-{number}: {'y' * 50}\r\n".encode())
+        with contextlib.suppress(ConnectionError):
+            assert b" 400 " in client.recv(65_536).splitlines()[0]
+        assert httpx.get(f"{address}/healthz").status_code == 200
+
+
+def test_a_large_body_is_refused_before_it_is_sent() -> None:
+    with on_loopback(service_for()) as address, connect(address) as client:
+        client.sendall(raw_request(b"", length=100_000_000))
+        assert b" 413 " in client.recv(65_536).splitlines()[0]
+
+
+@contextlib.contextmanager
+def held(**settings: Any) -> Iterator[tuple[str, Service, GatedEngine]]:
+    """A server whose engine waits for the test."""
+    service, engine = gated_service(**settings)
+    # The server loads on its own; keep the gated decider it would replace.
+    decider = service.checkpoints.main()
+    service.checkpoints._open = lambda ref, lam: decider  # type: ignore[method-assign]
+    service.checkpoints._warm = lambda given: given  # type: ignore[method-assign]
+    with on_loopback(service) as address:
+        try:
+            yield address, service, engine
+        finally:
+            engine.open()
+
+
+def test_a_client_that_leaves_frees_its_place() -> None:
+    with held() as (address, service, engine):
+        with ThreadPoolExecutor(2) as threads:
+            first = threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
+            engine.entered.acquire()
+            with connect(address) as leaving:
+                leaving.sendall(raw_request(json.dumps(REQUEST).encode()))
+                until(lambda: service.scheduler.waiting_tokens > 0)
+            until(lambda: service.scheduler.waiting_tokens == 0)
+            engine.open()
+            assert first.result().status_code == 200
+        until(lambda: service.in_flight == 0)
+        assert len(engine.rows) == 1
+        page = httpx.get(f"{address}/metrics").text
+        assert 'thisthat_errors_total{kind="client_gone"} 1.0' in page
+
+
+def test_a_stream_whose_client_leaves_stops() -> None:
+    body = {"states": [f"state {n}" for n in range(2000)], "questions": {"q": "Is it?"}}
+    with held() as (address, service, engine):
+        with httpx.stream("POST", f"{address}/v1/decide", json=body, timeout=20) as stream:
+            engine.entered.acquire()
+            engine.gate.release(3)
+            next(stream.iter_lines())
+        engine.gate.release(20)
+        until(lambda: service.streams == 0)
+        assert sum(len(rows) for rows in engine.rows) < 1000
+
+
+def test_a_question_is_answered_while_ten_thousand_states_are_under_way() -> None:
+    states = [f"state {n}" for n in range(10_000)]
+    body = {"states": states, "questions": {"q": "Is it?"}}
+    with held() as (address, _, engine):
+        with (
+            ThreadPoolExecutor(1) as threads,
+            httpx.stream("POST", f"{address}/v1/decide", json=body, timeout=60) as stream,
+        ):
+            lines = stream.iter_lines()
+            engine.entered.acquire()
+            single = threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
+            until(lambda: _in_flight(address) == 2)
+            before = len(engine.rows)
+            engine.gate.release()
+            engine.entered.acquire()
+            branches = [len(row.branches) for row in engine.rows[before]]
+            assert max(branches) > 1, "the question is not in the next batch"
+            engine.open()
+            assert single.result().status_code == 200
+            library = path_decider()
+            for number, line in enumerate(lines):
+                answer = json.loads(line)
+                assert answer["index"] == number
+                if number % 500 == 0:
+                    expected = library.ask(states[number], "Is it?")
+                    assert answer["answers"]["q"]["probabilities"] == expected.probabilities
+            assert number == 9_999
+
+
+def test_more_than_the_queue_holds_is_told_to_retry() -> None:
+    with held(queue_tokens=2_000, batch_tokens=2_000) as (address, service, engine):
+        with ThreadPoolExecutor(20) as threads:
+            first = threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
+            engine.entered.acquire()
+            more = [
+                threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
+                for _ in range(19)
+            ]
+            until(lambda: sum(each.done() for each in more) >= 10)
+            engine.open()
+            answers = [each.result() for each in [first, *more]]
+        statuses = [answer.status_code for answer in answers]
+        assert set(statuses) == {200, 503}
+        for answer in answers:
+            if answer.status_code == 503:
+                assert answer.json()["code"] == "overloaded"
+                assert int(answer.headers["retry-after-ms"]) >= 50
+                assert int(answer.headers["retry-after"]) >= 1
+
+
+def test_a_request_that_waits_too_long_is_told_to_retry() -> None:
+    with held(deadline_seconds=0.2) as (address, _, engine):
+        with ThreadPoolExecutor(1) as threads:
+            first = threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
+            engine.entered.acquire()
+            late = httpx.post(f"{address}/v1/systemone", json=REQUEST, timeout=20)
+            assert late.status_code == 503
+            assert late.json()["code"] == "deadline"
+            assert late.headers["retry-after-ms"] == "1000"
+            engine.open()
+            assert first.result().status_code == 200
+
+
+def test_no_answer_is_lost_or_swapped_among_many_clients() -> None:
+    library = path_decider()
+    questions = questions_from_json(QUESTIONS)
+
+    async def ask(client: httpx.AsyncClient, number: int) -> None:
+        state = f"state {number} {'x' * (number * 13 % 90)}"
+        answered = await client.post("/v1/systemone", json={**REQUEST, "state": state})
+        expected = library.decide(state, questions)
+        got = answered.json()["answers"]
+        assert got["lost"]["noul"] == expected["lost"].probabilities["yes"]
+        assert got["team"]["probabilities"] == expected["team"].probabilities
+
+    async def clients(address: str) -> None:
+        async with httpx.AsyncClient(base_url=address, timeout=60) as client:
+            await asyncio.gather(*(ask(client, number) for number in range(120)))
+
+    with on_loopback(service_for(queue_tokens=1_000_000)) as address:
+        asyncio.run(clients(address))
+
+
+SCRIPT = """
+import sys
+from tests.serve.support import gated_service
+from thisthat.serve.logs import start_logging
+from thisthat.serve.run import run_server
+
+start_logging()
+service, engine = gated_service(drain_seconds=20)
+decider = service.checkpoints.main()
+service.checkpoints._open = lambda ref, lam: decider
+service.checkpoints._warm = lambda given: given
+import threading
+def release():
+    sys.stdin.readline()
+    engine.open()
+threading.Thread(target=release, daemon=True).start()
+run_server(service)
+"""
+
+
+def test_sigterm_finishes_what_was_accepted_and_refuses_the_rest() -> None:
+    root = Path(__file__).parents[2]
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    assert process.stderr is not None and process.stdin is not None
+    try:
+        address = ""
+        for line in process.stderr:
+            event = json.loads(line)
+            address = event.get("address", address)
+            if event["message"] == "ready":
+                break
+        with ThreadPoolExecutor(1) as threads:
+            accepted = threads.submit(
+                httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20
+            )
+            until(lambda: _in_flight(address) == 1)
+            process.send_signal(signal.SIGTERM)
+            until(lambda: httpx.get(f"{address}/readyz").status_code == 503)
+            refused = httpx.post(f"{address}/v1/systemone", json=REQUEST)
+            assert refused.status_code == 503
+            assert refused.json()["code"] == "draining"
+            assert refused.headers["retry-after-ms"] == "1000"
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            assert accepted.result().status_code == 200
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _in_flight(address: str) -> int:
+    page = httpx.get(f"{address}/metrics").text
+    found = re.search(r"^thisthat_requests_in_flight (\d+)", page, re.MULTILINE)
+    return int(float(found[1])) if found else 0
+
+
+def test_a_checkpoint_that_does_not_open_ends_the_command(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).with_name("thisthat")), "serve", str(tmp_path / "none")]
+    done = subprocess.run([*command, "--port", "0"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "error: " in done.stderr
+    assert "Traceback" not in done.stderr

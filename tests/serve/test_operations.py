@@ -1,0 +1,318 @@
+"""Keys, rates, ids, health, metrics, logs, traces, reload."""
+
+import asyncio
+import contextlib
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.serve.support import REQUEST, get, in_process, opened, post, service_for
+from thisthat.decider import Decider
+from thisthat.errors import InvalidInputError
+from thisthat.serve.keys import RateLimit, read_keys
+from thisthat.serve.logs import LOGGER, start_logging
+from thisthat.serve.problems import Problem
+from thisthat.serve.service import Service
+from thisthat.serve.settings import Settings
+from thisthat.serve.traces import Traces
+
+SECRET = "sk-very-secret"
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+@contextlib.contextmanager
+def log_lines() -> Iterator[list[dict[str, Any]]]:
+    """The log lines of what happens inside, filled in at the end."""
+    stream = io.StringIO()
+    lines: list[dict[str, Any]] = []
+    loggers = [logging.getLogger(name) for name in (LOGGER, "uvicorn.error")]
+    before = [(each.handlers, each.propagate, each.level) for each in loggers]
+    start_logging(stream, "debug")
+    try:
+        yield lines
+    finally:
+        for each, (handlers, propagate, level) in zip(loggers, before, strict=True):
+            each.handlers, each.propagate = handlers, propagate
+            each.setLevel(level)
+        lines += [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_server_without_keys_takes_any() -> None:
+    service = service_for()
+    assert post(service, "/v1/systemone", REQUEST, headers=bearer("anything")).status_code == 200
+    assert post(service, "/v1/systemone", REQUEST).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/systemone", "/v1/decide", "/v1/decisions", "/page/prompt"])
+def test_unknown_keys_are_401(path: str) -> None:
+    service = service_for(keys=("one", SECRET))
+    for headers in ({}, bearer("two"), bearer(""), {"authorization": SECRET}, bearer("ön")):
+        encoded = {name: value.encode() for name, value in headers.items()}
+        answered = post(service, path, REQUEST, headers=encoded)
+        assert answered.status_code == 401
+        assert answered.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("key", ["one", SECRET])
+def test_every_known_key_opens(key: str) -> None:
+    service = service_for(keys=("one", SECRET))
+    assert post(service, "/v1/systemone", REQUEST, headers=bearer(key)).status_code == 200
+    assert get(service, "/v1/models", headers=bearer(key)).status_code == 200
+
+
+def test_health_needs_no_key() -> None:
+    service = service_for(keys=(SECRET,))
+    assert get(service, "/healthz").status_code == 200
+    ready = get(service, "/readyz")
+    assert ready.json() == {"status": "ready", "checkpoint": "paths", "version": "1", "lambda": 0.5}
+
+
+def test_nothing_is_answered_before_the_checkpoint_is_loaded() -> None:
+    service = service_for(load=False)
+    assert get(service, "/healthz").status_code == 200
+    for answered in (get(service, "/readyz"), post(service, "/v1/systemone", REQUEST)):
+        assert answered.status_code == 503
+        assert answered.json()["code"] == "loading"
+        assert int(answered.headers["retry-after-ms"]) > 0
+
+
+def test_a_draining_server_refuses_new_requests() -> None:
+    service = service_for()
+    service.draining = True
+    for answered in (get(service, "/readyz"), post(service, "/v1/systemone", REQUEST)):
+        assert answered.status_code == 503
+        assert answered.headers["retry-after-ms"] == "1000"
+        assert answered.headers["retry-after"] == "1"
+        assert answered.headers["connection"] == "close"
+    assert get(service, "/healthz").status_code == 200
+    assert service.in_flight == 0
+
+
+def test_keys_come_from_a_file_and_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text("# mine\none\n\ntwo # theirs\n")
+    assert read_keys(file, "KEYS", {"KEYS": "three, four"}) == ["three", "four", "one", "two"]
+    assert read_keys(None, "KEYS", {}) == []
+    file.write_text("# none\n")
+    with pytest.raises(InvalidInputError, match="no key"):
+        read_keys(file, "KEYS", {})
+    with pytest.raises(InvalidInputError, match="cannot be read"):
+        read_keys(tmp_path / "missing", "KEYS", {})
+
+
+def test_a_rate_is_kept_for_each_caller() -> None:
+    now = [0.0]
+    rates = RateLimit(60, clock=lambda: now[0])
+    for _ in range(10):
+        rates.spend("a")
+    with pytest.raises(Problem) as caught:
+        rates.spend("a")
+    assert caught.value.status == 429
+    assert caught.value.retry_ms == 1000
+    rates.spend("b")
+    now[0] = 1.0
+    rates.spend("a")
+    with pytest.raises(Problem):
+        rates.spend("a")
+
+
+def test_too_many_requests_are_told_when_to_come_back() -> None:
+    service = service_for(keys=("one", "two"), requests_per_minute=1)
+    assert get(service, "/v1/models", headers=bearer("one")).status_code == 200
+    refused = post(service, "/v1/systemone", REQUEST, headers=bearer("one"))
+    assert refused.status_code == 429
+    assert 0 < int(refused.headers["retry-after-ms"]) <= 60_000
+    assert int(refused.headers["retry-after"]) * 1000 >= int(refused.headers["retry-after-ms"])
+    assert post(service, "/v1/systemone", REQUEST, headers=bearer("two")).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/systemone", "/nowhere", "/healthz", "/metrics"])
+def test_every_response_has_an_id_and_security_headers(path: str) -> None:
+    answered = get(service_for(), path)
+    assert re.fullmatch("[0-9a-f]{32}", answered.headers["x-request-id"])
+    assert answered.headers["x-typesafe-request-id"] == answered.headers["x-request-id"]
+    assert answered.headers["x-content-type-options"] == "nosniff"
+    assert answered.headers["cache-control"] == "no-store"
+    assert "default-src 'none'" in answered.headers["content-security-policy"]
+    assert "access-control-allow-origin" not in answered.headers
+
+
+def test_cors_is_off_unless_an_origin_is_named() -> None:
+    asking = {"origin": "https://a.example"}
+    assert (
+        "access-control-allow-origin" not in get(service_for(), "/healthz", headers=asking).headers
+    )
+    service = service_for(cors_origins=("https://a.example",))
+    allowed = get(service, "/healthz", headers=asking)
+    assert allowed.headers["access-control-allow-origin"] == "https://a.example"
+    other = get(service, "/healthz", headers={"origin": "https://b.example"})
+    assert "access-control-allow-origin" not in other.headers
+
+
+def test_a_log_line_has_the_id_and_neither_key_nor_state() -> None:
+    service = service_for(keys=(SECRET,))
+    with log_lines() as lines:
+        answered = post(service, "/v1/systemone", REQUEST, headers=bearer(SECRET))
+        post(service, "/v1/systemone", REQUEST, headers=bearer("sk-wrong"))
+    good, bad = [line for line in lines if line["message"] == "request"]
+    assert good["request_id"] == answered.headers["x-request-id"]
+    assert (good["status"], good["caller"], good["checkpoint"]) == (200, "key 1", "paths")
+    assert good["tokens"] > 0
+    assert bad["error"] == "invalid_key"
+    text = json.dumps(lines)
+    assert SECRET not in text
+    assert "sk-wrong" not in text
+    assert "never came" not in text
+
+
+def test_states_are_logged_when_asked_for() -> None:
+    service = service_for(log_states=True)
+    with log_lines() as lines:
+        post(service, "/v1/systemone", REQUEST)
+    assert lines[0]["state"] == REQUEST["state"]
+
+
+def test_an_unforeseen_error_is_a_500_without_a_trace() -> None:
+    service = service_for()
+
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    service.checkpoints.main().prepare = fail  # type: ignore[method-assign]
+    with log_lines() as lines:
+        answered = post(service, "/v1/systemone", REQUEST)
+    assert answered.status_code == 500
+    assert "secret" not in answered.text
+    assert "Traceback" not in answered.text
+    assert answered.headers["x-request-id"] in answered.text
+    traces = [line for line in lines if "secret detail" in line.get("exception", "")]
+    assert [line["request_id"] for line in traces] == [answered.headers["x-request-id"]]
+    page = get(service, "/metrics").text
+    assert 'thisthat_errors_total{kind="internal"} 1.0' in page
+
+
+def test_metrics_count_stages_batches_tokens_and_errors() -> None:
+    service = service_for()
+    post(service, "/v1/systemone", REQUEST)
+    post(service, "/v1/systemone", {**REQUEST, "model": "nobody"})
+    get(service, "/made/up/by/a/client")
+    page = get(service, "/metrics").text
+    for stage in ("queue", "tokenise", "prefill"):
+        assert f'thisthat_stage_seconds_count{{stage="{stage}"}} 1.0' in page
+    assert 'thisthat_stage_seconds_count{stage="total"} 3.0' in page
+    assert "thisthat_batch_size_count 1.0" in page
+    assert "thisthat_batch_tokens_count 1.0" in page
+    assert 'thisthat_decisions_total{type="choice"} 3.0' in page
+    assert 'thisthat_errors_total{kind="model_not_found"} 1.0' in page
+    assert 'thisthat_requests_total{path="/v1/systemone",status="200"} 1.0' in page
+    assert "made/up" not in page
+    tokens = re.search(r'thisthat_input_tokens_total\{from="computed"\} (\d+)', page)
+    assert tokens is not None
+    assert int(tokens[1]) > 0
+
+
+def test_prefixes_that_are_kept_show_in_the_answer_and_the_metrics() -> None:
+    service = service_for()
+    body = {"states": ["one", "two"], "questions": {"q": "Is it?"}, "layout": "schema-first"}
+    lines = [json.loads(line) for line in post(service, "/v1/decide", body).text.splitlines()]
+    assert lines[1]["usage"]["cached_tokens"] > 0
+    assert 'thisthat_input_tokens_total{from="cache"}' in get(service, "/metrics").text
+
+
+def test_spans_cover_the_request_and_its_stages() -> None:
+    trace = pytest.importorskip("opentelemetry.sdk.trace")
+    export = pytest.importorskip("opentelemetry.sdk.trace.export")
+    memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+    provider, kept = trace.TracerProvider(), memory.InMemorySpanExporter()
+    provider.add_span_processor(export.SimpleSpanProcessor(kept))
+    service = Service(Settings(), opened, Traces(provider.get_tracer("test")))
+    service.checkpoints.load("default", None)
+    post(service, "/v1/systemone", REQUEST)
+    spans = {span.name: span for span in kept.get_finished_spans()}
+    assert {"queue", "prefill"} < set(spans)
+    assert spans["queue"].end_time <= spans["prefill"].end_time
+
+
+def test_reload_needs_an_admin_key() -> None:
+    body = {"lambda": 1.0}
+    assert post(service_for(), "/admin/reload", body).status_code == 403
+    service = service_for(keys=("one",), admin_keys=("boss",))
+    assert post(service, "/admin/reload", body, headers=bearer("one")).status_code == 401
+    assert post(service, "/admin/reload", body, headers=bearer("boss")).status_code == 200
+
+
+def test_reload_switches_lambda_or_checkpoint() -> None:
+    service = service_for(admin_keys=("boss",))
+    switched = post(service, "/admin/reload", {"lambda": 1.0}, headers=bearer("boss"))
+    assert switched.json() == {"checkpoint": "paths", "version": "1", "lambda": 1.0}
+    assert post(service, "/v1/systemone", REQUEST).json()["lambda"] == 1.0
+    post(service, "/admin/reload", {"checkpoint": "other"}, headers=bearer("boss"))
+    answered = post(service, "/v1/systemone", {**REQUEST, "model": "other"})
+    assert answered.json()["model"] == "other"
+
+
+def test_a_checkpoint_that_fails_to_load_leaves_the_old_one_serving() -> None:
+    service = service_for(admin_keys=("boss",))
+    failed = post(service, "/admin/reload", {"checkpoint": "broken"}, headers=bearer("boss"))
+    assert failed.status_code == 409
+    assert "tensor x is missing; the old checkpoint keeps serving" in failed.json()["detail"]
+    assert post(service, "/v1/systemone", REQUEST).json()["model"] == "paths"
+
+
+@pytest.mark.parametrize("body", [{}, {"lambda": 2}, {"lambda": "1"}, {"checkpoint": 1}, {"x": 1}])
+def test_a_reload_that_makes_no_sense_is_422(body: Any) -> None:
+    service = service_for(admin_keys=("boss",))
+    assert post(service, "/admin/reload", body, headers=bearer("boss")).status_code == 422
+
+
+def test_no_request_is_dropped_by_a_reload() -> None:
+    service = service_for(admin_keys=("boss",), queue_tokens=1_000_000)
+
+    async def scene() -> list[tuple[int, float]]:
+        async with in_process(service) as client:
+
+            async def ask(number: int) -> tuple[int, float]:
+                state = f"state {number}"
+                answered = await client.post("/v1/systemone", json={**REQUEST, "state": state})
+                return answered.status_code, answered.json()["lambda"]
+
+            async def reload(lam: float) -> None:
+                body = {"lambda": lam}
+                done = await client.post("/admin/reload", json=body, headers=bearer("boss"))
+                assert done.status_code == 200
+
+            asked = [asyncio.ensure_future(ask(number)) for number in range(40)]
+            await reload(0.25)
+            asked += [asyncio.ensure_future(ask(number)) for number in range(40)]
+            await reload(0.75)
+            return await asyncio.gather(*asked)
+
+    seen = asyncio.run(scene())
+    assert {status for status, _ in seen} == {200}
+    assert {lam for _, lam in seen} <= {0.5, 0.25, 0.75}
+
+
+def test_loading_warms_up_every_layout() -> None:
+    warmed: list[Decider] = []
+
+    def open_decider(ref: str, lam: float | None) -> Decider:
+        warmed.append(opened(ref, lam))
+        return warmed[-1]
+
+    service_for(open_decider)
+    assert len(warmed[0].engine.calls) == 2  # type: ignore[attr-defined]
+
+
+def test_settings_refuse_numbers_that_make_no_sense() -> None:
+    for wrong in ({"batch_tokens": 0}, {"deadline_seconds": float("nan")}, {"port": 70_000}):
+        with pytest.raises(InvalidInputError):
+            Settings(**wrong)  # type: ignore[arg-type]

@@ -1,0 +1,227 @@
+"""Batches by budget, fairness, cancellation, deadlines, a bounded queue."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.path_engine import PathEngine, path_decider
+from tests.serve.support import GatedEngine
+from thisthat.decider import Decider, Job
+from thisthat.engine.rows import Row, RowResult
+from thisthat.serve.scheduler import (
+    ClosedError,
+    DeadlineError,
+    Outcome,
+    OverloadedError,
+    Scheduler,
+)
+
+
+def job(decider: Decider, size: int = 10, mark: str = "x") -> Job:
+    return decider.prepare(mark * size, {"q": "Is it?"})
+
+
+def later(seconds: float = 20.0) -> float:
+    return time.monotonic() + seconds
+
+
+class Scene:
+    """A gated engine behind a scheduler; the first batch is already running."""
+
+    def __init__(self, **budgets: int) -> None:
+        self.engine = GatedEngine()
+        self.decider = path_decider()
+        self.decider.engine = self.engine
+        self.batches: list[tuple[int, int]] = []
+        budgets = {"batch_tokens": 500, "bulk_tokens": 200, "queue_tokens": 10_000, **budgets}
+        self.scheduler = Scheduler(
+            **budgets, on_batch=lambda jobs, tokens: self.batches.append((jobs, tokens))
+        )
+
+    async def __aenter__(self) -> "Scene":
+        self.scheduler.start()
+        self.first = self.submit(5)
+        await asyncio.to_thread(self.engine.entered.acquire)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.engine.open()
+        await asyncio.to_thread(self.scheduler.close)
+
+    def submit(
+        self, size: int = 10, *, stream: object | None = None, deadline: float | None = None
+    ) -> asyncio.Task[Outcome]:
+        prepared = job(self.decider, size)
+        until = later() if deadline is None else deadline
+        return asyncio.ensure_future(self.scheduler.submit(self.decider, prepared, until, stream))
+
+    async def step(self) -> list[int]:
+        """Let the running batch finish and the next one start; the next one's row lengths."""
+        self.engine.gate.release()
+        await asyncio.to_thread(self.engine.entered.acquire)
+        return [len(row.trunk) for row in self.engine.rows[-1]]
+
+
+def test_requests_that_wait_run_together_shortest_first_under_the_budget() -> None:
+    async def scene() -> None:
+        async with Scene(batch_tokens=300) as at:
+            waiting = [at.submit(size) for size in (60, 20, 40, 30, 50)]
+            await asyncio.sleep(0)
+            batches = [await at.step(), await at.step(), await at.step()]
+            assert [len(lengths) for lengths in batches] == [2, 2, 1]
+            assert all(lengths == sorted(lengths) for lengths in batches)
+            at.engine.open()
+            await asyncio.gather(*waiting, at.first)
+        assert all(tokens <= 300 for _, tokens in at.batches)
+
+    asyncio.run(scene())
+
+
+def test_numbers_are_those_of_the_library() -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            at.engine.open()
+            outcomes = await asyncio.gather(*(at.submit(size) for size in range(1, 40)))
+        library = path_decider()
+        for size, outcome in zip(range(1, 40), outcomes, strict=True):
+            expected = library.decide("x" * size, {"q": "Is it?"})
+            assert outcome.decision.answers == expected.answers
+            assert outcome.entered <= outcome.started <= outcome.finished
+
+    asyncio.run(scene())
+
+
+def test_a_stream_of_many_states_delays_a_question_by_one_batch_at_most() -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            stream = [at.submit(30, stream="many") for _ in range(200)]
+            await asyncio.sleep(0)
+            await at.step()
+            single = at.submit(77)
+            await asyncio.sleep(0)
+            next_batch = await at.step()
+            assert 77 + len("Context:\n") in next_batch
+            at.engine.open()
+            await asyncio.gather(single, *stream, at.first)
+        assert all(tokens <= 500 for _, tokens in at.batches)
+
+    asyncio.run(scene())
+
+
+def test_streams_take_turns_and_are_never_starved() -> None:
+    async def scene() -> None:
+        async with Scene(batch_tokens=200, bulk_tokens=100) as at:
+            sizes = {"a": 31, "b": 32}
+            streams = [at.submit(sizes[name], stream=name) for name in "aaaaabbbbb"]
+            singles = [at.submit(50) for _ in range(12)]
+            await asyncio.sleep(0)
+            seen: list[int] = []
+            for _ in range(4):
+                lengths = [n - len("Context:\n") for n in await at.step()]
+                assert 50 in lengths
+                seen += [n for n in lengths if n != 50]
+            assert seen == [31, 32, 31, 32]
+            at.engine.open()
+            await asyncio.gather(at.first, *streams, *singles)
+
+    asyncio.run(scene())
+
+
+def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
+    async def scene() -> None:
+        async with Scene(queue_tokens=100) as at:
+            waiting = at.submit(20)
+            await asyncio.sleep(0)
+            with pytest.raises(OverloadedError) as caught:
+                await at.submit(60)
+            assert 50 <= caught.value.retry_ms <= 30_000
+            in_stream = at.submit(60, stream="many")
+            await asyncio.sleep(0)
+            assert not in_stream.done()
+            at.engine.open()
+            await asyncio.gather(waiting, in_stream)
+
+    asyncio.run(scene())
+
+
+def test_a_request_larger_than_the_queue_is_taken_when_nothing_waits() -> None:
+    async def scene() -> None:
+        async with Scene(queue_tokens=10, batch_tokens=10) as at:
+            large = at.submit(400)
+            at.engine.open()
+            await large
+
+    asyncio.run(scene())
+
+
+def test_a_cancelled_job_gives_up_its_place() -> None:
+    async def scene() -> None:
+        async with Scene(queue_tokens=100) as at:
+            waiting = at.submit(40)
+            streaming = at.submit(40, stream="many")
+            await asyncio.sleep(0)
+            assert at.scheduler.waiting_tokens > 0
+            waiting.cancel()
+            streaming.cancel()
+            await asyncio.wait([waiting, streaming])
+            assert at.scheduler.waiting_tokens == 0
+            at.engine.open()
+            await at.first
+        assert [jobs for jobs, _ in at.batches] == [1]
+
+    asyncio.run(scene())
+
+
+def test_a_job_that_does_not_start_in_time_is_given_up() -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            late = at.submit(20, deadline=time.monotonic() - 1)
+            with pytest.raises(DeadlineError):
+                await late
+            assert at.scheduler.waiting_tokens == 0
+
+    asyncio.run(scene())
+
+
+def test_closing_finishes_what_waits_and_takes_no_more() -> None:
+    async def scene() -> None:
+        at = Scene()
+        async with at:
+            waiting = at.submit(20)
+            await asyncio.sleep(0)
+        assert (await waiting).decision.answers
+        with pytest.raises(ClosedError):
+            await at.submit(20)
+
+    asyncio.run(scene())
+
+
+class FussyEngine(PathEngine):
+    """Fails on every batch with a row of a certain length in it."""
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        if any(len(row.trunk) == 29 for row in rows):
+            raise MemoryError("too much")
+        return super().run(rows)
+
+
+def test_one_job_that_fails_does_not_take_the_others_down() -> None:
+    async def scene() -> list[Any]:
+        async with Scene() as at:
+            decider = path_decider()
+            decider.engine = FussyEngine()
+            tasks = [
+                asyncio.ensure_future(at.scheduler.submit(decider, job(decider, size), later()))
+                for size in (10, 20, 30)
+            ]
+            await asyncio.sleep(0)
+            at.engine.open()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+    first, second, third = asyncio.run(scene())
+    assert isinstance(first, Outcome)
+    assert isinstance(second, MemoryError)
+    assert isinstance(third, Outcome)
