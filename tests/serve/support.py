@@ -3,9 +3,10 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -18,6 +19,8 @@ from thisthat.serve.app import create_app
 from thisthat.serve.run import Server
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
+
+T = TypeVar("T")
 
 JSON = {"content-type": "application/json"}
 
@@ -111,6 +114,12 @@ def on_loopback(service: Service) -> Iterator[str]:
         thread.join(20)
 
 
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on a loop of its own, whatever loops this thread already has."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
 def post(service: Service, path: str, body: Any = None, **more: Any) -> httpx.Response:
     """One request to the app. ``body`` is sent as JSON unless ``content`` is given."""
 
@@ -121,7 +130,7 @@ def post(service: Service, path: str, body: Any = None, **more: Any) -> httpx.Re
                 return await client.post(path, headers=headers, **more)
             return await client.post(path, json=body, **more)
 
-    return asyncio.run(send())
+    return run(send())
 
 
 def get(service: Service, path: str, **more: Any) -> httpx.Response:
@@ -129,4 +138,4 @@ def get(service: Service, path: str, **more: Any) -> httpx.Response:
         async with in_process(service) as client:
             return await client.get(path, **more)
 
-    return asyncio.run(send())
+    return run(send())

@@ -26,6 +26,7 @@ from tests.serve.support import (
     GatedEngine,
     gated_service,
     on_loopback,
+    run,
     service_for,
 )
 from thisthat.declare import questions_from_json
@@ -146,34 +147,34 @@ def test_a_stream_whose_client_leaves_stops() -> None:
 def test_a_question_is_answered_while_ten_thousand_states_are_under_way() -> None:
     states = [f"state {n}" for n in range(10_000)]
     body = {"states": states, "questions": {"q": "Is it?"}}
-    with held() as (address, _, engine):
-        with (
-            ThreadPoolExecutor(1) as threads,
-            httpx.stream("POST", f"{address}/v1/decide", json=body, timeout=60) as stream,
-        ):
-            lines = stream.iter_lines()
-            engine.entered.acquire()
-            single = threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
-            until(lambda: _in_flight(address) == 2)
-            before = len(engine.rows)
-            engine.gate.release()
-            engine.entered.acquire()
-            branches = [len(row.branches) for row in engine.rows[before]]
-            assert max(branches) > 1, "the question is not in the next batch"
-            engine.open()
-            assert single.result().status_code == 200
-            library = path_decider()
-            for number, line in enumerate(lines):
-                answer = json.loads(line)
-                assert answer["index"] == number
-                if number % 500 == 0:
-                    expected = library.ask(states[number], "Is it?")
-                    assert answer["answers"]["q"]["probabilities"] == expected.probabilities
-            assert number == 9_999
+    with (
+        held() as (address, _, engine),
+        ThreadPoolExecutor(1) as threads,
+        httpx.stream("POST", f"{address}/v1/decide", json=body, timeout=60) as stream,
+    ):
+        lines = stream.iter_lines()
+        engine.entered.acquire()
+        single = threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
+        until(lambda: _in_flight(address) == 2)
+        before = len(engine.rows)
+        engine.gate.release()
+        engine.entered.acquire()
+        branches = [len(row.branches) for row in engine.rows[before]]
+        assert max(branches) > 1, "the question is not in the next batch"
+        engine.open()
+        assert single.result().status_code == 200
+        library = path_decider()
+        for number, line in enumerate(lines):
+            answer = json.loads(line)
+            assert answer["index"] == number
+            if number % 500 == 0:
+                expected = library.ask(states[number], "Is it?")
+                assert answer["answers"]["q"]["probabilities"] == expected.probabilities
+        assert number == 9_999
 
 
 def test_more_than_the_queue_holds_is_told_to_retry() -> None:
-    with held(queue_tokens=2_000, batch_tokens=2_000) as (address, service, engine):
+    with held(queue_tokens=2_000, batch_tokens=2_000) as (address, _service, engine):
         with ThreadPoolExecutor(20) as threads:
             first = threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
             engine.entered.acquire()
@@ -194,16 +195,15 @@ def test_more_than_the_queue_holds_is_told_to_retry() -> None:
 
 
 def test_a_request_that_waits_too_long_is_told_to_retry() -> None:
-    with held(deadline_seconds=0.2) as (address, _, engine):
-        with ThreadPoolExecutor(1) as threads:
-            first = threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
-            engine.entered.acquire()
-            late = httpx.post(f"{address}/v1/systemone", json=REQUEST, timeout=20)
-            assert late.status_code == 503
-            assert late.json()["code"] == "deadline"
-            assert late.headers["retry-after-ms"] == "1000"
-            engine.open()
-            assert first.result().status_code == 200
+    with held(deadline_seconds=0.2) as (address, _, engine), ThreadPoolExecutor(1) as threads:
+        first = threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
+        engine.entered.acquire()
+        late = httpx.post(f"{address}/v1/systemone", json=REQUEST, timeout=20)
+        assert late.status_code == 503
+        assert late.json()["code"] == "deadline"
+        assert late.headers["retry-after-ms"] == "1000"
+        engine.open()
+        assert first.result().status_code == 200
 
 
 def test_no_answer_is_lost_or_swapped_among_many_clients() -> None:
@@ -223,7 +223,7 @@ def test_no_answer_is_lost_or_swapped_among_many_clients() -> None:
             await asyncio.gather(*(ask(client, number) for number in range(120)))
 
     with on_loopback(service_for(queue_tokens=1_000_000)) as address:
-        asyncio.run(clients(address))
+        run(clients(address))
 
 
 SCRIPT = """
@@ -256,7 +256,8 @@ def test_sigterm_finishes_what_was_accepted_and_refuses_the_rest() -> None:
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root)},
     )
-    assert process.stderr is not None and process.stdin is not None
+    assert process.stderr is not None
+    assert process.stdin is not None
     try:
         address = ""
         for line in process.stderr:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.serve.support import REQUEST, get, in_process, opened, post, service_for
+from tests.serve.support import REQUEST, get, in_process, opened, post, run, service_for
 from thisthat.decider import Decider
 from thisthat.errors import InvalidInputError
 from thisthat.serve.keys import RateLimit, read_keys
@@ -296,7 +296,7 @@ def test_no_request_is_dropped_by_a_reload() -> None:
             await reload(0.75)
             return await asyncio.gather(*asked)
 
-    seen = asyncio.run(scene())
+    seen = run(scene())
     assert {status for status, _ in seen} == {200}
     assert {lam for _, lam in seen} <= {0.5, 0.25, 0.75}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.path_engine import PathEngine, path_decider
-from tests.serve.support import GatedEngine
+from tests.serve.support import GatedEngine, run
 from thisthat.decider import Decider, Job
 from thisthat.engine.rows import Row, RowResult
 from thisthat.serve.scheduler import (
@@ -77,7 +77,7 @@ def test_requests_that_wait_run_together_shortest_first_under_the_budget() -> No
             await asyncio.gather(*waiting, at.first)
         assert all(tokens <= 300 for _, tokens in at.batches)
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_numbers_are_those_of_the_library() -> None:
@@ -91,7 +91,7 @@ def test_numbers_are_those_of_the_library() -> None:
             assert outcome.decision.answers == expected.answers
             assert outcome.entered <= outcome.started <= outcome.finished
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_a_stream_of_many_states_delays_a_question_by_one_batch_at_most() -> None:
@@ -108,7 +108,7 @@ def test_a_stream_of_many_states_delays_a_question_by_one_batch_at_most() -> Non
             await asyncio.gather(single, *stream, at.first)
         assert all(tokens <= 500 for _, tokens in at.batches)
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_streams_take_turns_and_are_never_starved() -> None:
@@ -127,7 +127,7 @@ def test_streams_take_turns_and_are_never_starved() -> None:
             at.engine.open()
             await asyncio.gather(at.first, *streams, *singles)
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
@@ -144,7 +144,7 @@ def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
             at.engine.open()
             await asyncio.gather(waiting, in_stream)
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_a_request_larger_than_the_queue_is_taken_when_nothing_waits() -> None:
@@ -154,7 +154,7 @@ def test_a_request_larger_than_the_queue_is_taken_when_nothing_waits() -> None:
             at.engine.open()
             await large
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_a_cancelled_job_gives_up_its_place() -> None:
@@ -172,7 +172,7 @@ def test_a_cancelled_job_gives_up_its_place() -> None:
             await at.first
         assert [jobs for jobs, _ in at.batches] == [1]
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_a_job_that_does_not_start_in_time_is_given_up() -> None:
@@ -183,7 +183,7 @@ def test_a_job_that_does_not_start_in_time_is_given_up() -> None:
                 await late
             assert at.scheduler.waiting_tokens == 0
 
-    asyncio.run(scene())
+    run(scene())
 
 
 def test_closing_finishes_what_waits_and_takes_no_more() -> None:
@@ -196,7 +196,7 @@ def test_closing_finishes_what_waits_and_takes_no_more() -> None:
         with pytest.raises(ClosedError):
             await at.submit(20)
 
-    asyncio.run(scene())
+    run(scene())
 
 
 class FussyEngine(PathEngine):
@@ -221,7 +221,7 @@ def test_one_job_that_fails_does_not_take_the_others_down() -> None:
             at.engine.open()
             return await asyncio.gather(*tasks, return_exceptions=True)
 
-    first, second, third = asyncio.run(scene())
+    first, second, third = run(scene())
     assert isinstance(first, Outcome)
     assert isinstance(second, MemoryError)
     assert isinstance(third, Outcome)

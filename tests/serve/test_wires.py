@@ -195,7 +195,8 @@ def test_chat_chooses_between_the_enum_values_of_the_schema() -> None:
     assert completion.usage is not None
     assert completion.usage.completion_tokens == 0
     logprobs = completion.choices[0].logprobs
-    assert logprobs is not None and logprobs.content is not None
+    assert logprobs is not None
+    assert logprobs.content is not None
     first = logprobs.content[0]
     assert {top.token: top.logprob for top in first.top_logprobs} == {
         name: math.log(p) for name, p in expected["queue"].probabilities.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -32,7 +33,7 @@ def create_app(service: Service) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.scheduler.start()
         yield
-        service.scheduler.close()
+        await asyncio.to_thread(service.scheduler.close)
 
     app = FastAPI(
         title="thisthat",

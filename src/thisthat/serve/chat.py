@@ -74,7 +74,7 @@ def chat_router(service: Service) -> APIRouter:
         chat_completions,
         summary="Decide between the enum values of a JSON schema",
         request=REQUEST,
-        answers={"application/json": RESPONSE, "text/event-stream": {"type": "string"}},
+        answers={"application/json": RESPONSE, "text/event-stream": {}},
         shape="openai",
     )
     return router

@@ -29,10 +29,9 @@ def models_router(service: Service) -> APIRouter:
         }
         return _answer(body, loaded)
 
-    async def model(request: Request) -> Response:
+    async def model(request: Request, name: str) -> Response:
         service.admit(request)
         loaded = service.checkpoints.current()
-        name = request.path_params["name"]
         known = service.checkpoints.names()
         if name not in known:
             raise Problem(

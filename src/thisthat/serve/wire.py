@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from thisthat.questions import Decision, Source
 from thisthat.serve.problems import DETAIL_SCHEMA, OPENAI_SCHEMA, Shape
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[..., Awaitable[Response]]
 
 TEXT_SCHEMA: dict[str, Any] = {
     "anyOf": [{"type": "string"}, {"type": "object"}, {"type": "array"}],
