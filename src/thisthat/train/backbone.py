@@ -16,10 +16,14 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from thisthat.errors import CheckpointError, InvalidInputError
+from thisthat.train.buckets import LABELS
 from thisthat.train.config import Loop, Model
+from thisthat.train.packs import ATTENTION, Rows, positions_in_rows, register_attention
 
 # Families whose decoder layers take (hidden, position_embeddings) and nothing else that matters.
 PLAIN_FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
+# Families that are run as a whole; their logits are hidden state times label row, like the others'.
+WHOLE_FAMILIES = ("qwen3_5_text", "qwen3_next")
 _ADAPTED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -42,12 +46,17 @@ class Backbone(nn.Module):
         self.label_ids: Tensor
         self.register_buffer("label_ids", torch.tensor(label_ids), persistent=False)
         self.label_rows = None if unembedding is None else nn.Parameter(unembedding)
-        self.plain = trunk.config.model_type in PLAIN_FAMILIES
+        family = trunk.config.model_type
+        if family not in PLAIN_FAMILIES + WHOLE_FAMILIES:
+            known = ", ".join(PLAIN_FAMILIES + WHOLE_FAMILIES)
+            raise InvalidInputError("model.initial", f"{family} cannot be trained, only {known}")
+        window = getattr(trunk.config, "sliding_window", None)
+        self.plain = family in PLAIN_FAMILIES and window is None
         self.checkpointing = settings.checkpointing
         count = len(self.trunk.layers)
         self.order = layer_order(count, settings.loop)
         if settings.loop is not None and not self.plain:
-            raise InvalidInputError("model.loop", f"is not known for {trunk.config.model_type}")
+            raise InvalidInputError("model.loop", f"is not known for {family}")
         self.first_trained = 0
         if settings.train == "trunk":
             self.trunk.embed_tokens.requires_grad_(False)
@@ -58,10 +67,12 @@ class Backbone(nn.Module):
         if settings.checkpointing and not self.plain:
             self.trunk.gradient_checkpointing_enable({"use_reentrant": False})
 
-    def forward(self, tokens: Tensor, row: Tensor, at: Tensor) -> Tensor:
+    def forward(
+        self, tokens: Tensor, row: Tensor, at: Tensor, packed: Rows | None = None
+    ) -> Tensor:
         """Logits, slots x 255 in float32; ``row`` and ``at`` are the place of each slot."""
         if self.plain:
-            slots = self.trunk.norm(self._hidden(tokens)[row, at])
+            slots = self.trunk.norm(self._hidden(tokens, packed)[row, at])
         else:
             output = self.trunk(input_ids=tokens, attention_mask=None, use_cache=False)
             slots = output.last_hidden_state[row, at]
@@ -71,19 +82,26 @@ class Backbone(nn.Module):
         logits: Tensor = slots.float() @ rows.float().T
         return logits
 
-    def _hidden(self, tokens: Tensor) -> Tensor:
+    def _hidden(self, tokens: Tensor, packed: Rows | None) -> Tensor:
         hidden: Tensor = self.trunk.embed_tokens(tokens)
-        positions = torch.arange(tokens.shape[1], device=tokens.device).unsqueeze(0)
+        more: dict[str, Any] = {}
+        if packed is None:
+            positions = torch.arange(tokens.shape[1], device=tokens.device).unsqueeze(0)
+        else:
+            positions = positions_in_rows(packed.bounds, tokens.shape[1])
+            more = {"bounds": packed.bounds, "longest": packed.longest}
         angles = self.trunk.rotary_emb(hidden, position_ids=positions)
         for index in self.order:
             layer = self.trunk.layers[index]
             if index < self.first_trained:
                 with torch.no_grad():
-                    hidden = layer(hidden, position_embeddings=angles)
+                    hidden = layer(hidden, position_embeddings=angles, **more)
             elif self.checkpointing and torch.is_grad_enabled():
-                hidden = checkpoint(layer, hidden, position_embeddings=angles, use_reentrant=False)
+                hidden = checkpoint(
+                    layer, hidden, position_embeddings=angles, use_reentrant=False, **more
+                )
             else:
-                hidden = layer(hidden, position_embeddings=angles)
+                hidden = layer(hidden, position_embeddings=angles, **more)
         return hidden
 
     def compile_layers(self, dynamic: bool) -> None:
@@ -150,34 +168,58 @@ def build_backbone(
     label_ids: Sequence[int],
     settings: Model,
     device: torch.device,
+    packed: bool = False,
 ) -> Backbone:
     """A backbone with these weights on the device, in the dtype the settings name.
 
-    Raises CheckpointError for a tensor that is missing, unknown or of another shape.
+    A ``packed`` one takes packed batches only. Raises CheckpointError for a tensor that is
+    missing, unknown or of another shape.
     """
+    trunk = blank_trunk(config, settings, device, packed)
+    _fill(trunk, weights)
+    head = weights.get("lm_head.weight")
+    unembedding = None
+    if head is not None and not trunk.config.tie_word_embeddings:
+        rows = torch.from_numpy(np.ascontiguousarray(head[np.asarray(label_ids)]))
+        unembedding = rows.to(device=device, dtype=trunk.dtype)
+    return Backbone(trunk, label_ids, unembedding, settings).to(device)
+
+
+def random_backbone(
+    config: Mapping[str, Any], settings: Model, device: torch.device, packed: bool = False
+) -> Backbone:
+    """A backbone of this shape with random weights, for measuring what fits and how fast."""
+    trunk = blank_trunk(config, settings, device, packed)
+    with torch.no_grad():
+        for parameter in trunk.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(std=0.02)
+            else:
+                parameter.fill_(1.0)
+    return Backbone(trunk, range(LABELS), None, settings).to(device)
+
+
+def blank_trunk(
+    config: Mapping[str, Any], settings: Model, device: torch.device, packed: bool
+) -> Any:
+    """The decoder of this configuration on the device, its parameters not yet set."""
     import transformers
 
     dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[settings.dtype]
-    # Without this key AutoModel would read the config of the whole model.
     table = {key: value for key, value in config.items() if key != "quantization_config"}
-    trunk_config = transformers.AutoConfig.for_model(**table)
-    trunk_config = trunk_config.get_text_config()
-    trunk_config._attn_implementation = "sdpa"
+    trunk_config = transformers.AutoConfig.for_model(**table).get_text_config()
+    if packed and trunk_config.model_type not in PLAIN_FAMILIES:
+        raise InvalidInputError("data.pack", f"is not known for {trunk_config.model_type}")
+    if packed:
+        register_attention()
+    trunk_config._attn_implementation = ATTENTION if packed else "sdpa"
     trunk_config.use_cache = False
     with torch.device("meta"):
         trunk = transformers.AutoModel.from_config(trunk_config, dtype=dtype)
     trunk.to_empty(device=device)
     # Rotary tables are computed, not stored: to_empty leaves them undefined.
     trunk.rotary_emb = type(trunk.rotary_emb)(config=trunk_config).to(device)
-    _fill(trunk, weights)
-    head = weights.get("lm_head.weight")
-    tied = head is None or trunk_config.tie_word_embeddings
-    unembedding = None
-    if not tied and head is not None:
-        rows = np.ascontiguousarray(head[np.asarray(label_ids)])
-        unembedding = torch.from_numpy(rows).to(device=device, dtype=dtype)
-    backbone = Backbone(trunk, label_ids, unembedding, settings)
-    return backbone.to(device)
+    return trunk
 
 
 def _fill(trunk: nn.Module, weights: Mapping[str, NDArray[np.float32]]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,8 @@ class Batch:
     """Padded rows with their slots one after another; arrays a model can take as they are.
 
     ``row`` and ``at`` locate each slot. ``targets`` is slots x 255. ``tokens_used`` counts tokens
-    that are not padding. ``wheres`` names each row's origin.
+    that are not padding. ``wheres`` names each row's origin. A packed batch has all rows in one
+    sequence: ``at`` counts from its start, and ``bounds`` are the places where rows begin.
     """
 
     tokens: NDArray[np.int64]
@@ -47,6 +48,18 @@ class Batch:
     tags: tuple[str, ...]
     wheres: tuple[str, ...]
     tokens_used: int
+    bounds: NDArray[np.int32] | None = None
+    longest: int = 0
+
+    def packed(
+        self,
+        tokens: NDArray[np.int64],
+        at: NDArray[np.int64],
+        bounds: NDArray[np.int32],
+        longest: int,
+    ) -> Batch:
+        """The same slots and labels over rows that stand in one sequence."""
+        return replace(self, tokens=tokens, at=at, bounds=bounds, longest=longest)
 
 
 def choose_lengths(sample: Sequence[int], longest: int, most: int = MOST_SHAPES) -> list[int]:
@@ -139,10 +152,13 @@ class Buckets:
         return place
 
 
-def collate(rows: Sequence[TrainingRow], shape: Shape) -> Batch:
-    """The rows as one batch of ``shape``; rows that are missing are all padding."""
-    tokens = np.zeros((shape.rows, shape.length), dtype=np.int64)
-    for number, row in enumerate(rows):
+def collate(rows: Sequence[TrainingRow], shape: Shape | None) -> Batch:
+    """The rows as one batch of ``shape``; rows that are missing are all padding.
+
+    Without a shape the batch has no tokens, only slots and labels.
+    """
+    tokens = np.zeros((shape.rows, shape.length) if shape else (0, 0), dtype=np.int64)
+    for number, row in enumerate(rows if shape else ()):
         tokens[number, : len(row)] = row.tokens
     counts = np.concatenate([row.counts for row in rows]).astype(np.int64)
     targets = np.zeros((len(counts), LABELS), dtype=np.float32)

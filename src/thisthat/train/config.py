@@ -74,10 +74,15 @@ class Augment(_Part):
 
 
 class Data(_Part):
-    """How rows are made and batched. ``longest`` is the most tokens of one row."""
+    """How rows are made and batched. ``longest`` is the most tokens of one row.
+
+    Rows are padded to at most ``shapes`` lengths, or, with ``pack``, stand one after another in
+    one sequence (plain decoders; fast on CUDA only).
+    """
 
     longest: Annotated[int, Field(ge=32)] = 1024
     tokens_per_batch: Annotated[int, Field(ge=32)] = 32768
+    pack: bool = False
     shapes: Annotated[int, Field(ge=1, le=24)] = 24
     chunk_rows: Count = 256
     workers: Annotated[int, Field(ge=0)] = 0

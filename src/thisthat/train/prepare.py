@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from thisthat.train.backbone import Backbone, build_backbone
 from thisthat.train.buckets import Shape, choose_lengths, shapes_for
 from thisthat.train.config import Loop, Run
 from thisthat.train.data import ChunkMaker, ItemStore, evaluation_rows, file_sha256
+from thisthat.train.packs import packed_shape
 from thisthat.train.stream import Fed, chunks_from, fed_batches
 
 SAMPLE_ROWS = 4096
@@ -51,6 +52,7 @@ class Prepared:
             self.maker.builder.label_ids,
             self.run.model,
             self.device,
+            self.run.data.pack,
         )
 
 
@@ -79,9 +81,12 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
         if source.file is not None
     }
     maker = ChunkMaker(run, builder, _states(evaluated), stores)
-    if lengths is None:
-        lengths = _lengths(maker, run, say)
-    shapes = shapes_for(lengths, run.data.tokens_per_batch)
+    shapes: Sequence[Shape]
+    if run.data.pack:
+        shapes = [packed_shape(run.data.tokens_per_batch, run.data.longest)]
+    else:
+        lengths = lengths or _lengths(maker, run, say)
+        shapes = shapes_for(lengths, run.data.tokens_per_batch)
     evaluations: dict[str, list[Fed]] = {}
     for evaluation in run.evaluations:
         rows, too_long = evaluation_rows(

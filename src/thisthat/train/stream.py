@@ -13,12 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from thisthat.train.buckets import Batch, Buckets, Shape
 from thisthat.train.data import Chunk, ChunkMaker
+from thisthat.train.packs import PackedShape, Packs, Rows
 from thisthat.train.rows import TrainingRow
 
 _FAR = 1 << 48
@@ -34,6 +36,9 @@ class Position:
     waiting: tuple[TrainingRow, ...] = ()
 
 
+_START = Position()
+
+
 @dataclass(frozen=True, slots=True)
 class Fed:
     """A batch as tensors, what it was made of, and the position after it."""
@@ -45,10 +50,17 @@ class Fed:
     targets: Tensor
     weights: Tensor
     outcomes: Tensor
+    bounds: Tensor | None
     batch: Batch
     position: Position
     too_long: int
     protected: int
+
+    def packed(self, device: torch.device) -> Rows | None:
+        """Where the rows of a packed batch begin, on the device; None for padded rows."""
+        if self.bounds is None:
+            return None
+        return Rows(self.bounds.to(device, non_blocking=True), self.batch.longest)
 
     def to(self, device: torch.device) -> tuple[Tensor, ...]:
         """The tensors on the device; the copy does not hold up the host."""
@@ -158,7 +170,7 @@ def feed(
 def _sorted(
     maker: ChunkMaker, shapes: Sequence[Shape], position: Position, workers: int, pin: bool
 ) -> Any:
-    buckets = Buckets(shapes, position.waiting)
+    buckets = gatherer(shapes, position.waiting)
     too_long = protected = 0
     first = position.row
     for number, chunk in enumerate(chunks_from(maker, position.chunk, workers), position.chunk):
@@ -169,24 +181,40 @@ def _sorted(
             batch = buckets.add(chunk.rows[index])
             if batch is not None:
                 after = Position(number, index + 1, tuple(buckets.waiting))
-                yield _tensors(batch, after, too_long, protected, pin)
+                yield feed_batch(batch, pin, after, too_long, protected)
                 too_long = protected = 0
         first = 0
 
 
-def _tensors(batch: Batch, after: Position, too_long: int, protected: int, pin: bool) -> Fed:
+def gatherer(shapes: Sequence[Shape], waiting: Sequence[TrainingRow] = ()) -> Buckets | Packs:
+    """What gathers rows into batches of these shapes."""
+    if isinstance(shapes[0], PackedShape):
+        return Packs(shapes[0], waiting)
+    return Buckets(shapes, waiting)
+
+
+def feed_batch(
+    batch: Batch,
+    pin: bool,
+    after: Position = _START,
+    too_long: int = 0,
+    protected: int = 0,
+) -> Fed:
+    """The batch as tensors, in pinned memory for a CUDA device."""
+
     def tensor(array: Any) -> Tensor:
         made = torch.from_numpy(array)
         return made.pin_memory() if pin else made
 
     return Fed(
         tokens=tensor(batch.tokens),
-        row=tensor(batch.row),
+        row=tensor(batch.row if batch.bounds is None else np.zeros_like(batch.row)),
         at=tensor(batch.at),
         counts=tensor(batch.counts),
         targets=tensor(batch.targets),
         weights=tensor(batch.weights),
         outcomes=tensor(batch.outcomes),
+        bounds=None if batch.bounds is None else tensor(batch.bounds),
         batch=batch,
         position=after,
         too_long=too_long,
@@ -196,6 +224,6 @@ def _tensors(batch: Batch, after: Position, too_long: int, protected: int, pin: 
 
 def fed_batches(rows: Sequence[TrainingRow], shapes: Sequence[Shape]) -> list[Fed]:
     """All of these rows as batches of the given shapes, for evaluation."""
-    buckets = Buckets(shapes)
+    buckets = gatherer(shapes)
     batches = [batch for row in rows if (batch := buckets.add(row)) is not None]
-    return [_tensors(b, Position(), 0, 0, False) for b in (*batches, *buckets.flush())]
+    return [feed_batch(batch, pin=False) for batch in (*batches, *buckets.flush())]
