@@ -111,13 +111,13 @@ def _lines(workload: Workload, timed: list[float]) -> list[Line]:
 def _time(decider: Decider, workload: Workload, quick: bool, seed: int) -> list[float]:
     rng = Rng("latency", seed, workload.name)
     questions = workload.declared()
-    words = _words_for(decider, workload, rng)
+    words = words_for(decider, workload, rng)
     budget = QUICK_SECONDS if quick else SECONDS
     least = WARM_UP + (QUICK_LEAST_CALLS if quick else LEAST_CALLS)
     timed: list[float] = []
     started = time.perf_counter()
     while len(timed) < MOST_CALLS + WARM_UP:
-        states = [_state(rng, words) for _ in range(workload.states)]
+        states = [random_state(rng, words) for _ in range(workload.states)]
         before = time.perf_counter()
         decider.decide_many(states, questions)
         timed.append((time.perf_counter() - before) * 1000)
@@ -126,18 +126,19 @@ def _time(decider: Decider, workload: Workload, quick: bool, seed: int) -> list[
     return timed[WARM_UP:]
 
 
-def _state(rng: Rng, words: int) -> str:
+def random_state(rng: Rng, words: int) -> str:
+    """So many words of an order's history, in no order."""
     known = _TEXT.split()
     return " ".join(rng.choice(known) for _ in range(words))
 
 
-def _words_for(decider: Decider, workload: Workload, rng: Rng) -> int:
+def words_for(decider: Decider, workload: Workload, rng: Rng) -> int:
     """How many words bring a state with these questions closest to the workload's tokens."""
     questions = list(workload.declared().values())
 
     def tokens(words: int) -> int:
         rendered = decider.builder.render(
-            _state(rng, words),
+            random_state(rng, words),
             questions,
             layout=decider.reading.layout,
             packing="apart",

@@ -28,6 +28,7 @@ MODULES = {
     "lambda": "lambda_sweep",
     "latency": "latency",
     "cost": "cost",
+    "http": "http",
     "fidelity": "forms",
 }
 """Every measurement that needs no file, and its module."""

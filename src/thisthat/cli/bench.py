@@ -33,6 +33,7 @@ HELP = {
     "lambda": "The headline numbers from λ = 0 to 1.",
     "latency": "Milliseconds per decision for stated workloads.",
     "cost": "What one pass costs in electricity or at a price list.",
+    "http": "What HTTP adds to the library call, side by side.",
     "fidelity": "How far the numeric form's answers are from float32's.",
 }
 
@@ -220,6 +221,31 @@ _FILE = inspect.Parameter(
     "file",
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
     annotation=Annotated[Path, typer.Argument(help="JSONL, .jsonl.zst or .parquet.", exists=True)],
+)
+
+
+def _load(context: Context, clients: int, seconds: float, overload: bool) -> None:
+    from thisthat.bench.load import measurement_of
+
+    _measure(context, measurement_of(clients, seconds, overload))
+
+
+_LOAD = [
+    inspect.Parameter(
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation
+    )
+    for name, default, annotation in (
+        ("clients", 64, Annotated[int, typer.Option(help="Clients at once.")]),
+        ("seconds", 300.0, Annotated[float, typer.Option(help="How long.")]),
+        (
+            "overload",
+            False,
+            Annotated[bool, typer.Option(help="Then twice the sustained rate, to see it shed.")],
+        ),
+    )
+]
+app.command("load", help="Many clients at once: is every answer there, and the right one?")(
+    _with_shared_options(_load, _LOAD)
 )
 app.command("decisions", help="Any file of decisions with known answers.")(
     _with_shared_options(_decisions, [_FILE])

@@ -1,0 +1,99 @@
+"""What HTTP adds to a decision: the library call and the request in turns, side by side.
+
+The server runs in a process of its own with the same checkpoint; library and server take turns on
+the same state, so that whatever else the machine does falls on both.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thisthat.bench import metrics
+from thisthat.bench.latency import WORKLOADS, random_state, words_for
+from thisthat.bench.measure import Context, Findings, Measurement
+from thisthat.bench.result import Line
+from thisthat.bench.served import post, serving
+from thisthat.questions import Choice, Question
+from thisthat.random import Rng
+
+Array = NDArray[np.float64]
+
+WARM_UP = 5
+CALLS, QUICK_CALLS = 200, 40
+CAVEATS = (
+    "Library and server take turns in two processes on the same machine, one call at a time, over "
+    "one connection on loopback.",
+    "The difference is taken call by call, on the same state.",
+)
+
+
+def run(context: Context) -> Findings:
+    """Time a single question of 64 tokens both ways."""
+    decider = context.engine.decider
+    workload = WORKLOADS[0]
+    rng = Rng("http", context.setting.seed)
+    words = words_for(decider, workload, rng)
+    questions = workload.declared()
+    asked = {"action": _as_json(questions["action"])}
+    calls = QUICK_CALLS if context.setting.quick else CALLS
+    library: list[float] = []
+    served: list[float] = []
+    unequal = 0
+    setting = context.setting
+    with (
+        serving(setting.system, setting.options) as server,
+        context.progress("http", calls + WARM_UP) as advance,
+    ):
+        connection = server.connection()
+        for _ in range(calls + WARM_UP):
+            state = random_state(rng, words)
+            body = {"model": "default", "state": state, "questions": asked}
+            content = json.dumps(body).encode()
+            started = time.perf_counter()
+            decision = decider.decide(state, questions)
+            between = time.perf_counter()
+            answer = post(connection, "/v1/systemone", content)
+            ended = time.perf_counter()
+            library.append((between - started) * 1000)
+            served.append((ended - between) * 1000)
+            expected = dict(decision["action"].probabilities)
+            unequal += answer["answers"]["action"]["probabilities"] != expected
+            advance(1)
+    return Findings(
+        _lines(np.array(library[WARM_UP:]), np.array(served[WARM_UP:]), unequal),
+        series={"http": {"library": library[WARM_UP:], "http": served[WARM_UP:]}},
+        caveats=CAVEATS,
+    )
+
+
+def _as_json(question: Question) -> dict[str, Any]:
+    assert isinstance(question, Choice)
+    criteria = {option.name: option.description for option in question.options}
+    return {"type": "choice", "instructions": question.instructions, "criteria": criteria}
+
+
+def _lines(library: Array, served: Array, unequal: int) -> list[Line]:
+    added = served - library
+    middle = metrics.bootstrap_statistic(lambda rows: float(np.median(added[rows])), added.size)
+    return [
+        Line.of(f"HTTP adds, p50 (n = {added.size})", middle, unit="ms"),
+        Line("HTTP adds, p99 of the difference", float(np.percentile(added, 99)), unit="ms"),
+        Line(
+            "p99 over HTTP minus p99 of the library",
+            float(np.percentile(served, 99) - np.percentile(library, 99)),
+            unit="ms",
+        ),
+        Line("library, p50", float(np.median(library)), unit="ms"),
+        Line("library, p99", float(np.percentile(library, 99)), unit="ms"),
+        Line("HTTP, p50", float(np.median(served)), unit="ms"),
+        Line("HTTP, p99", float(np.percentile(served, 99)), unit="ms"),
+        Line("answers that differ between the two", float(unequal), unit="number"),
+    ]
+
+
+MEASUREMENT = Measurement("http", "What HTTP adds to a decision", run, engines_only=True)
