@@ -1,0 +1,96 @@
+"""The commands in the deployment files are real: every one of them parses, and serves."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from thisthat.cli import app
+from thisthat.serve.settings import Settings
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+def parsed(words: list[str]) -> dict[str, Any]:
+    """The options of a ``thisthat`` command line. Raises for unknown ones."""
+    group: Any = typer.main.get_command(app)
+    command = group.commands[words[0]]
+    return dict(command.make_context(words[0], list(words[1:])).params)
+
+
+def docker_words(instruction: str) -> list[str]:
+    text = (DEPLOY / "Dockerfile").read_text()
+    found = re.search(rf"^{instruction} (\[.*\])$", text, re.MULTILINE)
+    assert found is not None
+    words: list[str] = json.loads(found[1])
+    return words
+
+
+def documents(name: str) -> list[Any]:
+    return list(yaml.safe_load_all((DEPLOY / name).read_text()))
+
+
+def unit() -> dict[str, str]:
+    lines = (DEPLOY / "thisthat.service").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+
+
+def test_the_image_serves_on_the_port_it_checks() -> None:
+    entry = docker_words("ENTRYPOINT")
+    assert entry == ["thisthat", "serve"]
+    options = parsed([*entry[1:], *docker_words("CMD")])
+    assert options["host"] == "0.0.0.0"
+    text = (DEPLOY / "Dockerfile").read_text()
+    assert f"EXPOSE {options['port']}" in text
+    assert f"127.0.0.1:{options['port']}/readyz" in text
+    assert "RUN thisthat pull" in text
+    parsed(["pull"])
+    for name in re.findall(r"^COPY ([^-].*) \S+$", text, re.MULTILINE):
+        for each in name.split():
+            assert (DEPLOY.parent / each).exists(), each
+
+
+def test_compose_runs_the_same_command() -> None:
+    (compose,) = documents("compose.yaml")
+    service = compose["services"]["thisthat"]
+    options = parsed(["serve", *service["command"]])
+    assert service["ports"] == [f"127.0.0.1:{options['port']}:{options['port']}"]
+    assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).exists()
+    assert int(service["stop_grace_period"].removesuffix("s")) > Settings().drain_seconds
+
+
+def test_the_unit_starts_the_server_and_lets_it_drain(tmp_path: Path) -> None:
+    lines = unit()
+    words = shlex.split(lines["ExecStart"])
+    assert words[0].endswith("/bin/thisthat")
+    options = parsed(words[1:])
+    assert options["host"] == "127.0.0.1"
+    assert str(options["keys"]).endswith("/keys")
+    parsed(shlex.split(lines["ExecStartPre"])[1:])
+    assert int(lines["TimeoutStopSec"]) > Settings().drain_seconds
+
+
+def test_kubernetes_probes_what_is_there() -> None:
+    deployment, service = documents("kubernetes.yaml")
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    options = parsed(["serve", *container["args"]])
+    assert container["ports"] == [{"name": "http", "containerPort": options["port"]}]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert service["spec"]["ports"][0]["targetPort"] == "http"
+    assert pod["terminationGracePeriodSeconds"] > Settings().drain_seconds
+
+
+@pytest.mark.parametrize("name", ["compose.yaml", "kubernetes.yaml"])
+def test_the_yaml_is_tidy(name: str) -> None:
+    linter = pytest.importorskip("yamllint.linter")
+    config = pytest.importorskip("yamllint.config")
+    rules = config.YamlLintConfig("extends: default\nrules: {line-length: {max: 100}}")
+    problems = list(linter.run((DEPLOY / name).read_text(), rules))
+    assert not problems, problems
