@@ -49,7 +49,7 @@ def measurement_of(clients: int, seconds: float, overload: bool) -> Measurement:
     def run(context: Context) -> Findings:
         setting = context.setting
         pool = _pool(context.engine.decider, setting.seed)
-        with serving(setting.system, setting.options, ["--log-level", "error"]) as served:
+        with serving(setting.system, setting.options) as served:
             return asyncio.run(_load(served, pool, clients, seconds, overload))
 
     title = f"{clients} clients at once for {seconds:g} seconds"

@@ -7,11 +7,11 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 from thisthat.bench.systems import SystemOptions
@@ -60,9 +60,9 @@ def post(connection: http.client.HTTPConnection, path: str, body: bytes) -> Any:
 
 
 @contextmanager
-def serving(system: str, options: SystemOptions, more: Sequence[str] = ()) -> Iterator[Served]:
+def serving(system: str, options: SystemOptions) -> Iterator[Served]:
     """Start a server with the setting's checkpoint, wait until it is ready, stop it at the end."""
-    command = [*_COMMAND, system, "--port", "0", "--engine", options.engine, *more]
+    command = [*_COMMAND, system, "--port", "0", "--engine", options.engine]
     if options.lam is not None:
         command += ["--lambda", str(options.lam)]
     if options.form is not None:
@@ -91,7 +91,13 @@ def _ready(process: subprocess.Popen[str]) -> str:
             continue
         address = str(event.get("address", address))
         if event.get("message") == "ready":
-            threading.Thread(target=process.stderr.read, daemon=True).start()
+            threading.Thread(target=_drain, args=(process.stderr,), daemon=True).start()
             return address
     process.wait()
     raise ServerError(f"the server did not start: {last}")
+
+
+def _drain(stream: IO[str]) -> None:
+    """Read and forget, so that the server never waits for its log to be read."""
+    for _ in stream:
+        pass

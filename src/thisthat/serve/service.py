@@ -223,14 +223,15 @@ async def unless_gone(request: Request, work: Awaitable[T]) -> T:
     """What ``work`` returns; when the client disconnects first it is cancelled, and GoneError."""
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_disconnected(request))
+    gone.add_done_callback(lambda _: task.cancel())
     try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        raise GoneError
+        return await task
+    except asyncio.CancelledError:
+        if gone.done():
+            raise GoneError from None
+        raise
     finally:
         gone.cancel()
-        task.cancel()
 
 
 async def _disconnected(request: Request) -> None:
