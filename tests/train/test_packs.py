@@ -44,6 +44,9 @@ def test_every_row_is_packed_once_and_found_again(lengths: list[int]) -> None:
     for batch in batches:
         assert batch.tokens.shape == (1, 100)
         assert batch.bounds is not None
+        assert np.diff(batch.bounds).min() >= 0
+        assert np.diff(batch.bounds).max() <= 40
+        assert batch.bounds[-1] == 100
         ends = batch.bounds[1 : len(batch.wheres) + 1]
         starts = batch.bounds[: len(batch.wheres)]
         for number, (start, end) in enumerate(zip(starts, ends, strict=True)):

@@ -120,7 +120,10 @@ def _probe_layer(backbone: Backbone, index: int) -> int:
     probe = type(backbone.trunk.layers[index])(config, index).to(dtype)
     rotary = type(backbone.trunk.rotary_emb)(config=config)
     hidden = torch.randn(1, _PROBE_TOKENS, config.hidden_size, dtype=dtype, requires_grad=True)
-    angles = rotary(hidden, position_ids=torch.arange(_PROBE_TOKENS).unsqueeze(0))
+    positions = torch.arange(_PROBE_TOKENS).unsqueeze(0)
+    if hasattr(rotary, "mrope_section"):
+        positions = positions.expand(3, 1, -1)  # one row each for time, height and width
+    angles = rotary(hidden, position_ids=positions)
     own = {p.untyped_storage().data_ptr() for p in probe.parameters()}
     own |= {angle.untyped_storage().data_ptr() for angle in angles}
     kept: list[Tensor] = []  # held until the end, so that no address is used twice
@@ -151,7 +154,8 @@ def cap_memory(device: torch.device, cap_gib: float | None) -> None:
         raise InvalidInputError(
             "memory.cap_gib", f"is {cap_gib}; the device has {total / GIB:.1f} GiB"
         )
-    torch.cuda.set_per_process_memory_fraction(cap_gib * GIB / total, device)
+    index = torch.cuda.current_device() if device.index is None else device.index
+    torch.cuda.set_per_process_memory_fraction(cap_gib * GIB / total, index)
 
 
 def measured_peak(device: torch.device) -> int | None:

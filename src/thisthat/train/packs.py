@@ -42,6 +42,11 @@ class PackedShape(Shape):
         """How many rows a sequence may hold; fixed, so that the bounds have one shape too."""
         return self.length // _TOKENS_PER_ROW + 1
 
+    @property
+    def most_bounds(self) -> int:
+        """How many bounds a batch has: one before every row, of tokens or padding, and the end."""
+        return self.most_rows + self.length // self.longest + 2
+
 
 def packed_shape(tokens_per_batch: int, longest: int) -> PackedShape:
     """The shape of packed batches. Raises InvalidInputError when a row might not fit."""
@@ -92,9 +97,12 @@ def collate_packed(rows: Sequence[TrainingRow], shape: PackedShape) -> Batch:
     ends = np.cumsum([len(row) for row in rows])
     tokens = np.zeros((1, shape.length), dtype=np.int64)
     tokens[0, : ends[-1]] = np.concatenate([row.tokens for row in rows])
-    bounds = np.full(shape.most_rows + 2, shape.length, dtype=np.int32)
+    # Padding stands in rows of its own: attention leaves what lies beyond ``longest`` undefined.
+    padding = np.arange(ends[-1], shape.length, shape.longest)[1:]
+    bounds = np.full(shape.most_bounds, shape.length, dtype=np.int32)
     bounds[0] = 0
     bounds[1 : len(ends) + 1] = ends
+    bounds[len(ends) + 1 : len(ends) + 1 + len(padding)] = padding
     batch = collate(rows, None)
     starts = np.concatenate([[0], ends[:-1]])
     return batch.packed(tokens, batch.at + starts[batch.row], bounds, shape.longest)
