@@ -132,7 +132,7 @@ def test_streams_take_turns_and_are_never_starved() -> None:
 
 def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
     async def scene() -> None:
-        async with Scene(queue_tokens=100) as at:
+        async with Scene(queue_tokens=200) as at:
             waiting = at.submit(20)
             await asyncio.sleep(0)
             with pytest.raises(OverloadedError) as caught:
@@ -147,19 +147,21 @@ def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
     run(scene())
 
 
-def test_a_request_larger_than_the_queue_is_taken_when_nothing_waits() -> None:
+def test_a_request_larger_than_the_queue_is_taken_when_nothing_else_is_there() -> None:
     async def scene() -> None:
         async with Scene(queue_tokens=10, batch_tokens=10) as at:
-            large = at.submit(400)
+            with pytest.raises(OverloadedError):
+                await at.submit(400)
             at.engine.open()
-            await large
+            await at.first
+            await at.submit(400)
 
     run(scene())
 
 
 def test_a_cancelled_job_gives_up_its_place() -> None:
     async def scene() -> None:
-        async with Scene(queue_tokens=100) as at:
+        async with Scene(queue_tokens=200) as at:
             waiting = at.submit(40)
             streaming = at.submit(40, stream="many")
             await asyncio.sleep(0)
@@ -168,8 +170,10 @@ def test_a_cancelled_job_gives_up_its_place() -> None:
             streaming.cancel()
             await asyncio.wait([waiting, streaming])
             assert at.scheduler.waiting_tokens == 0
+            at.scheduler.check_room(100)
             at.engine.open()
             await at.first
+            at.scheduler.check_room(10_000)
         assert [jobs for jobs, _ in at.batches] == [1]
 
     run(scene())

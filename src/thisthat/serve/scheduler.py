@@ -3,6 +3,7 @@
 Every round takes a new batch, so a request joins as soon as the batch before it is done. Single
 requests go first, up to a budget of tokens; streams of many states share what a batch has left, in
 turn, up to a smaller budget, so that none of them delays a single request by more than one batch.
+What is accepted but not answered is bounded in tokens, so that nobody waits long for a refusal.
 Knows nothing of HTTP, wire formats or text.
 """
 
@@ -144,7 +145,7 @@ class Scheduler:
         self._waiting = _Waiting()
         self._wake = threading.Condition()
         self._closing = False
-        self._running_tokens = 0
+        self._unfinished = 0
         self._seconds_per_token = 0.001
         self._thread: threading.Thread | None = None
 
@@ -194,18 +195,30 @@ class Scheduler:
     def _admit(self, ticket: _Ticket) -> None:
         if self._closing:
             raise ClosedError
-        waiting = self._waiting.single_tokens
-        full = waiting > 0 and waiting + ticket.tokens > self._queue_tokens
-        if ticket.stream is None and full:
+        if ticket.stream is not None:
+            return
+        self.check_room(ticket.tokens)
+        self._unfinished += ticket.tokens
+
+    def check_room(self, tokens: int = 1) -> None:
+        """Raise OverloadedError when so many more tokens do not fit into the queue."""
+        if self._unfinished > 0 and self._unfinished + tokens > self._queue_tokens:
             raise OverloadedError(self._retry_ms())
 
     def _retry_ms(self) -> int:
-        ahead = (self._waiting.single_tokens + self._running_tokens) * self._seconds_per_token
+        ahead = self._unfinished * self._seconds_per_token
         return round(min(max(ahead * 1000, _LEAST_RETRY_MS), _MOST_RETRY_MS))
 
     def _withdraw(self, ticket: _Ticket) -> bool:
         with self._wake:
-            return self._waiting.remove(ticket)
+            waited = self._waiting.remove(ticket)
+            if waited:
+                self._finish(ticket)
+            return waited
+
+    def _finish(self, ticket: _Ticket) -> None:
+        if ticket.stream is None:
+            self._unfinished -= ticket.tokens
 
     def _expire(self, ticket: _Ticket) -> None:
         if self._withdraw(ticket) and not ticket.future.done():
@@ -219,7 +232,7 @@ class Scheduler:
                 if not self._waiting:
                     return
                 batch = self._waiting.take(self._batch_tokens, self._bulk_tokens)
-                tokens = self._running_tokens = sum(ticket.tokens for ticket in batch)
+                tokens = sum(ticket.tokens for ticket in batch)
             started = time.monotonic()
             for decider in dict.fromkeys(ticket.decider for ticket in batch):
                 self._run(decider, [ticket for ticket in batch if ticket.decider is decider])
@@ -229,7 +242,6 @@ class Scheduler:
     def _learn_pace(self, seconds: float, tokens: int) -> None:
         pace = seconds / max(tokens, 1)
         self._seconds_per_token += _SMOOTHING * (pace - self._seconds_per_token)
-        self._running_tokens = 0
 
     def _run(self, decider: Decider, tickets: list[_Ticket]) -> None:
         started = time.monotonic()
@@ -239,12 +251,12 @@ class Scheduler:
                 finished = time.monotonic()
                 ticket = left.pop(number)
                 outcome = Outcome(decision, ticket.entered, started, finished)
-                _settle(ticket, outcome)
+                self._settle(ticket, outcome)
                 started = finished
         except Exception as error:
             # One job that the engine cannot run must not take the others down with it.
             if len(tickets) == 1:
-                _settle(tickets[0], error)
+                self._settle(tickets[0], error)
             else:
                 self._run_alone(decider, left.values())
 
@@ -252,16 +264,18 @@ class Scheduler:
         for ticket in tickets:
             self._run(decider, [ticket])
 
+    def _settle(self, ticket: _Ticket, outcome: Outcome | Exception) -> None:
+        with self._wake:
+            self._finish(ticket)
+        # The loop is gone when the server was told to stop at once; then nobody waits either.
+        if not ticket.loop.is_closed():
+            ticket.loop.call_soon_threadsafe(_deliver, ticket.future, outcome)
 
-def _settle(ticket: _Ticket, outcome: Outcome | Exception) -> None:
-    def settle() -> None:
-        if ticket.future.done():
-            return
-        if isinstance(outcome, Exception):
-            ticket.future.set_exception(outcome)
-        else:
-            ticket.future.set_result(outcome)
 
-    # The loop is gone when the server was told to stop at once; then nobody waits either.
-    if not ticket.loop.is_closed():
-        ticket.loop.call_soon_threadsafe(settle)
+def _deliver(future: asyncio.Future[Outcome], outcome: Outcome | Exception) -> None:
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

@@ -112,6 +112,7 @@ class Service:
         deadline = time.monotonic() + self.settings.deadline_seconds
         decider = self.checkpoints.find(asked.model)
         self.check_questions(asked.questions)
+        self._check_room()
         job = await self._prepare(decider, asked)
         self.check_tokens(job)
         outcome = await unless_gone(request, self.run(decider, job, deadline))
@@ -142,7 +143,7 @@ class Service:
         try:
             outcome = await self.scheduler.submit(decider, job, deadline, stream)
         except OverloadedError as error:
-            raise Problem(503, "overloaded", str(error), retry_ms=error.retry_ms) from None
+            raise _overloaded(error) from None
         except ClosedError:
             raise draining() from None
         except DeadlineError:
@@ -173,6 +174,13 @@ class Service:
         fields["prefill_ms"] = round((outcome.finished - outcome.started) * 1000, 2)
         if self.settings.log_states:
             fields["state"] = state
+
+    def _check_room(self) -> None:
+        """Shed before tokenising: a server with too much to do must not work for refusals."""
+        try:
+            self.scheduler.check_room()
+        except OverloadedError as error:
+            raise _overloaded(error) from None
 
     async def _prepare(self, decider: Decider, asked: Asked) -> Job:
         def prepare() -> Job:
@@ -237,6 +245,10 @@ async def unless_gone(request: Request, work: Awaitable[T]) -> T:
 async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def _overloaded(error: OverloadedError) -> Problem:
+    return Problem(503, "overloaded", str(error), retry_ms=error.retry_ms)
 
 
 def draining() -> Problem:
