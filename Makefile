@@ -12,7 +12,7 @@ test: .venv/.ready lint types unit
 
 lint: .venv/.ready
 	.venv/bin/ruff check .
-	.venv/bin/ruff format --check .
+	.venv/bin/ruff format --check src tests
 
 types: .venv/.ready
 	.venv/bin/mypy
