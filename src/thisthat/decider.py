@@ -287,13 +287,13 @@ class Decider:
 
     async def decide_async(self, state: Text, questions: Questions, **how: Any) -> Decision:
         """``decide`` without blocking the event loop."""
-        return await asyncio.to_thread(self.decide, state, questions, **how)
+        return await asyncio.to_thread(lambda: self.decide(state, questions, **how))
 
     async def decide_many_async(
         self, states: Iterable[Text], questions: Questions, **how: Any
     ) -> list[Decision]:
         """``decide_many`` without blocking the event loop."""
-        return await asyncio.to_thread(self.decide_many, states, questions, **how)
+        return await asyncio.to_thread(lambda: self.decide_many(states, questions, **how))
 
     def close(self) -> None:
         """Free the engine's memory."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, timezone
 
 from thisthat.decider import Decider
-from thisthat.errors import InvalidInputError
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.serve.problems import Problem, invalid_at
 from thisthat.serve.settings import Settings
@@ -102,10 +101,3 @@ class Checkpoints:
         for layout in decider.reading.layouts:
             decider.decide("The server starts.", questions, layout=layout)
         return decider
-
-
-def check_also_lambdas(lambdas: tuple[float, ...]) -> None:
-    """Raise InvalidInputError for a λ outside [0, 1]."""
-    for lam in lambdas:
-        if not 0 <= lam <= 1:
-            raise InvalidInputError("also-lambda", f"is {lam}; it must lie in [0, 1]")
