@@ -9,7 +9,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from thisthat.calibrate.order import Order, Places, in_declared_order, orders_of, reordered
 from thisthat.calibrate.temperature import Temperatures, softmax
 from thisthat.engine.rows import Engine, Row, RowResult
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.prompt.builder import ChatFrame, Place, PromptBuilder, Rendered
 from thisthat.prompt.format import Keep, Layout, Packing
+from thisthat.prompt.sharing import share, with_longer_trunk
 from thisthat.prompt.show import Decode, show_row
 from thisthat.questions import (
     Answer,
@@ -73,6 +75,15 @@ class Job:
     rendered: Rendered
     layout: Layout
     seconds: float
+    orders: tuple[tuple[Places, ...], ...]
+
+    @property
+    def extra_tokens(self) -> int:
+        """Tokens that the second and later orders of its questions add."""
+        places = iter(self.rendered.places)
+        later = [[next(places) for _ in asked][1:] for asked in self.orders]
+        slots = [at for group in later for place in group for at in place.at]
+        return sum(self.rendered.added_by(row, slot) for row, slot in slots)
 
     @property
     def fresh_tokens(self) -> int:
@@ -119,6 +130,8 @@ class Decider:
         layout: Layout | None = None,
         packing: Packing = "apart",
         keep: Keep | None = None,
+        order: Order = "as-given",
+        explain: bool = False,
     ) -> Decision: ...
     @overload
     def decide(
@@ -129,6 +142,8 @@ class Decider:
         layout: Layout | None = None,
         packing: Packing = "apart",
         keep: Keep | None = None,
+        order: Order = "as-given",
+        explain: bool = False,
     ) -> TypedDecision[T]: ...
     def decide(
         self,
@@ -138,15 +153,30 @@ class Decider:
         layout: Layout | None = None,
         packing: Packing = "apart",
         keep: Keep | None = None,
+        order: Order = "as-given",
+        explain: bool = False,
     ) -> Decision | TypedDecision[T]:
         """Answer all questions about one state in one pass.
 
         ``questions`` is a mapping of names to questions (a plain text is a boolean) or a class
         whose fields are the questions. ``layout`` puts the state or the questions first,
         ``packing`` keeps questions from seeing each other ("apart") or not ("together"),
-        ``keep`` allows a state that is too long to be cut. Raises InvalidInputError.
+        ``keep`` allows a state that is too long to be cut, ``order`` "average" makes the answers
+        to choices independent of the order of their options, ``explain`` adds the parts of the
+        state that each answer rests on. Raises InvalidInputError.
         """
-        return self.decide_many([state], questions, layout=layout, packing=packing, keep=keep)[0]
+        if explain:
+            from thisthat.calibrate.evidence import explained
+
+            schema = schema_of(questions) if isinstance(questions, type) else None
+            asked = schema.questions if schema else _declared(questions)  # type: ignore[arg-type]
+            decision = explained(
+                self, state, asked, layout=layout, packing=packing, keep=keep, order=order
+            )
+            return schema.typed(decision) if schema else decision
+        return self.decide_many(
+            [state], questions, layout=layout, packing=packing, keep=keep, order=order
+        )[0]
 
     @overload
     def decide_many(
@@ -157,6 +187,7 @@ class Decider:
         layout: Layout | None = None,
         packing: Packing = "apart",
         keep: Keep | None = None,
+        order: Order = "as-given",
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Decision]: ...
     @overload
@@ -168,6 +199,7 @@ class Decider:
         layout: Layout | None = None,
         packing: Packing = "apart",
         keep: Keep | None = None,
+        order: Order = "as-given",
         progress: Callable[[int, int], None] | None = None,
     ) -> list[TypedDecision[T]]: ...
     def decide_many(
@@ -178,6 +210,7 @@ class Decider:
         layout: Layout | None = None,
         packing: Packing = "apart",
         keep: Keep | None = None,
+        order: Order = "as-given",
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Decision] | list[TypedDecision[T]]:
         """The same questions about many states, in the caller's order, batched by length.
@@ -188,12 +221,12 @@ class Decider:
             schema = schema_of(questions)
             pairs = [(state, schema.questions) for state in states]
             decisions = self.decide_pairs(
-                pairs, layout=layout, packing=packing, keep=keep, progress=progress
+                pairs, layout=layout, packing=packing, keep=keep, order=order, progress=progress
             )
             return [schema.typed(decision) for decision in decisions]
         pairs = [(state, _declared(questions)) for state in states]
         return self.decide_pairs(
-            pairs, layout=layout, packing=packing, keep=keep, progress=progress
+            pairs, layout=layout, packing=packing, keep=keep, order=order, progress=progress
         )
 
     def decide_pairs(
@@ -203,6 +236,7 @@ class Decider:
         layout: Layout | None = None,
         packing: Packing = "apart",
         keep: Keep | None = None,
+        order: Order = "as-given",
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Decision]:
         """Like ``decide_many``, with questions of its own for every state."""
@@ -211,7 +245,9 @@ class Decider:
         for number, (state, questions) in enumerate(pairs):
             try:
                 jobs.append(
-                    self.prepare(state, questions, layout=layout, packing=packing, keep=keep)
+                    self.prepare(
+                        state, questions, layout=layout, packing=packing, keep=keep, order=order
+                    )
                 )
             except InvalidInputError as error:
                 raise (error.under(f"states[{number}]") if many else error) from None
@@ -233,21 +269,34 @@ class Decider:
         layout: Layout | None = None,
         packing: Packing = "apart",
         keep: Keep | None = None,
+        order: Order = "as-given",
     ) -> Job:
         """The first half of ``decide``: check and tokenise, so that ``run`` can do the rest."""
         started = time.perf_counter()
         chosen = self._layout(layout)
         declared = _declared(questions)
+        orders = tuple(orders_of(question, order) for question in declared.values())
+        if order == "average" and packing != "apart":
+            raise InvalidInputError(
+                "order", f'"average" needs packing "apart", not {packing!r}: orders are branches'
+            )
         rendered = self.builder.render(
             state,
-            list(declared.values()),
+            [
+                reordered(question, places)
+                for question, asked in zip(declared.values(), orders, strict=True)
+                for places in asked
+            ],
             layout=chosen,
             packing=packing,
             limit=self.reading.path_tokens,
             state_limit=self.reading.state_tokens,
             keep=keep,
         )
-        return Job(declared, rendered, chosen, time.perf_counter() - started)
+        if order == "average":
+            rows = tuple(with_longer_trunk(row) for row in rendered.rows)
+            rendered = replace(rendered, rows=rows)
+        return Job(declared, rendered, chosen, time.perf_counter() - started, orders)
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Decision]]:
         """The second half of ``decide`` for several jobs: (number of the job, its decision).
@@ -268,6 +317,23 @@ class Decider:
             for number, answers, result in zip(group, answered, results, strict=True):
                 yield number, self._decision(jobs[number], answers, result, share)
 
+    def run_sharing(self, jobs: Sequence[Job]) -> tuple[list[Decision], int]:
+        """``run`` for jobs whose states begin alike: what neighbours share is read once.
+
+        Returns the decisions, and how many tokens were read for all of them.
+        """
+        started = time.perf_counter()
+        shared = share([row for job in jobs for row in job.rendered.rows])
+        separate = iter(shared.apart(self.engine.run(shared.rows) if shared.rows else []))
+        results = [[next(separate) for _ in job.rendered.rows] for job in jobs]
+        answered = [self._answers(job, each) for job, each in zip(jobs, results, strict=True)]
+        share_of_time = (time.perf_counter() - started) / max(len(jobs), 1)
+        decisions = [
+            self._decision(job, answers, each, share_of_time)
+            for job, answers, each in zip(jobs, answered, results, strict=True)
+        ]
+        return decisions, shared.tokens
+
     def prompt_text(
         self,
         state: Text,
@@ -276,14 +342,17 @@ class Decider:
         layout: Layout | None = None,
         packing: Packing = "apart",
         keep: Keep | None = None,
+        order: Order = "as-given",
     ) -> list[str]:
         """What the model would read, a text per row, with the slots marked."""
-        job = self.prepare(state, questions, layout=layout, packing=packing, keep=keep)
+        job = self.prepare(
+            state, questions, layout=layout, packing=packing, keep=keep, order=order
+        )
         return [show_row(row, self.decode) for row in job.rendered.rows]
 
     async def ask_async(self, state: Text, question: Question | str, **how: Any) -> Answer:
         """``ask`` without blocking the event loop."""
-        return await asyncio.to_thread(self.ask, state, question, **how)  # type: ignore[arg-type]
+        return await asyncio.to_thread(lambda: self.ask(state, question, **how))
 
     async def decide_async(self, state: Text, questions: Questions, **how: Any) -> Decision:
         """``decide`` without blocking the event loop."""
@@ -328,8 +397,15 @@ class Decider:
 
     def _answers(self, job: Job, results: Sequence[RowResult]) -> dict[str, Answer]:
         answers: dict[str, Answer] = {}
-        for (name, question), place in zip(job.questions.items(), job.rendered.places, strict=True):
-            probabilities = self._probabilities(question, place, results, job.layout)
+        places = iter(job.rendered.places)
+        for (name, question), orders in zip(job.questions.items(), job.orders, strict=True):
+            each = [
+                in_declared_order(
+                    self._probabilities(question, next(places), results, job.layout), order
+                )
+                for order in orders
+            ]
+            probabilities = each[0] if len(each) == 1 else np.mean(each, axis=0)
             answers[name] = answer_for(question, in_whole_parts(probabilities).tolist())
         return answers
 
@@ -358,6 +434,7 @@ class Decider:
         usage = Usage(
             input_tokens=job.rendered.tokens,
             cached_tokens=sum(result.cached_tokens for result in results),
+            extra_tokens=job.extra_tokens,
         )
         return Decision(answers, self.source, usage, job.seconds + seconds, job.rendered.cut)
 
