@@ -167,6 +167,11 @@ def test_a_decision_is_json_ready() -> None:
     decision = Decision(answers, Source("m", "1", 0.5), Usage(10, 4), 0.01)
     record = decision.as_dict()
     assert record["answers"]["fit"]["expected"] == 0.75
-    assert record["usage"] == {"input_tokens": 10, "cached_tokens": 4, "output_tokens": 0}
+    assert record["usage"] == {
+        "input_tokens": 10,
+        "cached_tokens": 4,
+        "output_tokens": 0,
+        "extra_tokens": 0,
+    }
     assert record["lambda"] == 0.5
     assert decision["fit"] is answers["fit"]

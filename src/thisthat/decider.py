@@ -119,6 +119,8 @@ class Decider:
     def ask(self, state: Text, question: Score, **how: Any) -> ScoreAnswer: ...
     def ask(self, state: Text, question: Question | str, **how: Any) -> Answer:
         """The answer to one question; a plain text is a boolean. Takes what ``decide`` takes."""
+        if how.get("explain"):
+            raise InvalidInputError("explain", "is for decide, whose decision carries evidence")
         return self.decide(state, {"question": question}, **how).answers["question"]
 
     @overload
@@ -345,9 +347,7 @@ class Decider:
         order: Order = "as-given",
     ) -> list[str]:
         """What the model would read, a text per row, with the slots marked."""
-        job = self.prepare(
-            state, questions, layout=layout, packing=packing, keep=keep, order=order
-        )
+        job = self.prepare(state, questions, layout=layout, packing=packing, keep=keep, order=order)
         return [show_row(row, self.decode) for row in job.rendered.rows]
 
     async def ask_async(self, state: Text, question: Question | str, **how: Any) -> Answer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import total_ordering
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -419,22 +419,47 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one decision. Nothing is ever generated, so ``output_tokens`` is 0."""
+    """Tokens of one decision. Nothing is ever generated, so ``output_tokens`` is 0.
+
+    ``extra_tokens`` are those of ``input_tokens`` that averaging over orders and looking for
+    evidence added.
+    """
 
     input_tokens: int
     cached_tokens: int = 0
     output_tokens: Literal[0] = 0
+    extra_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """One part of a state, and how far an answer rests on it.
+
+    ``where`` is a range of characters or the path of a JSON field; ``fall`` is how much the
+    probability of the best option falls when this part alone is left out (negative: it rises);
+    ``best_without`` is the best option then.
+    """
+
+    where: str
+    text: str
+    fall: float
+    best_without: str
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The answers about one state, by question name, and how they were obtained."""
+    """The answers about one state, by question name, and how they were obtained.
+
+    ``evidence`` is there when it was asked for: by question name, the parts of the state, the one
+    that the answer rests on most first.
+    """
 
     answers: Mapping[str, Answer]
     source: Source
     usage: Usage
     seconds: float
     cut: Cut | None = None
+    evidence: Mapping[str, tuple[Support, ...]] | None = None
 
     def __getitem__(self, name: str) -> Answer:
         return self.answers[name]
@@ -450,6 +475,7 @@ class Decision:
                 "input_tokens": self.usage.input_tokens,
                 "cached_tokens": self.usage.cached_tokens,
                 "output_tokens": self.usage.output_tokens,
+                "extra_tokens": self.usage.extra_tokens,
             },
             "seconds": self.seconds,
             "cut": None
@@ -459,6 +485,16 @@ class Decision:
                 "state_tokens": self.cut.state_tokens,
                 "kept_tokens": self.cut.kept_tokens,
             },
+        } | self._evidence_dict()
+
+    def _evidence_dict(self) -> dict[str, Any]:
+        if self.evidence is None:
+            return {}
+        return {
+            "evidence": {
+                name: [asdict(support) for support in parts]
+                for name, parts in self.evidence.items()
+            }
         }
 
 

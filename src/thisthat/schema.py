@@ -112,6 +112,7 @@ class Schema(Generic[T]):
             usage=decision.usage,
             seconds=decision.seconds,
             cut=decision.cut,
+            evidence=decision.evidence,
             value=_instance(self.cls, values),
         )
 

@@ -54,6 +54,13 @@ class Rendered:
         """Input tokens, those of a shared trunk counted once."""
         return sum(row.tokens for row in self.rows)
 
+    def added_by(self, row: int, slot: int) -> int:
+        """Tokens that would go with that slot, when it is the only one of its branch."""
+        tree = self.rows[row]
+        if len(tree.branches) == 1:
+            return tree.tokens
+        return len(tree.branches[slot].tokens)
+
 
 class PromptBuilder:
     """Builds rows in one checkpoint's format.

@@ -1,0 +1,122 @@
+"""Rows that begin alike, read once: the same paths to the same slots in fewer tokens.
+
+Works on rows alone; what their tokens say does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from thisthat.engine.rows import Branch, Row, RowResult, Slot, Tokens
+
+MOST_SHARED_TOKENS = 2048
+"""Attention over one row grows with the square of its tokens, so shared rows stay below this."""
+
+
+def with_longer_trunk(row: Row) -> Row:
+    """The row with what all of its branches begin with moved into the trunk."""
+    if len(row.branches) < 2:
+        return row
+    first = row.branches[0].tokens
+    shared = min(branch.slots[0].at for branch in row.branches)
+    for branch in row.branches[1:]:
+        shared = min(shared, _alike(first, branch.tokens))
+    if shared == 0:
+        return row
+    branches = tuple(_without_head(branch, shared) for branch in row.branches)
+    return replace(row, trunk=(*row.trunk, *first[:shared]), branches=branches)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Rows to run instead of others; ``members`` has, for each, the answers of its originals."""
+
+    rows: tuple[Row, ...]
+    members: tuple[tuple[int, ...], ...]
+
+    @property
+    def tokens(self) -> int:
+        """All tokens of the rows, shared ones counted once."""
+        return sum(row.tokens for row in self.rows)
+
+    def apart(self, results: Sequence[RowResult]) -> list[RowResult]:
+        """The results of the original rows, in their order."""
+        separate: list[RowResult] = []
+        for result, slots in zip(results, self.members, strict=True):
+            cached, start = result.cached_tokens, 0
+            for count in slots:
+                separate.append(RowResult(result.logits[start : start + count], cached))
+                cached, start = 0, start + count
+        return separate
+
+
+def share(rows: Sequence[Row]) -> Shared:
+    """Neighbouring rows joined where that leaves fewer tokens to compute.
+
+    The cheapest way to cut the sequence into runs of rows that are joined, by dynamic programming
+    over where the last run begins.
+    """
+    alike = [_alike(one.trunk, two.trunk) for one, two in pairwise(rows)]
+    best: list[tuple[int, int]] = [(0, 0)]
+    for end in range(1, len(rows) + 1):
+        last = rows[end - 1]
+        cheapest = (best[end - 1][0] + last.fresh_tokens, end - 1)
+        common, own = len(last.trunk), _own_tokens(last)
+        branches = len(last.branches)
+        for start in range(end - 2, -1, -1):
+            row = rows[start]
+            if row.prefix != last.prefix:
+                break
+            common = min(common, alike[start])
+            own += _own_tokens(row)
+            branches += len(row.branches)
+            tokens = own - common * branches + common
+            if tokens > MOST_SHARED_TOKENS:
+                break
+            cheapest = min(cheapest, (best[start][0] + tokens, start))
+        best.append(cheapest)
+    runs: list[Sequence[Row]] = []
+    end = len(rows)
+    while end:
+        start = best[end][1]
+        runs.append(rows[start:end])
+        end = start
+    runs.reverse()
+    members = tuple(tuple(row.slots for row in run) for run in runs)
+    return Shared(tuple(_joined(run) for run in runs), members)
+
+
+def _own_tokens(row: Row) -> int:
+    """Tokens of a row when nothing of its trunk is shared, not even between its branches."""
+    return sum(len(row.trunk) + len(branch.tokens) for branch in row.branches)
+
+
+def _joined(run: Sequence[Row]) -> Row:
+    first = run[0]
+    if len(run) == 1:
+        return first
+    common = min(_alike(first.trunk, row.trunk) for row in run)
+    branches = tuple(
+        _with_head(branch, row.trunk[common:]) for row in run for branch in row.branches
+    )
+    return Row(first.prefix, first.trunk[:common], branches)
+
+
+def _alike(one: Tokens, two: Tokens) -> int:
+    """How many tokens both begin with."""
+    for count, (mine, other) in enumerate(zip(one, two, strict=False)):
+        if mine != other:
+            return count
+    return min(len(one), len(two))
+
+
+def _with_head(branch: Branch, head: Tokens) -> Branch:
+    slots = tuple(Slot(slot.at + len(head), slot.options) for slot in branch.slots)
+    return Branch((*head, *branch.tokens), slots)
+
+
+def _without_head(branch: Branch, count: int) -> Branch:
+    slots = tuple(Slot(slot.at - count, slot.options) for slot in branch.slots)
+    return Branch(branch.tokens[count:], slots)
