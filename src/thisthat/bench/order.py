@@ -10,6 +10,8 @@ from thisthat.bench.branch import branch_items
 from thisthat.bench.measure import Context, Findings, Measurement, fair_subset
 from thisthat.bench.replies import Reply
 from thisthat.bench.result import Line
+from thisthat.bench.systems import EngineSystem
+from thisthat.errors import StateTooLongError
 from thisthat.random import Rng
 from thisthat.suites.item import Item
 
@@ -19,6 +21,7 @@ ORDERS = 3
 CAVEATS = (
     "Choices only: the order of a boolean's and a score's options is part of the question.",
     f"Each question is asked in its declared order and in {ORDERS} others, drawn once.",
+    "Averaged answers are asked in the declared order and in one other.",
 )
 
 
@@ -50,6 +53,7 @@ def run(context: Context) -> Findings:
     ]
     first = [reply for number, reply in enumerate(replies) if number % (ORDERS + 1) == 0]
     lines.append(scoring.accuracy_line(items, first, None, "accuracy in the declared order"))
+    lines += _averaged_lines(context, items, orders)
     return Findings(
         lines,
         asked,
@@ -59,6 +63,35 @@ def run(context: Context) -> Findings:
         ),
         caveats=CAVEATS,
     )
+
+
+def _averaged_lines(
+    context: Context, items: Sequence[Item], orders: Sequence[Sequence[Sequence[int]]]
+) -> list[Line]:
+    """The same flips when every answer is an average over orders; one of our engines only."""
+    if not isinstance(context.system, EngineSystem):
+        return []
+    decider = context.system.decider
+    flips, hits, times = [], [], []
+    with context.progress("order averaged", len(items)) as advance:
+        for item, (_, other, *_) in zip(items, orders, strict=True):
+            turned = _reordered(item, other).as_question()
+            try:
+                here = decider.decide(item.state, {"q": item.as_question()}, order="average")
+                there = decider.decide(item.state, {"q": turned}, order="average")
+            except StateTooLongError:
+                continue
+            finally:
+                advance(1)
+            flips.append(here["q"].best_name != there["q"].best_name)
+            hits.append(here["q"].best_name == item.options[item.answer][0])
+            usage = here.usage
+            times.append(usage.input_tokens / (usage.input_tokens - usage.extra_tokens))
+    return [
+        Line.of("flips of averaged answers", metrics.wilson(sum(flips), len(flips))),
+        Line.of("accuracy of averaged answers", metrics.wilson(sum(hits), len(hits))),
+        Line("tokens of an averaged answer, times those of one order", _mean(times), unit="number"),
+    ]
 
 
 def _orders(item: Item, seed: int) -> list[tuple[int, ...]]:

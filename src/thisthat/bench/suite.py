@@ -25,6 +25,8 @@ MODULES = {
     "ladder": "ladder",
     "branch": "branch",
     "order": "order",
+    "injection": "injection",
+    "evidence": "evidence",
     "lambda": "lambda_sweep",
     "latency": "latency",
     "cost": "cost",

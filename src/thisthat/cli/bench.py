@@ -30,6 +30,8 @@ HELP = {
     "ladder": "Whole map against window as the world grows.",
     "branch": "Branch-shaped decisions and multi-step arithmetic.",
     "order": "Do answers change with the order of the options?",
+    "injection": "How often an instruction planted in a state moves the decision.",
+    "evidence": "Is the part an answer rests on the one with the deciding fact?",
     "lambda": "The headline numbers from λ = 0 to 1.",
     "latency": "Milliseconds per decision for stated workloads.",
     "cost": "What one pass costs in electricity or at a price list.",
@@ -51,7 +53,10 @@ Quick = Annotated[bool, typer.Option(help="A fixed fair subset, 60 questions per
 Out = Annotated[Path, typer.Option(help="Folder for result files and journals.")]
 Data = Annotated[
     Path | None,
-    typer.Option(envvar="THISTHAT_DATA", help="Folder with recorded_68.jsonl."),
+    typer.Option(
+        envvar="THISTHAT_DATA",
+        help="Folder with recorded_68.jsonl (cohort) and decisions_dev.jsonl.zst (injection).",
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of generated questions.")]
 Model = Annotated[str, typer.Option(help="Model name to send to an endpoint.")]
@@ -224,6 +229,12 @@ _FILE = inspect.Parameter(
 )
 
 
+def _wide(context: Context, file: Path) -> None:
+    from thisthat.bench.wide import measurement_of
+
+    _measure(context, measurement_of(file))
+
+
 def _load(context: Context, clients: int, seconds: float, overload: bool) -> None:
     from thisthat.bench.load import measurement_of
 
@@ -249,6 +260,9 @@ app.command("load", help="Many clients at once: is every answer there, and the r
 )
 app.command("decisions", help="Any file of decisions with known answers.")(
     _with_shared_options(_decisions, [_FILE])
+)
+app.command("wide", help="One wide softmax against a tournament, on choices over 32 options.")(
+    _with_shared_options(_wide, [_FILE])
 )
 app.command("all", help="The whole suite; go on after an interruption by running it again.")(
     _with_shared_options(_all)

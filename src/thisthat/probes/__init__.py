@@ -1,0 +1,1 @@
+"""Texts planted into states to see what they do to decisions."""
