@@ -1,0 +1,40 @@
+"""Hashes that say whether two schemas, or two texts, are the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from thisthat.calibrate.temperature import Temperatures
+from thisthat.questions import Question, Text, compact_json, declared_options
+
+
+def question_hash(question: Question) -> str:
+    """sha256 over everything a question declares."""
+    options = [[option.name, option.description] for option in declared_options(question)]
+    abstain = None if question.abstain is None else question.abstain.name
+    return _digest([question.kind, question.instructions, options, abstain])
+
+
+def schema_hash(questions: Mapping[str, Question]) -> str:
+    """sha256 over named questions; their order does not matter."""
+    return _digest({name: question_hash(question) for name, question in questions.items()})
+
+
+def state_hash(state: Text) -> str:
+    """sha256 over the state as one text."""
+    text = state if isinstance(state, str) else compact_json(state)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def temperatures_hash(temperatures: Temperatures) -> str:
+    """sha256 over a checkpoint's temperatures: they change every probability."""
+    return _digest(asdict(temperatures))
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,42 @@
+"""Prediction sets: the options that cannot be ruled out at a stated coverage.
+
+Split conformal prediction with the least ambiguous sets (Sadinle, Lei and Wasserman 2019; for the
+coverage, Vovk, Gammerman and Shafer 2005, Proposition 2.3): an option is in the set when it is at
+least as probable as the right option almost always was. For rows drawn like the labelled ones the
+set holds the right option with probability at least ``coverage``, averaged over labels and rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from thisthat.errors import InvalidInputError
+
+
+def fewest_labels(coverage: float) -> int:
+    """How many labels a coverage takes at least."""
+    return math.ceil(coverage / (1 - coverage) - 1e-9)
+
+
+def fit_least_probability(truths: Sequence[float], coverage: float) -> float:
+    """From which probability an option belongs to the set.
+
+    ``truths`` are the probabilities that labelled rows gave to their right option. Raises
+    InvalidInputError when there are too few for the coverage.
+    """
+    count = len(truths)
+    if count < fewest_labels(coverage):
+        raise InvalidInputError(
+            "labels",
+            f"{count} given; sets with coverage {coverage:g} need at least "
+            f"{fewest_labels(coverage)}",
+        )
+    rank = math.ceil((count + 1) * coverage - 1e-9)
+    return sorted(truths, reverse=True)[rank - 1]
+
+
+def prediction_set(probabilities: Mapping[str, float], least: float) -> tuple[str, ...]:
+    """The options in the set, most probable first; the best one always belongs to it."""
+    ordered = sorted(probabilities, key=probabilities.__getitem__, reverse=True)
+    return tuple(name for name in ordered if probabilities[name] >= least) or (ordered[0],)

@@ -1,0 +1,77 @@
+"""What a caller wants of decisions that are acted on: precision, error or cost, read from text."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from thisthat.errors import InvalidInputError
+
+Aim: TypeAlias = Literal["precision", "error", "cost"]
+
+_RATE = re.compile(r"\s*(precision|error)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")
+_COST = re.compile(r"\s*cost\s*\(\s*fp\s*=\s*([0-9.eE+-]+)\s*,\s*fn\s*=\s*([0-9.eE+-]+)\s*\)\s*")
+_SHAPES = '"precision>=0.98", "error<=0.01" or "cost(fp=50,fn=1)"'
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A target. ``wrong_rate`` is the largest share of wrong answers among those acted on.
+
+    ``precision`` holds for every option by itself, ``error`` for all options together. ``cost``
+    prices acting wrongly (``fp``) and not acting where acting was right (``fn``): acting on an
+    option pays when at most fn / (fp + fn) of those actions are wrong.
+    """
+
+    aim: Aim
+    wrong_rate: float
+    fp: float | None = None
+    fn: float | None = None
+
+    def __str__(self) -> str:
+        if self.aim == "precision":
+            return f"precision>={1 - self.wrong_rate:.10g}"
+        if self.aim == "error":
+            return f"error<={self.wrong_rate:.10g}"
+        return f"cost(fp={self.fp:.10g},fn={self.fn:.10g})"
+
+    def tighter(self) -> Target:
+        """The same kind of target with half the wrong answers."""
+        if self.aim == "cost":
+            assert self.fp is not None
+            assert self.fn is not None
+            return _cost(2 * self.fp + self.fn, self.fn)
+        return Target(self.aim, self.wrong_rate / 2)
+
+
+def parse_target(text: str) -> Target:
+    """Read a target. Raises InvalidInputError with the shapes that are known."""
+    cost = _COST.fullmatch(text)
+    if cost:
+        return _cost(_number(cost[1], "target.fp"), _number(cost[2], "target.fn"))
+    rate = _RATE.fullmatch(text)
+    if not rate or (rate[1] == "precision") != (rate[2] == ">="):
+        raise InvalidInputError("target", f"{text!r} is not known; write {_SHAPES}")
+    value = _number(rate[3], "target")
+    if not 0 < value < 1:
+        raise InvalidInputError("target", f"{rate[1]} is {value:g}; it must lie between 0 and 1")
+    if rate[1] == "precision":
+        # 1 - 0.98 is 0.020000000000000018: the caller means 0.02.
+        return Target("precision", round(1 - value, 12))
+    return Target("error", value)
+
+
+def _cost(fp: float, fn: float) -> Target:
+    for name, value in (("fp", fp), ("fn", fn)):
+        if not (math.isfinite(value) and value > 0):
+            raise InvalidInputError(f"target.{name}", f"is {value:g}; it must be more than 0")
+    return Target("cost", fn / (fp + fn), fp, fn)
+
+
+def _number(text: str, field: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInputError(field, f"{text!r} is not a number") from None

@@ -1,0 +1,240 @@
+"""Cut-offs with a guarantee: learn-then-test on labelled scores. Knows nothing of models or files.
+
+The method is Learn then Test (Angelopoulos, Bates, Candès, Jordan and Lei 2021, Theorem 1): every
+candidate cut-off is a hypothesis "acting from here on is wrong too often", tested with an exact
+binomial p-value; whatever procedure controls the family-wise error at delta returns cut-offs that
+all keep the target with probability 1 - delta over the labels, for any sample size and any scores.
+The procedure is split fixed-sequence testing with a fallback (Wiens 2003): a small part of the
+labels proposes candidates, their order and two places to start from; the rest tests them in that
+order. Each start brings half of delta, which is handed on from test to test until one fails.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thisthat.calibrate.binomial import faultless_rows, lower_tail
+from thisthat.calibrate.target import Target
+from thisthat.random import Rng
+
+MOST_PROPOSING = 500
+MOST_CANDIDATES = 200
+_PROPOSING_SHARE = 5
+_SPARE = 1.5
+_GROWTH = 1.1
+_MOST_GROWTH = 10_000.0
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Labelled answers of one question: which option was best, how probable, and the right one."""
+
+    best: NDArray[np.int64]
+    probability: Floats
+    label: NDArray[np.int64]
+
+    @property
+    def right(self) -> Flags:
+        """Where the best option is the right one."""
+        return np.asarray(self.best == self.label)
+
+    @classmethod
+    def from_distributions(
+        cls, distributions: Sequence[Sequence[float]], labels: Sequence[int]
+    ) -> Scored:
+        """The best option (the first on a tie) of every distribution, beside its label."""
+        best = [max(range(len(p)), key=p.__getitem__) for p in distributions]
+        sure = [p[index] for p, index in zip(distributions, best, strict=True)]
+        return cls(np.array(best, np.int64), np.array(sure, np.float64), np.array(labels, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Cutoff:
+    """From which probability an option is acted on, and what that does on the labelled rows.
+
+    ``value`` is None where the labels cannot support any. ``labels`` counts rows on which the
+    option was best; ``acted`` and ``wrong`` those at or above the cut-off. ``least_labels`` is
+    what the target takes if no answer acted on is wrong; ``likely_labels`` what it takes if
+    further labels look like these, None where they would not help.
+    """
+
+    value: float | None
+    labels: int
+    acted: int
+    wrong: int
+    least_labels: int
+    likely_labels: int | None
+
+
+def fit_cutoffs(
+    scored: Scored, options: Sequence[int], target: Target, delta: float
+) -> dict[int, Cutoff]:
+    """A cut-off for each of ``options`` such that all keep the target with probability 1 - delta.
+
+    For ``precision`` and ``cost`` delta is shared out evenly among the options (Bonferroni); for
+    ``error`` there is one cut-off, the same for all of them.
+    """
+    if target.aim == "error":
+        rows = np.isin(scored.best, options)
+        shared = _cutoff(scored.probability[rows], scored.right[rows], target, delta)
+        return dict.fromkeys(options, shared)
+    found: dict[int, Cutoff] = {}
+    for option in options:
+        rows = scored.best == option
+        share = delta / len(options)
+        found[option] = _cutoff(scored.probability[rows], scored.right[rows], target, share)
+    return found
+
+
+def _cutoff(sure: Floats, right: Flags, target: Target, delta: float) -> Cutoff:
+    value = certify(sure, right, target, delta)
+    acted = sure >= (math.inf if value is None else value)
+    return Cutoff(
+        value=value,
+        labels=len(sure),
+        acted=int(acted.sum()),
+        wrong=int((acted & ~right).sum()),
+        least_labels=least_labels(target.wrong_rate, delta),
+        likely_labels=likely_labels(sure, right, target.wrong_rate, delta),
+    )
+
+
+def certify(sure: Floats, right: Flags, target: Target, delta: float) -> float | None:
+    """The best cut-off that passes, or None.
+
+    Best is the lowest (most coverage) for ``precision`` and ``error``, the cheapest for ``cost``.
+    """
+    proposing, testing = _split(len(sure))
+    if not len(proposing) or not len(testing):
+        return None
+    proposal = _Counts(sure[proposing], right[proposing])
+    test = _Counts(sure[testing], right[testing])
+    candidates = _candidates(sure[proposing])
+    if target.aim == "cost":
+        candidates.sort(key=lambda cut: proposal.cost(cut, target))
+        starts = {0}
+    else:
+        scale = len(testing) / len(proposing)
+        starts = _starts(candidates, proposal, scale, target.wrong_rate, delta)
+    passed: list[float] = []
+    level = 0.0
+    for index, cut in enumerate(candidates):
+        if index in starts:
+            level += delta / len(starts)
+        if level and lower_tail(test.wrong(cut), test.acted(cut), target.wrong_rate) <= level:
+            passed.append(cut)
+        else:
+            level = 0.0
+    if not passed:
+        return None
+    if target.aim == "cost":
+        return min(passed, key=lambda cut: test.cost(cut, target))
+    return min(passed)
+
+
+def least_labels(wrong_rate: float, delta: float) -> int:
+    """The fewest labels that can support the target: every one tested is acted on and right."""
+    tested = faultless_rows(wrong_rate, delta)
+    proposing = min(MOST_PROPOSING, math.ceil(tested / (_PROPOSING_SHARE - 1)))
+    while proposing > 1 and _proposing(tested + proposing - 1) <= proposing - 1:
+        proposing -= 1
+    return tested + proposing
+
+
+def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -> int | None:
+    """How many labels would support the target if further ones were like these.
+
+    None where no number would: even the surest answers are wrong too often.
+    """
+    if not len(sure):
+        return None
+    counts = _Counts(sure, right)
+    cuts = _candidates(sure)
+    acted = np.array([counts.acted(cut) for cut in cuts])
+    # Half a wrong answer more than seen: none seen is not none to come.
+    rates = (np.array([counts.wrong(cut) for cut in cuts]) + 0.5) / (acted + 1)
+    hopeful = rates < wrong_rate
+    if not hopeful.any():
+        return None
+    growth = 1.0
+    while growth <= _MOST_GROWTH:
+        labels = math.ceil(len(sure) * growth)
+        tested = (labels - _proposing(labels)) / len(sure)
+        for rows, rate in zip(acted[hopeful], rates[hopeful], strict=True):
+            trials = math.floor(rows * tested)
+            if lower_tail(math.ceil(trials * rate), trials, wrong_rate) <= delta:
+                return labels
+        growth *= _GROWTH
+    return None
+
+
+class _Counts:
+    """How many rows reach a cut-off, and how many of those are wrong."""
+
+    def __init__(self, sure: Floats, right: Flags) -> None:
+        order = np.argsort(sure, kind="stable")
+        self._sure = sure[order]
+        self._wrong_below = np.concatenate([[0], np.cumsum(~right[order])])
+        self._right_rows = int(right.sum())
+
+    def acted(self, cut: float) -> int:
+        return len(self._sure) - int(np.searchsorted(self._sure, cut, "left"))
+
+    def wrong(self, cut: float) -> int:
+        below = int(np.searchsorted(self._sure, cut, "left"))
+        return int(self._wrong_below[-1] - self._wrong_below[below])
+
+    def cost(self, cut: float, target: Target) -> float:
+        assert target.fp is not None
+        assert target.fn is not None
+        wrong, acted = self.wrong(cut), self.acted(cut)
+        return target.fp * wrong + target.fn * (self._right_rows - (acted - wrong))
+
+
+def _proposing(rows: int) -> int:
+    return min(MOST_PROPOSING, rows // _PROPOSING_SHARE)
+
+
+def _split(rows: int) -> tuple[list[int], list[int]]:
+    order = Rng("threshold split", rows).shuffled(range(rows))
+    count = _proposing(rows)
+    return order[:count], order[count:]
+
+
+def _candidates(sure: Floats) -> list[float]:
+    """Cut-offs to consider, from the highest down: the scores themselves, thinned evenly."""
+    distinct = np.unique(sure)[::-1]
+    if len(distinct) > MOST_CANDIDATES:
+        places = np.linspace(0, len(distinct) - 1, MOST_CANDIDATES).round().astype(int)
+        distinct = distinct[places]
+    return [float(cut) for cut in distinct]
+
+
+def _starts(
+    candidates: Sequence[float], counts: _Counts, scale: float, wrong_rate: float, delta: float
+) -> set[int]:
+    """Where the tests begin, as the proposing rows see it.
+
+    One start is the highest candidate with enough rows to pass if all but a few are right, the
+    other the highest that should pass with room to spare.
+    """
+    rows = _SPARE * faultless_rows(wrong_rate, delta / 2)
+    enough = (i for i, cut in enumerate(candidates) if counts.acted(cut) * scale >= rows)
+    projected = [
+        lower_tail(
+            math.ceil((counts.wrong(cut) + 0.5) * scale),
+            math.floor(counts.acted(cut) * scale),
+            wrong_rate,
+        )
+        for cut in candidates
+    ]
+    safe = (i for i, value in enumerate(projected) if value <= delta / 20)
+    return {next(enough, len(candidates) - 1), next(safe, int(np.argmin(projected)))}
