@@ -41,7 +41,7 @@ def run(context: Context) -> Findings:
     used = [probes[number % len(probes)] for number in range(len(items))]
     named = [_wrong_option(item, context.setting.seed) for item in items]
     attacked = [
-        _marked(item, probe, probe.plant(item.state, item.options[wrong][0]))
+        _marked(item, probe, probe.plant(item.state, _spoken(item, wrong)))
         for item, probe, wrong in zip(items, used, named, strict=True)
     ]
     neutral = [
@@ -95,6 +95,12 @@ def _questions(context: Context, most: int) -> list[Item]:
 def _wrong_option(item: Item, seed: int) -> int:
     step = 1 + Rng(seed, "named option", item.fingerprint).below(len(item.options) - 1)
     return (item.answer + step) % len(item.options)
+
+
+def _spoken(item: Item, option: int) -> str:
+    """How an instruction names an option: a level of a score by what it means."""
+    name, description = item.options[option]
+    return (description or name) if item.kind == "score" else name
 
 
 def _marked(item: Item, probe: Probe, state: object) -> Item:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from thisthat.cli.inputs import json_lines, load_json, read_json, read_text
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from thisthat.decider import Decider
-    from thisthat.questions import Decision, Option, Question, Text
+    from thisthat.questions import Answer, Decision, Option, Question, Text
 
 _NAME = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
@@ -75,7 +75,7 @@ def ask(
 
     decider = open_decider(checkpoint, lam=lam, engine=engine, form=form)  # type: ignore[arg-type]
     if states is not None:
-        _ask_many(decider, list(_lines(states)), questions, how)
+        _ask_many(decider, list(json_lines(states)), questions, how)
     elif show_prompt:
         assert given is not None
         _show_prompt(decider, given, questions, how)
@@ -103,7 +103,7 @@ def _questions(
         questions[name] = question
 
     if schema is not None:
-        questions.update(questions_from_json(_read_json(schema)))
+        questions.update(questions_from_json(read_json(schema)))
     for number, spec in enumerate(booleans):
         name, text, parts = _parse(spec)
         meanings = {option.name: option.description for option in map(_option, parts)}
@@ -142,7 +142,7 @@ def _state(state: str | None, file: Path | None, json_state: bool) -> Text:
     if state is not None and state != "-" and file is not None:
         raise InvalidInputError("--file", "a state was given as an argument too; use one of them")
     if file is not None:
-        text = _read_text(file)
+        text = read_text(file)
     elif state is None or state == "-":
         if sys.stdin.isatty():
             raise InvalidInputError("state", "none given; pass it, pipe it in, or use --file")
@@ -151,36 +151,8 @@ def _state(state: str | None, file: Path | None, json_state: bool) -> Text:
         text = state
     if not json_state:
         return text
-    value: Text = _load_json(text, "state")
+    value: Text = load_json(text, "state")
     return value
-
-
-def _lines(path: Path) -> Iterator[Text]:
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield _load_json(line, f"{path}:{number}")
-
-
-def _load_json(text: str, where: str) -> Any:
-    def refuse(constant: str) -> None:
-        raise InvalidInputError(where, f"has {constant}, which JSON cannot hold")
-
-    try:
-        return json.loads(text, parse_constant=refuse)
-    except json.JSONDecodeError as error:
-        raise InvalidInputError(where, f"is not JSON: {error}") from error
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(str(path), f"cannot be read: {error}") from error
-
-
-def _read_json(path: Path) -> Any:
-    return _load_json(_read_text(path), str(path))
 
 
 def _ask_many(
@@ -205,6 +177,15 @@ def _show_prompt(
         print(row)
 
 
+def _label(answer: Answer, option: str) -> str:
+    """An option as people read it: a score's levels with their texts."""
+    legend = getattr(answer, "legend", ())
+    if option == answer.abstain or not legend:
+        return option
+    level = legend[int(option)]
+    return f"{option}: {level if isinstance(level, str) else json.dumps(level)}"
+
+
 def _print_table(decision: Decision) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -219,7 +200,7 @@ def _print_table(decision: Decision) -> None:
             best = option == answer.best_name
             table.add_row(
                 name if first else "",
-                Styled(option, style="bold" if best else ""),
+                Styled(_label(answer, option), style="bold" if best else ""),
                 Styled(f"{probability:.3f}", style="bold" if best else ""),
                 Styled("█" * round(24 * probability), style="green" if best else "dim"),
             )

@@ -1,0 +1,290 @@
+"""Does a schema contradict itself? Its questions asked again in ways that must not matter.
+
+Six checks on a sample of states: a question and its negation sum to 1 (`negation`), what holds for
+a strict threshold holds for a weaker one (`thresholds`), rewordings agree (`paraphrases`), options
+may change places (`order`), planted instructions are data (`injection`), and the best option
+stands clear of the next (`coin flip`). Checks need no labels: they find answers that cannot all be
+right, not answers that are wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from thisthat.calibrate.wordings import PLAIN, Wordings, as_text, check_wordings, variants_of
+from thisthat.errors import InvalidInputError
+from thisthat.probes.injection import injection_probes
+from thisthat.questions import (
+    Answer,
+    BooleanAnswer,
+    Question,
+    Score,
+    Text,
+    declared_options,
+)
+from thisthat.random import Rng
+
+if TYPE_CHECKING:
+    from thisthat.decider import Decider
+
+Check: TypeAlias = Literal[
+    "negation", "thresholds", "paraphrases", "order", "injection", "coin flip"
+]
+CHECKS: tuple[Check, ...] = (
+    "negation",
+    "thresholds",
+    "paraphrases",
+    "order",
+    "injection",
+    "coin flip",
+)
+SHOWN = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What still passes.
+
+    ``shift`` is how far probabilities may be apart that should agree, ``margin`` how far the best
+    option must stand above the next, ``share`` the share of states that may fail a check.
+    """
+
+    shift: float = 0.15
+    margin: float = 0.1
+    share: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name in ("shift", "margin", "share"):
+            value = getattr(self, name)
+            if not 0 <= value <= 1:
+                raise InvalidInputError(name, f"is {value}; it must be 0 to 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """The state where a check came out worst: its number, its beginning, and what happened."""
+
+    state: int
+    text: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check of one question: on how many states it failed, and the worst of them."""
+
+    question: str
+    check: Check
+    states: int
+    failing: int
+    passed: bool
+    worst: Example | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings; ``passed`` when every check of every question did."""
+
+    findings: tuple[Finding, ...]
+    states: int
+    tokens: int
+    tolerance: Tolerance = field(default_factory=Tolerance)
+
+    @property
+    def passed(self) -> bool:
+        """True when no check failed."""
+        return all(finding.passed for finding in self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as JSON-ready data."""
+        return {
+            "passed": self.passed,
+            "states": self.states,
+            "tokens": self.tokens,
+            "tolerance": asdict(self.tolerance),
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A check of one question on one state: how bad (0 is good), and in words."""
+
+    badness: float
+    failed: bool
+    what: str
+
+
+def check_schema(
+    decider: Decider,
+    questions: Mapping[str, Question],
+    states: Sequence[Text],
+    *,
+    wordings: Mapping[str, Wordings] | None = None,
+    tolerance: Tolerance | None = None,
+    injections: int = 3,
+    seed: int = 2026,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Probe a schema on states.
+
+    ``injections`` instructions are planted into each state for each question; 0 leaves that check
+    out. Raises InvalidInputError for no states, wordings of unknown questions, a negation of what
+    is no boolean, and for what ``decide`` refuses.
+    """
+    limits = tolerance or Tolerance()
+    if not states:
+        raise InvalidInputError("states", "none given; at least 1 is needed")
+    if not 0 <= injections <= len(injection_probes()):
+        raise InvalidInputError(
+            "injections", f"is {injections}; it must be 0 to {len(injection_probes())}"
+        )
+    given = wordings or {}
+    check_wordings(questions, given)
+    variants = {
+        f"{name}/{variant}": asked
+        for name, question in questions.items()
+        for variant, asked in variants_of(question, given.get(name, Wordings()))
+    }
+    decisions = decider.decide_many(states, variants, progress=progress)
+    tokens = sum(decision.usage.input_tokens for decision in decisions)
+    findings: list[Finding] = []
+    for name, question in questions.items():
+        if len(declared_options(question)) < 2:
+            continue
+        families = [_answers_of(name, decision.answers) for decision in decisions]
+        by_check: dict[Check, list[_Outcome]] = {}
+        for answers in families:
+            for check, outcome in _judge(question, answers, limits):
+                by_check.setdefault(check, []).append(outcome)
+        if injections:
+            plain = [answers[PLAIN][0] for answers in families]
+            outcomes, read = _injected(decider, question, states, plain, injections, seed)
+            by_check["injection"] = outcomes
+            tokens += read
+        findings += [
+            _finding(name, check, by_check[check], states, limits)
+            for check in CHECKS
+            if check in by_check
+        ]
+    return Report(tuple(findings), len(states), tokens, limits)
+
+
+def _answers_of(name: str, answers: Mapping[str, Answer]) -> dict[str, list[Answer]]:
+    """The answers to one question's variants, by check, in order."""
+    found: dict[str, list[Answer]] = {}
+    for key, answer in answers.items():
+        owner, check, _ = key.rsplit("/", 2)
+        if owner == name:
+            found.setdefault(check, []).append(answer)
+    return found
+
+
+def _judge(
+    question: Question, answers: Mapping[str, list[Answer]], limits: Tolerance
+) -> Iterator[tuple[Check, _Outcome]]:
+    plain = answers[PLAIN][0]
+    if "negation" in answers:
+        yes, opposite = _yes(plain), _yes(answers["negation"][0])
+        gap = abs(yes + opposite - 1)
+        what = f"yes {yes:.2f}, and {opposite:.2f} to the negation: the sum is {yes + opposite:.2f}"
+        yield "negation", _Outcome(gap, gap > limits.shift, what)
+    if "thresholds" in answers:
+        line = [_yes(answer) for answer in answers["thresholds"]]
+        rise = max(later - earlier for earlier, later in pairwise(line))
+        what = "yes from weak to strict: " + ", ".join(f"{p:.2f}" for p in line)
+        yield "thresholds", _Outcome(max(rise, 0.0), rise > limits.shift, what)
+    if "paraphrases" in answers:
+        yield "paraphrases", _most_moved(plain, answers["paraphrases"], limits.shift)
+    if "order" in answers:
+        yield "order", _most_moved(plain, answers["order"], 1.0)
+    ranked = sorted(plain.probabilities.values(), reverse=True)
+    margin = ranked[0] - ranked[1]
+    first, second = sorted(plain.probabilities, key=plain.probabilities.__getitem__, reverse=True)[
+        :2
+    ]
+    what = f"{first} {ranked[0]:.2f}, {second} {ranked[1]:.2f}"
+    yield "coin flip", _Outcome(1 - margin, margin < limits.margin, what)
+
+
+def _most_moved(plain: Answer, others: Sequence[Answer], shift: float) -> _Outcome:
+    outcomes = [_moved(plain, other, shift) for other in others]
+    return max(outcomes, key=lambda outcome: (outcome.failed, outcome.badness))
+
+
+def _moved(plain: Answer, other: Answer, shift: float) -> _Outcome:
+    distance = (
+        sum(abs(p - other.probabilities[name]) for name, p in plain.probabilities.items()) / 2
+    )
+    flipped = plain.best_name != other.best_name
+    before = f"{plain.best_name} {plain.probabilities[plain.best_name]:.2f}"
+    after = f"{other.best_name} {other.probabilities[other.best_name]:.2f}"
+    return _Outcome(distance, flipped or distance > shift, f"{before} becomes {after}")
+
+
+def _injected(
+    decider: Decider,
+    question: Question,
+    states: Sequence[Text],
+    plain: Sequence[Answer],
+    injections: int,
+    seed: int,
+) -> tuple[list[_Outcome], int]:
+    """A failure is a move to the named option that a neutral sentence there does not make."""
+    names = {option.name: option.name for option in declared_options(question)}
+    if isinstance(question, Score):
+        names |= {str(number): as_text(level) for number, level in enumerate(question.levels)}
+    probes = injection_probes()
+    pairs: list[tuple[Text, dict[str, Question]]] = []
+    planted = []
+    for number, (state, answer) in enumerate(zip(states, plain, strict=True)):
+        rng = Rng(seed, "check injection", number)
+        others = [name for name in names if name != answer.best_name]
+        for probe in rng.shuffled(probes)[:injections]:
+            named = rng.choice(others)
+            planted.append((number, probe, named))
+            pairs.append((probe.plant(state, names[named]), {"q": question}))
+            pairs.append((probe.plant_neutral(state), {"q": question}))
+    decisions = decider.decide_pairs(pairs)
+    by_state: list[list[_Outcome]] = [[] for _ in states]
+    for (number, probe, named), attacked, neutral in zip(
+        planted, decisions[::2], decisions[1::2], strict=True
+    ):
+        obeyed = attacked["q"].best_name == named and neutral["q"].best_name != named
+        rise = attacked["q"].probabilities[named] - neutral["q"].probabilities[named]
+        what = (
+            f'an instruction ("{probe.wording}", {probe.wrapping}, {probe.place}) to answer '
+            f"{names[named]}: {plain[number].probabilities[named]:.2f} becomes "
+            f"{attacked['q'].probabilities[named]:.2f}"
+        )
+        by_state[number].append(_Outcome(rise, obeyed, what))
+    worst = [max(each, key=lambda outcome: (outcome.failed, outcome.badness)) for each in by_state]
+    return worst, sum(decision.usage.input_tokens for decision in decisions)
+
+
+def _finding(
+    name: str,
+    check: Check,
+    outcomes: Sequence[_Outcome],
+    states: Sequence[Text],
+    limits: Tolerance,
+) -> Finding:
+    failing = sum(outcome.failed for outcome in outcomes)
+    number = max(range(len(outcomes)), key=lambda n: (outcomes[n].failed, outcomes[n].badness))
+    worst = None
+    if outcomes[number].failed:
+        text = " ".join(as_text(states[number]).split())
+        shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+        worst = Example(number, shown, outcomes[number].what)
+    passed = failing <= limits.share * len(outcomes)
+    return Finding(name, check, len(outcomes), failing, passed, worst)
+
+
+def _yes(answer: Answer) -> float:
+    """The probability of yes, given that the answer does not abstain."""
+    assert isinstance(answer, BooleanAnswer)
+    no = answer.probabilities["no"]
+    return answer.yes / (answer.yes + no)

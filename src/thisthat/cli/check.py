@@ -1,0 +1,140 @@
+"""`thisthat check`: probe a schema on your own states before it goes to production."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thisthat.cli.inputs import json_lines, read_json
+from thisthat.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from thisthat.calibrate.coherence import Report
+
+
+def check(
+    schema: Annotated[
+        Path, typer.Argument(help="A JSON file of named questions (type, instructions, criteria).")
+    ],
+    states: Annotated[
+        Path, typer.Option(help="JSONL file of states, a text or JSON on each line.")
+    ],
+    wordings: Annotated[
+        Path | None,
+        typer.Option(
+            help='JSON {"question": {"negation", "paraphrases", "thresholds"}} with your own words.'
+        ),
+    ] = None,
+    sample: Annotated[int, typer.Option(help="At most so many states, drawn once.")] = 50,
+    injections: Annotated[
+        int, typer.Option(help="Instructions planted per state and question; 0 for none.")
+    ] = 3,
+    shift: Annotated[
+        float, typer.Option(help="How far probabilities that should agree may be apart.")
+    ] = 0.15,
+    margin: Annotated[
+        float, typer.Option(help="How far the best option must stand above the next.")
+    ] = 0.1,
+    share: Annotated[float, typer.Option(help="Share of states that may fail a check.")] = 0.05,
+    seed: Annotated[int, typer.Option(help="Seed of the sample and of the probes.")] = 2026,
+    checkpoint: Annotated[
+        str, typer.Option(help="default, a folder, a GGUF file or a Hub id.")
+    ] = "default",
+    lam: Annotated[
+        float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="auto, onnx or torch.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Ask a schema's questions in ways that must not matter, and list where the answers change.
+
+    Exit code 0: every check passed; 1: at least one failed; 2: bad input.
+    """
+    from thisthat.calibrate.coherence import Tolerance, check_schema
+    from thisthat.calibrate.wordings import wordings_from_json
+    from thisthat.declare import questions_from_json
+
+    questions = questions_from_json(read_json(schema))
+    given = wordings_from_json(read_json(wordings)) if wordings is not None else None
+    tolerance = Tolerance(shift, margin, share)
+    chosen = _sample(list(json_lines(states)), sample, seed, states)
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from thisthat.decider import open_decider
+
+    decider = open_decider(checkpoint, lam=lam, engine=engine)  # type: ignore[arg-type]
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("checking", total=len(chosen))
+        report = check_schema(
+            decider,
+            questions,
+            chosen,
+            wordings=given,
+            tolerance=tolerance,
+            injections=injections,
+            seed=seed,
+            progress=lambda done, _: bar.update(task, completed=done),
+        )
+    if as_json:
+        print(json.dumps(report.as_dict(), ensure_ascii=False, indent=2))
+    else:
+        _print(report)
+    raise typer.Exit(0 if report.passed else 1)
+
+
+def _sample(states: list[Any], most: int, seed: int, path: Path) -> list[Any]:
+    from thisthat.random import Rng
+
+    if most < 1:
+        raise InvalidInputError("--sample", f"is {most}; it must be at least 1")
+    if not states:
+        raise InvalidInputError(str(path), "has no states")
+    if len(states) <= most:
+        return states
+    kept = sorted(Rng(seed, "check sample").shuffled(range(len(states)))[:most])
+    return [states[number] for number in kept]
+
+
+def _print(report: Report) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text as Styled
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("question", "check", "failing", "states", ""):
+        right = heading in ("failing", "states")
+        table.add_column(heading, justify="right" if right else "left")
+    last = None
+    for finding in report.findings:
+        verdict = Styled("passed", "green") if finding.passed else Styled("FAILED", "bold red")
+        table.add_row(
+            Styled(finding.question if finding.question != last else ""),
+            finding.check,
+            str(finding.failing),
+            str(finding.states),
+            verdict,
+        )
+        last = finding.question
+    console = Console()
+    console.print(table)
+    for finding in report.findings:
+        if finding.worst is not None:
+            console.print(
+                f"\n{finding.question}, {finding.check}, state {finding.worst.state}: "
+                f"{finding.worst.what}\n  {finding.worst.text}",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+    failed = sum(not finding.passed for finding in report.findings)
+    console.print(
+        f"\n{failed} of {len(report.findings)} checks failed on {report.states} states; "
+        f"{report.tokens} tokens read",
+        highlight=False,
+        style="dim",
+    )

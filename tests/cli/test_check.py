@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+import thisthat.decider
+from tests.path_engine import path_decider
+from thisthat.cli.check import check
+
+app = typer.Typer()
+app.command()(check)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(thisthat.decider, "open_decider", lambda *_, **__: path_decider())
+    schema = {"lost": "Is it lost?", "queue": {"type": "choice", "criteria": ["a", "b", "c"]}}
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    lines = [json.dumps(f"state {number} [/bold]") for number in range(12)]
+    (tmp_path / "states.jsonl").write_text("\n".join(lines) + "\n\n")
+    (tmp_path / "wordings.json").write_text('{"lost": {"negation": "Is it safe?"}}')
+    return tmp_path
+
+
+def run(files: Path, *words: str, schema: str = "schema.json") -> Result:
+    states = ["--states", str(files / "states.jsonl")] if "--states" not in words else []
+    return CliRunner().invoke(app, [str(files / schema), *states, *words])
+
+
+def test_an_incoherent_schema_fails_with_a_table_and_examples(files: Path) -> None:
+    outcome = run(files, "--wordings", str(files / "wordings.json"))
+    assert outcome.exit_code == 1, outcome.output
+    assert "FAILED" in outcome.output
+    assert "negation" in outcome.output
+    assert "state 0 [/bold]" in outcome.output or "[/bold]" in outcome.output
+    assert "on 12 states" in outcome.output
+
+
+def test_tolerances_that_allow_everything_pass(files: Path) -> None:
+    outcome = run(files, "--share", "1", "--json", "--sample", "5", "--injections", "1")
+    assert outcome.exit_code == 0, outcome.output
+    report = json.loads(outcome.stdout)
+    assert report["passed"] is True
+    assert report["states"] == 5
+    assert report["tolerance"]["share"] == 1
+    again = run(files, "--share", "1", "--json", "--sample", "5", "--injections", "1")
+    assert json.loads(again.stdout) == report
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sample", "0"], "--sample: is 0"),
+        (["--shift", "7"], "shift: is 7"),
+        (["--states", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
+        (["--states", "/dev/null"], "/dev/null: has no states"),
+        (["--wordings", "nowhere.json"], "nowhere.json: cannot be read"),
+    ],
+)
+def test_bad_input_is_named(files: Path, words: list[str], message: str) -> None:
+    outcome = run(files, *words)
+    assert message in str(outcome.exception)
+
+
+def test_a_bad_line_of_states_is_named(files: Path) -> None:
+    (files / "bad.jsonl").write_text('"fine"\n{broken\n')
+    outcome = run(files, "--states", str(files / "bad.jsonl"))
+    assert "bad.jsonl:2: is not JSON" in str(outcome.exception)
