@@ -98,6 +98,8 @@ def test_a_cut_is_reported() -> None:
         (["--file", "nowhere", "-b", "?"], "nowhere: cannot be read"),
         (["s", "--states", "x", "-b", "?"], "--states: stands instead of"),
         (["s", "-b", "?", "--layout", "x"], "layout: 'x' is not one"),
+        (["s", "-b", "?", "--order", "x"], "order: 'x' is neither as-given nor average"),
+        (["--states", "x", "-b", "?", "--explain"], "--explain: is for one state"),
     ],
 )
 def test_mistakes_are_named(arguments: list[str], message: str) -> None:
@@ -115,3 +117,17 @@ def test_an_error_is_one_line_and_exit_code_2(
         main()
     assert stopped.value.code == 2
     assert capsys.readouterr().err.startswith("error: questions: none given")
+
+
+def test_order_and_evidence_are_what_the_library_gives() -> None:
+    words = ["One. Two [x].", "-c", "queue=Which?|b|a|c", "--order", "average", "--explain"]
+    record = json.loads(ask(*words, "--json"))
+    expected = path_decider().decide(
+        "One. Two [x].", {"queue": Choice(["b", "a", "c"], "Which?")}, order="average", explain=True
+    )
+    assert record["answers"] == expected.as_dict()["answers"]
+    assert record["evidence"] == expected.as_dict()["evidence"]
+    assert record["usage"]["extra_tokens"] > 0
+    output = ask(*words)
+    assert "Two [x]." in output
+    assert "tokens more" in output

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from thisthat.decider import Decider
     from thisthat.questions import Answer, Decision, Option, Question, Text
 
+_SHOWN_PARTS = 5
 _NAME = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
@@ -59,6 +60,12 @@ def ask(
     keep: Annotated[
         str | None, typer.Option(help="Cut a state that is too long: keep head, tail or ends.")
     ] = None,
+    order: Annotated[
+        str, typer.Option(help="as-given, or average: answers free of the order of options.")
+    ] = "as-given",
+    explain: Annotated[
+        bool, typer.Option(help="Add the parts of the state that each answer rests on.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     show_prompt: Annotated[
         bool, typer.Option(help="Print what the model reads, slots marked, and stop.")
@@ -66,9 +73,11 @@ def ask(
 ) -> None:
     """Ask questions about a state and print a probability for every option."""
     questions = _questions(boolean or [], choice or [], score or [], schema)
-    how: dict[str, Any] = {"layout": layout, "packing": packing, "keep": keep}
+    how: dict[str, Any] = {"layout": layout, "packing": packing, "keep": keep, "order": order}
     if states is not None and (state is not None or file is not None):
         raise InvalidInputError("--states", "stands instead of a state and --file, not beside them")
+    if states is not None and explain:
+        raise InvalidInputError("--explain", "is for one state, not for --states")
     given = None if states is not None else _state(state, file, json_state)
 
     from thisthat.decider import open_decider
@@ -81,11 +90,12 @@ def ask(
         _show_prompt(decider, given, questions, how)
     else:
         assert given is not None
-        decision = decider.decide(given, questions, **how)
+        decision = decider.decide(given, questions, explain=explain, **how)
         if as_json:
             print(json.dumps(decision.as_dict(), ensure_ascii=False, indent=2))
         else:
             _print_table(decision)
+            _print_evidence(decision)
 
 
 def _questions(
@@ -221,3 +231,24 @@ def _print_table(decision: Decision) -> None:
             style="yellow",
             highlight=False,
         )
+
+
+def _print_evidence(decision: Decision) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text as Styled
+
+    if decision.evidence is None:
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading in ("question", "falls by", "without"):
+        table.add_column(heading, justify="right" if heading == "falls by" else "left")
+    for name, parts in decision.evidence.items():
+        for number, part in enumerate(parts[:_SHOWN_PARTS]):
+            table.add_row(
+                Styled(name if number == 0 else ""), f"{part.fall:+.3f}", Styled(part.text)
+            )
+    console = Console()
+    console.print()
+    console.print(table)
+    console.print(f"{decision.usage.extra_tokens} tokens more", style="dim", highlight=False)
