@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from thisthat.calibrate.conditions import Conditions
+from thisthat.calibrate.identity import temperatures_hash
 from thisthat.calibrate.order import Order, Places, in_declared_order, orders_of, reordered
 from thisthat.calibrate.temperature import Temperatures, softmax
 from thisthat.engine.rows import Engine, Row, RowResult
@@ -47,6 +49,8 @@ from thisthat.whole_parts import in_whole_parts
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from thisthat.audit.log import DecisionLog
+    from thisthat.calibrate.policy import Policy
     from thisthat.checkpoint import Checkpoint
 
 T = TypeVar("T")
@@ -104,7 +108,9 @@ class Decider:
         reading: Reading,
         source: Source,
         decode: Decode,
+        log: DecisionLog | None = None,
     ) -> None:
+        self.log = log
         self.builder = builder
         self.decode = decode
         self.engine = engine
@@ -134,6 +140,8 @@ class Decider:
         keep: Keep | None = None,
         order: Order = "as-given",
         explain: bool = False,
+        policy: Policy | None = None,
+        request_id: str | None = None,
     ) -> Decision: ...
     @overload
     def decide(
@@ -146,6 +154,8 @@ class Decider:
         keep: Keep | None = None,
         order: Order = "as-given",
         explain: bool = False,
+        policy: Policy | None = None,
+        request_id: str | None = None,
     ) -> TypedDecision[T]: ...
     def decide(
         self,
@@ -157,6 +167,8 @@ class Decider:
         keep: Keep | None = None,
         order: Order = "as-given",
         explain: bool = False,
+        policy: Policy | None = None,
+        request_id: str | None = None,
     ) -> Decision | TypedDecision[T]:
         """Answer all questions about one state in one pass.
 
@@ -165,19 +177,31 @@ class Decider:
         ``packing`` keeps questions from seeing each other ("apart") or not ("together"),
         ``keep`` allows a state that is too long to be cut, ``order`` "average" makes the answers
         to choices independent of the order of their options, ``explain`` adds the parts of the
-        state that each answer rests on. Raises InvalidInputError.
+        state that each answer rests on, ``policy`` puts an outcome into the answers it was
+        fitted for, ``request_id`` goes into the decision log. Raises InvalidInputError.
         """
         if explain:
             from thisthat.calibrate.evidence import explained
 
             schema = schema_of(questions) if isinstance(questions, type) else None
             asked = schema.questions if schema else _declared(questions)  # type: ignore[arg-type]
+            conditions = self.conditions(layout, packing, order)
+            if policy is not None:
+                policy.check(asked, conditions)
             decision = explained(
                 self, state, asked, layout=layout, packing=packing, keep=keep, order=order
             )
+            decision = self.conclude(state, asked, decision, conditions, policy, request_id)
             return schema.typed(decision) if schema else decision
         return self.decide_many(
-            [state], questions, layout=layout, packing=packing, keep=keep, order=order
+            [state],
+            questions,
+            layout=layout,
+            packing=packing,
+            keep=keep,
+            order=order,
+            policy=policy,
+            request_id=request_id,
         )[0]
 
     @overload
@@ -190,6 +214,8 @@ class Decider:
         packing: Packing = "apart",
         keep: Keep | None = None,
         order: Order = "as-given",
+        policy: Policy | None = None,
+        request_id: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Decision]: ...
     @overload
@@ -202,6 +228,8 @@ class Decider:
         packing: Packing = "apart",
         keep: Keep | None = None,
         order: Order = "as-given",
+        policy: Policy | None = None,
+        request_id: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[TypedDecision[T]]: ...
     def decide_many(
@@ -213,23 +241,27 @@ class Decider:
         packing: Packing = "apart",
         keep: Keep | None = None,
         order: Order = "as-given",
+        policy: Policy | None = None,
+        request_id: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Decision] | list[TypedDecision[T]]:
         """The same questions about many states, in the caller's order, batched by length.
 
         ``progress`` is called with (states done, states in all) as the work goes on.
         """
-        if isinstance(questions, type):
-            schema = schema_of(questions)
-            pairs = [(state, schema.questions) for state in states]
-            decisions = self.decide_pairs(
-                pairs, layout=layout, packing=packing, keep=keep, order=order, progress=progress
-            )
-            return [schema.typed(decision) for decision in decisions]
-        pairs = [(state, _declared(questions)) for state in states]
-        return self.decide_pairs(
-            pairs, layout=layout, packing=packing, keep=keep, order=order, progress=progress
+        schema = schema_of(questions) if isinstance(questions, type) else None
+        asked = schema.questions if schema else _declared(questions)  # type: ignore[arg-type]
+        decisions = self.decide_pairs(
+            [(state, asked) for state in states],
+            layout=layout,
+            packing=packing,
+            keep=keep,
+            order=order,
+            policy=policy,
+            request_id=request_id,
+            progress=progress,
         )
+        return [schema.typed(decision) for decision in decisions] if schema else decisions
 
     def decide_pairs(
         self,
@@ -239,10 +271,13 @@ class Decider:
         packing: Packing = "apart",
         keep: Keep | None = None,
         order: Order = "as-given",
+        policy: Policy | None = None,
+        request_id: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Decision]:
         """Like ``decide_many``, with questions of its own for every state."""
         many = len(pairs) > 1
+        conditions = self.conditions(layout, packing, order)
         jobs: list[Job] = []
         for number, (state, questions) in enumerate(pairs):
             try:
@@ -251,17 +286,64 @@ class Decider:
                         state, questions, layout=layout, packing=packing, keep=keep, order=order
                     )
                 )
+                if policy is not None:
+                    policy.check(jobs[-1].questions, conditions)
             except InvalidInputError as error:
                 raise (error.under(f"states[{number}]") if many else error) from None
         decisions: list[Decision | None] = [None] * len(jobs)
         done = 0
         for chunk in _chunks([job.rendered for job in jobs]):
-            for number, decision in self.run([jobs[number] for number in chunk]):
-                decisions[chunk[number]] = decision
+            for place, decision in self.run([jobs[number] for number in chunk]):
+                number = chunk[place]
+                decisions[number] = self.conclude(
+                    pairs[number][0],
+                    jobs[number].questions,
+                    decision,
+                    conditions,
+                    policy,
+                    request_id,
+                )
             done += len(chunk)
             if progress is not None:
                 progress(done, len(jobs))
         return [decision for decision in decisions if decision is not None]
+
+    def conditions(
+        self,
+        layout: Layout | None = None,
+        packing: Packing = "apart",
+        order: Order = "as-given",
+    ) -> Conditions:
+        """What probabilities obtained this way depend on. Raises InvalidInputError."""
+        return Conditions(
+            checkpoint=self.source.name,
+            version=self.source.version,
+            lam=self.source.lam,
+            layout=self._layout(layout),
+            packing=packing,
+            order=order,
+            temperatures=temperatures_hash(self.reading.temperatures),
+        )
+
+    def conclude(
+        self,
+        state: Text,
+        questions: Mapping[str, Question],
+        decision: Decision,
+        conditions: Conditions,
+        policy: Policy | None = None,
+        request_id: str | None = None,
+    ) -> Decision:
+        """The last step of ``decide``: apply the policy, write the decision log.
+
+        Raises InvalidInputError for a policy that was fitted for something else; the log never
+        raises.
+        """
+        if policy is not None:
+            decision = policy.apply(decision, questions, conditions)
+        if self.log is not None:
+            self.log.record(state, questions, decision, request_id)
+        return decision
 
     def prepare(
         self,

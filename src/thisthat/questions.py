@@ -250,15 +250,37 @@ def declared_options(question: Question) -> tuple[Option, ...]:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What a policy makes of an answer, and why.
+
+    ``action`` is "act" (take ``option``), "abstain" (do nothing) or "escalate" (somebody else
+    decides). ``options`` is the prediction set, ``probabilities`` the recalibrated distribution,
+    ``level`` a score's calibrated mean level. ``forced`` names what the policy was not fitted
+    for, when it was applied all the same.
+    """
+
+    action: Literal["act", "abstain", "escalate"]
+    option: str | None
+    reason: str
+    policy: str
+    options: tuple[str, ...] | None = None
+    probabilities: Mapping[str, float] | None = None
+    level: float | None = None
+    forced: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Answer:
     """A distribution over exactly the declared options of one question.
 
     ``probabilities`` is keyed by option name (``"no"``, ``"yes"`` for a boolean, ``"0"``,
-    ``"1"``, … for a score), in declared order, and sums to 1.
+    ``"1"``, … for a score), in declared order, and sums to 1. ``outcome`` is there when a policy
+    was given.
     """
 
     probabilities: Mapping[str, float]
     abstain: str | None = None
+    outcome: Outcome | None = field(default=None, kw_only=True)
     kind: ClassVar[Kind]
 
     @property
@@ -510,7 +532,22 @@ def _answer_dict(answer: Answer) -> dict[str, Any]:
         record["expected"] = answer.expected
     if answer.abstain is not None:
         record["abstained"] = answer.abstained
+    if answer.outcome is not None:
+        record["outcome"] = _outcome_dict(answer.outcome)
     return record
+
+
+def _outcome_dict(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "action": outcome.action,
+        "option": outcome.option,
+        "reason": outcome.reason,
+        "policy": outcome.policy,
+        "options": None if outcome.options is None else list(outcome.options),
+        "probabilities": None if outcome.probabilities is None else dict(outcome.probabilities),
+        "level": outcome.level,
+        "forced": list(outcome.forced),
+    }
 
 
 def compact_json(value: JSONValue) -> str:

@@ -1,0 +1,1 @@
+"""Who was told what, when, by which weights and policy: the decision log."""

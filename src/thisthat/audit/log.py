@@ -1,0 +1,181 @@
+"""The decision log: lines are handed over in microseconds and written by a thread of their own.
+
+A log that cannot be written never stops or slows a decision. Lines wait while the database is
+locked; what does not fit the waiting room is dropped and counted; every failure is counted and
+shown. With ``wait=True`` a decision returns only when its lines are on disk (or have failed).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from thisthat.audit.entry import Entry, entries_of
+from thisthat.audit.store import LogError, Store, open_store
+from thisthat.errors import InvalidInputError
+from thisthat.questions import Decision, Question, Text
+
+MOST_WAITING = 10_000
+_BATCH = 1_000
+_RETRY_SECONDS = 0.2
+_CLOSE_SECONDS = 10.0
+_GATHER_SECONDS = 0.02
+
+_logger = logging.getLogger("thisthat.audit")
+
+
+@dataclass(frozen=True, slots=True)
+class LogHealth:
+    """How the log is doing: lines written, waiting and lost; failed writes and the last reason."""
+
+    written: int
+    waiting: int
+    dropped: int
+    failures: int
+    last_failure: str | None
+
+
+class DecisionLog:
+    """An append-only log of decisions in a SQLite file or at an SQLAlchemy URL.
+
+    Give it to a decider (``decider.log = DecisionLog("decisions.sqlite")``). ``keep_states``
+    writes states beside their hashes; ``wait`` makes every decision durable before it returns;
+    at most ``most_waiting`` lines wait for a database that cannot be written.
+    """
+
+    def __init__(
+        self,
+        place: str | Path | Store,
+        *,
+        keep_states: bool = False,
+        wait: bool = False,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        if most_waiting < 1:
+            raise InvalidInputError("most_waiting", f"is {most_waiting}; at least 1 is needed")
+        self.store = open_store(place) if isinstance(place, (str, Path)) else place
+        self._keep_states = keep_states
+        self._wait = wait
+        self._most_waiting = most_waiting
+        self._waiting: deque[Entry] = deque()
+        self._changed = threading.Condition()
+        self._written = self._dropped = self._failures = 0
+        self._last_failure: str | None = None
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def health(self) -> LogHealth:
+        """Counts of what was written, waits, was dropped and failed."""
+        with self._changed:
+            return LogHealth(
+                self._written,
+                len(self._waiting),
+                self._dropped,
+                self._failures,
+                self._last_failure,
+            )
+
+    def record(
+        self,
+        state: Text,
+        questions: Mapping[str, Question],
+        decision: Decision,
+        request_id: str | None = None,
+    ) -> None:
+        """Hand one decision over. Never raises because of the database."""
+        entries = entries_of(time.time(), state, questions, decision, request_id, self._keep_states)
+        with self._changed:
+            room = self._most_waiting - len(self._waiting)
+            if self._closing or len(entries) > room:
+                self._dropped += len(entries)
+                return
+            self._waiting.extend(entries)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._write_on, name="decision-log", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify_all()
+        if self._wait:
+            self.flush()
+
+    def flush(self, seconds: float = _CLOSE_SECONDS) -> bool:
+        """Wait until nothing waits or a write has failed; True when all lines are on disk."""
+        until = time.monotonic() + seconds
+        with self._changed:
+            failures = self._failures
+            while self._waiting and self._failures == failures:
+                left = until - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(left)
+            return not self._waiting
+
+    def close(self) -> None:
+        """Write what waits and let go of the database; lines that cannot be written are dropped."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_SECONDS)
+        with self._changed:
+            self._dropped += len(self._waiting)
+            self._waiting.clear()
+        self.store.close()
+
+    def __enter__(self) -> DecisionLog:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _write_on(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._closing:
+                    self._changed.wait()
+                if not self._waiting:
+                    return
+                if not self._wait and not self._closing:
+                    # A sync costs the same for one line as for hundreds.
+                    self._changed.wait_for(lambda: self._closing, _GATHER_SECONDS)
+                batch = [self._waiting[i] for i in range(min(len(self._waiting), _BATCH))]
+            failure, hopeless = self._try(batch)
+            with self._changed:
+                if failure is None or hopeless:
+                    for _ in batch:
+                        self._waiting.popleft()
+                    self._written += 0 if hopeless else len(batch)
+                    self._dropped += len(batch) if hopeless else 0
+                if failure is not None:
+                    self._failures += 1
+                    self._last_failure = failure
+                self._changed.notify_all()
+                if failure is not None:
+                    if self._failures == 1:
+                        _logger.warning("decision log: %s; decisions go on", failure)
+                    if self._closing:
+                        return
+                    self._changed.wait_for(lambda: self._closing, _RETRY_SECONDS)
+
+    def _try(self, batch: list[Entry]) -> tuple[str | None, bool]:
+        """Why the batch was not written, if it was not, and whether trying again is hopeless."""
+        try:
+            self.store.append(batch)
+        except LogError as error:
+            return str(error), False
+        except Exception as error:  # a driver's surprise must not end the writing thread
+            return f"{type(error).__name__}: {error}", True
+        return None, False

@@ -1,0 +1,237 @@
+"""Fitting a policy: answer labelled states, then cut-offs, sets, level maps and recalibration.
+
+Cut-offs and sets stand on the checkpoint's own probabilities, not on recalibrated ones: a map
+fitted on the same labels would take their guarantee away.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from thisthat.calibrate.conditions import Conditions
+from thisthat.calibrate.identity import question_hash, schema_hash
+from thisthat.calibrate.isotonic import MonotoneMap, fit_isotonic
+from thisthat.calibrate.labels import LabelledStates
+from thisthat.calibrate.order import Order
+from thisthat.calibrate.policy import (
+    ConditionsPart,
+    CutoffPart,
+    MapPart,
+    Policy,
+    QuestionPart,
+    RecalibrationPart,
+    ReferencePart,
+    SetPart,
+)
+from thisthat.calibrate.recalibrate import choose_recalibration
+from thisthat.calibrate.sets import fewest_labels, fit_least_probability
+from thisthat.calibrate.target import Target
+from thisthat.calibrate.threshold import Cutoff, Scored, fit_cutoffs
+from thisthat.errors import InvalidInputError
+from thisthat.prompt.format import Layout, Packing
+from thisthat.questions import Answer, Question, ScoreAnswer, declared_options
+
+if TYPE_CHECKING:
+    from thisthat.decider import Decider
+
+CONFIDENCE = 0.95
+SET_COVERAGE = 0.95
+_MOST_REFERENCE = 512
+_LEAST_LEVEL_ROWS = 50
+
+
+class UnsupportedTargetError(InvalidInputError):
+    """The labels cannot support the target; ``labels_needed`` says how many could."""
+
+    def __init__(self, message: str, labels_needed: int) -> None:
+        super().__init__("target", message)
+        self.labels_needed = labels_needed
+
+
+def fit_policy(
+    decider: Decider,
+    labelled: LabelledStates,
+    target: Target,
+    *,
+    confidence: float = CONFIDENCE,
+    options: Sequence[str] | None = None,
+    layout: Layout | None = None,
+    packing: Packing = "apart",
+    order: Order = "as-given",
+    progress: Callable[[int, int], None] | None = None,
+) -> Policy:
+    """Answer the labelled states and fit a policy.
+
+    ``options`` limits which options are acted on. Raises UnsupportedTargetError when no option
+    of any question can keep the target with these labels, InvalidInputError for bad settings.
+    """
+    decisions = decider.decide_many(
+        labelled.states,
+        labelled.questions,
+        layout=layout,
+        packing=packing,
+        order=order,
+        progress=progress,
+    )
+    answers: dict[str, list[Answer]] = {name: [] for name in labelled.questions}
+    labels: dict[str, list[int]] = {name: [] for name in labelled.questions}
+    for decision, right in zip(decisions, labelled.labels, strict=True):
+        for name, label in right.items():
+            answers[name].append(decision[name])
+            labels[name].append(label)
+    conditions = decider.conditions(layout, packing, order)
+    return policy_from_answers(
+        labelled.questions, answers, labels, target, conditions, confidence, options
+    )
+
+
+def policy_from_answers(
+    questions: Mapping[str, Question],
+    answers: Mapping[str, Sequence[Answer]],
+    labels: Mapping[str, Sequence[int]],
+    target: Target,
+    conditions: Conditions,
+    confidence: float = CONFIDENCE,
+    options: Sequence[str] | None = None,
+) -> Policy:
+    """``fit_policy`` for answers that are there already.
+
+    The confidence holds for all labelled questions together: they share out 1 - confidence.
+    """
+    if not 0 < confidence < 1:
+        raise InvalidInputError("confidence", f"is {confidence:g}; it must lie between 0 and 1")
+    asked = {name: question for name, question in questions.items() if answers.get(name)}
+    if not asked:
+        raise InvalidInputError("labels", "none given")
+    delta = (1 - confidence) / len(asked)
+    cutoffs: dict[str, dict[str, Cutoff]] = {}
+    for name, question in asked.items():
+        acting = _acting_options(name, question, target, options)
+        names = [option.name for option in declared_options(question)]
+        scored = Scored.from_distributions(
+            [list(a.probabilities.values()) for a in answers[name]], labels[name]
+        )
+        fitted = fit_cutoffs(scored, [names.index(o) for o in acting], target, delta)
+        cutoffs[name] = {names[index]: cutoff for index, cutoff in fitted.items()}
+    every = [cutoff for each in cutoffs.values() for cutoff in each.values()]
+    if all(cutoff.value is None for cutoff in every):
+        raise _unsupported(target, confidence, every)
+    return Policy(
+        target=str(target),
+        confidence=confidence,
+        schema_hash=schema_hash(questions),
+        conditions=ConditionsPart(**asdict(conditions)),
+        questions={
+            name: _part(question, answers[name], labels[name], cutoffs[name])
+            for name, question in asked.items()
+        },
+    )
+
+
+def _acting_options(
+    name: str, question: Question, target: Target, options: Sequence[str] | None
+) -> list[str]:
+    abstain = question.abstain.name if question.abstain else None
+    names = [o.name for o in declared_options(question) if o.name != abstain]
+    if options is not None:
+        unknown = [option for option in options if option not in names]
+        if unknown:
+            raise InvalidInputError(
+                "options", f"{unknown[0]!r} is not an option of {name!r}: {', '.join(names)}"
+            )
+        return list(options)
+    # A false positive of a boolean is a yes that should be a no.
+    return ["yes"] if target.aim == "cost" and question.kind == "boolean" else names
+
+
+def _part(
+    question: Question,
+    answers: Sequence[Answer],
+    labels: Sequence[int],
+    cutoffs: Mapping[str, Cutoff],
+) -> QuestionPart:
+    names = [option.name for option in declared_options(question)]
+    p = np.array([list(answer.probabilities.values()) for answer in answers])
+    best = [answer.best_name for answer in answers]
+    sure = p.max(axis=1)
+    acted = sum(
+        cut.value is not None and s >= cut.value
+        for s, name in zip(sure, best, strict=True)
+        if (cut := cutoffs.get(name)) is not None
+    )
+    compared = choose_recalibration(p, labels)
+    chosen = compared.chosen
+    return QuestionPart(
+        question=question_hash(question),
+        options=names,
+        labels=len(labels),
+        coverage=acted / len(labels),
+        cutoffs={name: CutoffPart(**asdict(cutoff)) for name, cutoff in cutoffs.items()},
+        set=_set(question, p, labels),
+        levels=_levels(answers, labels),
+        recalibration=RecalibrationPart(
+            way=chosen.way,
+            temperature=chosen.temperature,
+            biases=list(chosen.biases),
+            maps=[_map_part(each) for each in chosen.maps],
+            held_out_nll={str(way): value for way, value in compared.held_out_nll.items()},
+        ),
+        reference=ReferencePart(best=dict(Counter(best)), sure=_thinned(sure.tolist())),
+    )
+
+
+def _set(
+    question: Question, p: np.ndarray[tuple[int, ...], np.dtype[np.float64]], labels: Sequence[int]
+) -> SetPart | None:
+    if question.kind != "choice" or len(labels) < fewest_labels(SET_COVERAGE):
+        return None
+    truths = p[np.arange(len(labels)), np.asarray(labels)].tolist()
+    return SetPart(coverage=SET_COVERAGE, least=fit_least_probability(truths, SET_COVERAGE))
+
+
+def _levels(answers: Sequence[Answer], labels: Sequence[int]) -> MapPart | None:
+    """The monotone map from a score's mean level to the mean labelled level."""
+    rated = [
+        (answer.expected, label)
+        for answer, label in zip(answers, labels, strict=True)
+        if isinstance(answer, ScoreAnswer) and label < len(answer.levels)
+    ]
+    if len(rated) < _LEAST_LEVEL_ROWS:
+        return None
+    return _map_part(fit_isotonic([x for x, _ in rated], [y for _, y in rated]))
+
+
+def _map_part(fitted: MonotoneMap) -> MapPart:
+    return MapPart(x=list(fitted.x), y=list(fitted.y))
+
+
+def _thinned(values: list[float]) -> list[float]:
+    ordered = sorted(values)
+    if len(ordered) <= _MOST_REFERENCE:
+        return ordered
+    places = np.linspace(0, len(ordered) - 1, _MOST_REFERENCE).round().astype(int)
+    return [ordered[place] for place in places]
+
+
+def _unsupported(
+    target: Target, confidence: float, cutoffs: Sequence[Cutoff]
+) -> UnsupportedTargetError:
+    least = min(cutoff.least_labels for cutoff in cutoffs)
+    likely = [cutoff.likely_labels for cutoff in cutoffs if cutoff.likely_labels is not None]
+    given = max(cutoff.labels for cutoff in cutoffs)
+    message = (
+        f"{target} at confidence {confidence:g} cannot be supported: {given} labels for the most "
+        f"labelled option, and at least {least} are needed even if every answer is right"
+    )
+    needed = least
+    if likely and given >= least:
+        needed = max(least, min(likely))
+        message += f"; if further labels look like these, about {needed}"
+    elif given >= least:
+        message += "; the surest answers are wrong too often for more labels to help"
+    return UnsupportedTargetError(message, needed)

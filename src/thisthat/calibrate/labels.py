@@ -1,0 +1,117 @@
+"""Labelled states: what thresholds, sets and recalibration are fitted on. Reads files, no models.
+
+With a schema a line is ``{"state": …, "answers": {"question name": label}}``; a label is the name
+of an option, true or false for a boolean, a level's index for a score. Without a schema the file is
+a decision file whose rows all ask the same question, which is then called ``question``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from thisthat.errors import InvalidInputError
+from thisthat.questions import Question, Text, check_text, declared_options
+
+ALONE = "question"
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True)
+class LabelledStates:
+    """Questions, states, and for each state the index of the right option by question name."""
+
+    questions: Mapping[str, Question]
+    states: Sequence[Text]
+    labels: Sequence[Mapping[str, int]]
+
+
+def read_labelled(path: Path, questions: Mapping[str, Question] | None = None) -> LabelledStates:
+    """Read labelled states. Raises InvalidInputError naming file, line and field."""
+    found = _with_schema(path, questions) if questions is not None else _decision_file(path)
+    if not found.states:
+        raise InvalidInputError(str(path), "has no labelled rows")
+    return found
+
+
+def option_index(question: Question, label: object) -> int:
+    """The index of the labelled option. Raises InvalidInputError for one that is not declared."""
+    names = [option.name for option in declared_options(question)]
+    name = label
+    if question.kind == "boolean" and isinstance(label, bool):
+        name = "yes" if label else "no"
+    elif question.kind == "score" and isinstance(label, int) and not isinstance(label, bool):
+        name = str(label)
+    if not isinstance(name, str) or name not in names:
+        known = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+        raise InvalidInputError("", f"{label!r} is not an option; known are {known}")
+    return names.index(name)
+
+
+def _with_schema(path: Path, questions: Mapping[str, Question]) -> LabelledStates:
+    states: list[Text] = []
+    labels: list[dict[str, int]] = []
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            state, answers = _read_line(line, f"{path}, line {number}", questions)
+            states.append(state)
+            labels.append(answers)
+    return LabelledStates(questions, states, labels)
+
+
+def _read_line(
+    line: str, where: str, questions: Mapping[str, Question]
+) -> tuple[Text, dict[str, int]]:
+    def refuse(constant: str) -> NoReturn:
+        raise InvalidInputError(where, f"has {constant}, which JSON cannot hold")
+
+    try:
+        row: Any = json.loads(line, parse_constant=refuse)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidInputError(where, f"is not JSON: {error}") from None
+    if not isinstance(row, dict) or set(row) != {"state", "answers"}:
+        raise InvalidInputError(where, 'must be an object with "state" and "answers"')
+    check_text(row["state"], f"{where}, state")
+    answers = row["answers"]
+    if not isinstance(answers, dict) or not answers:
+        raise InvalidInputError(f"{where}, answers", "must be an object of labels by question name")
+    labels: dict[str, int] = {}
+    for name, label in answers.items():
+        field = f"{where}, answers.{name}"
+        if name not in questions:
+            raise InvalidInputError(field, f"is no question; known are {', '.join(questions)}")
+        try:
+            labels[name] = option_index(questions[name], label)
+        except InvalidInputError as error:
+            raise InvalidInputError(field, error.message) from None
+    return row["state"], labels
+
+
+def _decision_file(path: Path) -> LabelledStates:
+    from thisthat.suites.files import read_items
+
+    question: Question | None = None
+    states: list[Text] = []
+    labels: list[dict[str, int]] = []
+    try:
+        for number, item in enumerate(read_items(path), 1):
+            asked = item.as_question()
+            if question is None:
+                question = asked
+            elif asked != question:
+                raise InvalidInputError(
+                    f"{path}, row {number}",
+                    "asks another question than row 1; rows without a schema share one question",
+                )
+            states.append(item.state)
+            labels.append({ALONE: item.answer})
+    except OSError as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+    return LabelledStates({ALONE: question} if question else {}, states, labels)

@@ -1,0 +1,305 @@
+"""A policy: cut-offs and what belongs to them, read from a file and applied to answers.
+
+It says which schema and which conditions it was fitted for, and refuses any other unless forced.
+Knows nothing of how it was fitted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from thisthat.calibrate.conditions import Conditions
+from thisthat.calibrate.identity import question_hash, schema_hash
+from thisthat.calibrate.isotonic import MonotoneMap
+from thisthat.calibrate.recalibrate import Recalibration
+from thisthat.calibrate.sets import prediction_set
+from thisthat.calibrate.target import Target, parse_target
+from thisthat.errors import InvalidInputError
+from thisthat.files import write_atomically
+from thisthat.questions import Answer, Decision, Outcome, Question, ScoreAnswer
+
+DecisionT = TypeVar("DecisionT", bound=Decision)
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class CutoffPart(_Part):
+    """An option's cut-off (None: it is never acted on) and what it did on the labels."""
+
+    value: Probability | None
+    labels: int
+    acted: int
+    wrong: int
+    least_labels: int
+    likely_labels: int | None
+
+
+class SetPart(_Part):
+    """Which options belong to a prediction set."""
+
+    coverage: Probability
+    least: Probability
+
+
+class MapPart(_Part):
+    """The knots of a non-decreasing map."""
+
+    x: list[float] = Field(min_length=1)
+    y: list[float] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _is_monotone(self) -> MapPart:
+        if len(self.x) != len(self.y):
+            raise ValueError(f"has {len(self.x)} x for {len(self.y)} y")
+        for name, knots in (("x", self.x), ("y", self.y)):
+            if sorted(knots) != knots:
+                raise ValueError(f"the knots in {name} must not fall")
+        return self
+
+    def map(self) -> MonotoneMap:
+        """The map itself."""
+        return MonotoneMap(tuple(self.x), tuple(self.y))
+
+
+class RecalibrationPart(_Part):
+    """A recalibration of one question's probabilities."""
+
+    way: Literal["none", "temperature", "bias", "isotonic"]
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    biases: list[float] = []
+    maps: list[MapPart] = []
+    held_out_nll: dict[str, float] = {}
+
+    def recalibration(self) -> Recalibration:
+        """The map itself."""
+        return Recalibration(
+            self.way, self.temperature, tuple(self.biases), tuple(m.map() for m in self.maps)
+        )
+
+
+class ReferencePart(_Part):
+    """How the answers to the labelled states looked, for noticing drift."""
+
+    best: dict[str, int]
+    sure: list[Probability]
+
+
+class QuestionPart(_Part):
+    """Everything fitted for one question."""
+
+    question: str
+    options: list[str]
+    labels: int
+    coverage: Probability
+    cutoffs: dict[str, CutoffPart]
+    set: SetPart | None
+    levels: MapPart | None
+    recalibration: RecalibrationPart
+    reference: ReferencePart
+
+    @model_validator(mode="after")
+    def _options_fit(self) -> QuestionPart:
+        unknown = sorted(set(self.cutoffs) - set(self.options))
+        if unknown:
+            raise ValueError(f"cutoffs has {unknown[0]!r}, which is not among the options")
+        for name in ("biases", "maps"):
+            given = len(getattr(self.recalibration, name))
+            if given not in (0, len(self.options)):
+                raise ValueError(f"recalibration.{name} has {given} for {len(self.options)}")
+        if self.recalibration.way == "isotonic" and not self.recalibration.maps:
+            raise ValueError("recalibration.maps is empty")
+        return self
+
+
+class ConditionsPart(_Part):
+    """Under which conditions the policy was fitted."""
+
+    checkpoint: str
+    version: str
+    lam: float
+    layout: Literal["state-first", "schema-first"]
+    packing: Literal["apart", "together"]
+    order: Literal["as-given", "average"]
+    temperatures: str
+
+
+class Policy(_Part):
+    """Cut-offs with a guarantee for the questions of one schema under one set of conditions."""
+
+    format: Literal["thisthat policy 1"] = "thisthat policy 1"
+    target: str
+    confidence: Annotated[float, Field(gt=0, lt=1)]
+    schema_hash: str
+    conditions: ConditionsPart
+    questions: dict[str, QuestionPart]
+    forced: Annotated[bool, Field(exclude=True)] = False
+
+    @classmethod
+    def from_json(cls, value: object, where: str = "policy") -> Policy:
+        """Read a policy strictly. Raises InvalidInputError naming the field."""
+        if isinstance(value, Mapping) and "forced" in value:
+            raise InvalidInputError(f"{where}.forced", "is not known; a file cannot force itself")
+        try:
+            read = cls.model_validate(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join([where, *(str(part) for part in first["loc"])])
+            raise InvalidInputError(field, first["msg"]) from None
+        parse_target(read.target)
+        return read
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """Read a policy file. Raises InvalidInputError."""
+        try:
+            value = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise InvalidInputError(str(path), f"cannot be read as JSON: {error}") from None
+        return cls.from_json(value, str(path))
+
+    def as_json(self) -> dict[str, Any]:
+        """The policy as JSON-ready data; ``from_json`` reads it back."""
+        return self.model_dump()
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy file, completely or not at all."""
+        write_atomically(Path(path), json.dumps(self.as_json(), ensure_ascii=False, indent=1))
+
+    def force(self) -> Policy:
+        """This policy for a schema or checkpoint it was not fitted for.
+
+        Its guarantee is void there: every outcome says so, and the decision log keeps it.
+        """
+        return self.model_copy(update={"forced": True})
+
+    @cached_property
+    def hash(self) -> str:
+        """sha256 over what the policy says."""
+        return hashlib.sha256(json.dumps(self.as_json(), sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def parsed_target(self) -> Target:
+        """The target."""
+        return parse_target(self.target)
+
+    @cached_property
+    def _recalibrations(self) -> dict[str, Recalibration]:
+        return {n: part.recalibration.recalibration() for n, part in self.questions.items()}
+
+    def mismatches(self, questions: Mapping[str, Question], conditions: Conditions) -> list[str]:
+        """What about these questions and conditions the policy was not fitted for."""
+        ours = Conditions(**self.conditions.model_dump())
+        different = [] if self._same_schema(questions) else ["the schema is another one"]
+        return different + ours.differences(conditions)
+
+    def check(self, questions: Mapping[str, Question], conditions: Conditions) -> list[str]:
+        """``mismatches``, if forced. Raises InvalidInputError for any mismatch otherwise."""
+        found = self.mismatches(questions, conditions)
+        if found and not self.forced:
+            raise InvalidInputError(
+                "policy",
+                f"was fitted for something else: {'; '.join(found)}. Fit it anew, or use "
+                "policy.force() without its guarantee",
+            )
+        return found
+
+    def apply(
+        self, decision: DecisionT, questions: Mapping[str, Question], conditions: Conditions
+    ) -> DecisionT:
+        """The decision with an outcome in every answer the policy speaks about.
+
+        Raises InvalidInputError for another schema or other conditions, unless forced.
+        """
+        forced = tuple(self.check(questions, conditions))
+        answers = dict(decision.answers)
+        for name, question in questions.items():
+            part = self._part(name, question)
+            if part is not None:
+                cut = decision.cut is not None
+                outcome = self._outcome(self.questions[part], part, answers[name], cut, forced)
+                answers[name] = replace(answers[name], outcome=outcome)
+        return replace(decision, answers=answers)
+
+    def _same_schema(self, questions: Mapping[str, Question]) -> bool:
+        if schema_hash(questions) == self.schema_hash:
+            return True
+        # One question asked alone has no name to compare.
+        alone = len(questions) == 1 and self.conditions.packing == "apart"
+        hashes = {part.question for part in self.questions.values()}
+        return alone and all(question_hash(question) in hashes for question in questions.values())
+
+    def _part(self, name: str, question: Question) -> str | None:
+        asked = question_hash(question)
+        same = [n for n, part in self.questions.items() if part.question == asked]
+        if name in same or (not same and name in self.questions):
+            return name
+        return same[0] if same else None
+
+    def _outcome(
+        self,
+        part: QuestionPart,
+        name: str,
+        answer: Answer,
+        was_cut: bool,
+        forced: tuple[str, ...],
+    ) -> Outcome:
+        action, option, reason = self._action(part, answer, was_cut)
+        known = list(answer.probabilities) == part.options
+        recalibrated = None
+        if known:
+            values = self._recalibrations[name](list(answer.probabilities.values()))
+            recalibrated = dict(zip(part.options, np.asarray(values).tolist(), strict=True))
+        level = None
+        if known and part.levels is not None and isinstance(answer, ScoreAnswer):
+            level = float(part.levels.map()(answer.expected))
+        return Outcome(
+            action=action,
+            option=option,
+            reason=reason,
+            policy=self.hash,
+            options=None
+            if part.set is None or not known
+            else prediction_set(answer.probabilities, part.set.least),
+            probabilities=recalibrated,
+            level=level,
+            forced=forced,
+        )
+
+    def _action(
+        self, part: QuestionPart, answer: Answer, was_cut: bool
+    ) -> tuple[Literal["act", "abstain", "escalate"], str | None, str]:
+        best = answer.best_name
+        sure = answer.probabilities[best]
+        otherwise: Literal["abstain", "escalate"] = (
+            "abstain" if self.parsed_target.aim == "cost" else "escalate"
+        )
+        if was_cut:
+            return "escalate", None, "the state was cut; the policy was fitted on whole states"
+        if best == answer.abstain:
+            return "abstain", None, f"the answer is {best!r}"
+        if best not in part.cutoffs:
+            return otherwise, None, f"{best!r} is not an option the policy acts on"
+        cutoff = part.cutoffs[best]
+        if cutoff.value is None:
+            enough = cutoff.likely_labels or cutoff.least_labels
+            return (
+                otherwise,
+                None,
+                f"{best!r} has no cut-off for {self.target}: {cutoff.labels} labels, "
+                f"about {max(enough, cutoff.least_labels)} needed",
+            )
+        if sure >= cutoff.value:
+            return "act", best, f"{best!r} at {sure:.4f} reaches its cut-off {cutoff.value:.4f}"
+        return otherwise, None, f"{best!r} at {sure:.4f} is below its cut-off {cutoff.value:.4f}"

@@ -1,0 +1,82 @@
+"""A policy in words: cut-offs, what they buy, and how many labels more would take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from thisthat.calibrate.binomial import lower_tail
+from thisthat.calibrate.policy import CutoffPart, Policy, QuestionPart
+from thisthat.calibrate.target import Target
+
+_GROWTH = 1.05
+_MOST_GROWTH = 1e5
+
+
+def lines_about(policy: Policy) -> Iterator[str]:
+    """One line for the guarantee, and a few for each question."""
+    conditions = policy.conditions
+    yield (
+        f"{policy.target} with confidence {policy.confidence:g}, for {conditions.checkpoint} "
+        f"{conditions.version}, λ = {conditions.lam:g}"
+    )
+    for name, part in policy.questions.items():
+        yield f"{name}: acts on {part.coverage:.1%} of {part.labels} labelled states"
+        for option, cutoff in part.cutoffs.items():
+            yield f"  {option}: {_about_cutoff(cutoff)}"
+        yield from _about_tighter(policy, part)
+        if part.set is not None:
+            yield (
+                f"  sets with coverage {part.set.coverage:g}: options with a probability of "
+                f"{part.set.least:.4g} or more"
+            )
+        if part.levels is not None:
+            yield f"  mean level: calibrated by a monotone map with {len(part.levels.x)} knots"
+        if part.recalibration.way != "none":
+            losses = part.recalibration.held_out_nll
+            yield (
+                f"  recalibration: {part.recalibration.way}, held-out NLL "
+                f"{losses['none']:.4f} to {losses[part.recalibration.way]:.4f}"
+            )
+
+
+def labels_for(cutoff: CutoffPart, target: Target, delta: float) -> int | None:
+    """About how many labels of this option keep its cut-off under another target.
+
+    None when the cut-off itself is wrong too often for it, as far as the labels show.
+    """
+    rate = (cutoff.wrong + 0.5) / (cutoff.acted + 1)
+    if cutoff.value is None or rate >= target.wrong_rate:
+        return None
+    growth = 1.0
+    while growth < _MOST_GROWTH:
+        trials = int(cutoff.acted * growth)
+        if lower_tail(round(trials * rate), trials, target.wrong_rate) <= delta:
+            return max(round(cutoff.labels * growth), cutoff.labels)
+        growth *= _GROWTH
+    return None
+
+
+def _about_cutoff(cutoff: CutoffPart) -> str:
+    if cutoff.value is None:
+        if cutoff.labels >= cutoff.least_labels and cutoff.likely_labels is None:
+            return f"never acted on; wrong too often in {cutoff.labels} labels for more to help"
+        needed = max(cutoff.least_labels, cutoff.likely_labels or 0)
+        return f"never acted on; {cutoff.labels} labels, about {needed} needed"
+    return (
+        f"from {cutoff.value:.4f}: {cutoff.acted} of {cutoff.labels} labels acted on, "
+        f"{cutoff.wrong} of them wrong"
+    )
+
+
+def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
+    tighter = policy.parsed_target.tighter()
+    tests = 1 if tighter.aim == "error" else len(part.cutoffs)
+    delta = (1 - policy.confidence) / len(policy.questions) / tests
+    supported = [cutoff for cutoff in part.cutoffs.values() if cutoff.value is not None]
+    if not supported:
+        return
+    needs = [labels_for(cutoff, tighter, delta) for cutoff in supported]
+    if None in needs:
+        yield f"  {tighter} would need higher cut-offs, whatever the number of labels"
+    else:
+        yield f"  {tighter} at these cut-offs needs about {max(n or 0 for n in needs)} labels each"

@@ -1,0 +1,132 @@
+"""``thisthat log``: look into the decision log, export it, let old lines go, check for drift."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thisthat.errors import InvalidInputError
+
+app = typer.Typer(no_args_is_help=True, help="The decision log: query, export, purge, drift.")
+
+Place = Annotated[str, typer.Argument(help="The log: a SQLite file or an SQLAlchemy URL.")]
+Since = Annotated[str | None, typer.Option(help="An age (90d, 12h, 30m, 45s) or a date.")]
+
+_AGE = re.compile(r"(\d+)([dhms])")
+_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+
+
+@app.command()
+def query(
+    log: Place,
+    request: Annotated[str | None, typer.Option(help="Only this request id.")] = None,
+    question: Annotated[str | None, typer.Option(help="Only this question.")] = None,
+    action: Annotated[str | None, typer.Option(help="Only act, abstain or escalate.")] = None,
+    policy: Annotated[str | None, typer.Option(help="Only the policy with this hash.")] = None,
+    schema: Annotated[str | None, typer.Option(help="Only the schema with this hash.")] = None,
+    state_hash: Annotated[str | None, typer.Option(help="Only this state.")] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="Only this checkpoint.")] = None,
+    version: Annotated[str | None, typer.Option(help="Only this checkpoint version.")] = None,
+    since: Since = None,
+    until: Since = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many lines.")] = 100,
+) -> None:
+    """Print matching lines as JSON, newest first."""
+    from thisthat.audit.store import open_store
+
+    given = {
+        "request": request,
+        "question": question,
+        "action": action,
+        "policy": policy,
+        "schema": schema,
+        "state_hash": state_hash,
+        "checkpoint": checkpoint,
+        "version": version,
+    }
+    where = {name: value for name, value in given.items() if value is not None}
+    store = open_store(log)
+    for entry in store.read(where, _moment(since, "--since"), _moment(until, "--until"), limit):
+        row = asdict(entry)
+        row["probabilities"] = json.loads(entry.probabilities)
+        row["time"] = datetime.fromtimestamp(entry.time, timezone.utc).isoformat()
+        typer.echo(json.dumps(row, ensure_ascii=False))
+
+
+@app.command()
+def export(
+    log: Place,
+    output: Annotated[Path, typer.Argument(help="Parquet file to write.")],
+    since: Since = None,
+    until: Since = None,
+) -> None:
+    """Write the lines to a Parquet file, newest first."""
+    from thisthat.audit.export import export_parquet
+    from thisthat.audit.store import open_store
+
+    lines = open_store(log).read({}, _moment(since, "--since"), _moment(until, "--until"), None)
+    typer.echo(f"{output}: {export_parquet(lines, output)} lines")
+
+
+@app.command()
+def purge(
+    log: Place,
+    older_than: Annotated[str, typer.Option(help="An age (90d, 12h, 30m, 45s) or a date.")],
+) -> None:
+    """Delete lines older than an age or a date."""
+    from thisthat.audit.store import open_store
+
+    before = _moment(older_than, "--older-than")
+    assert before is not None
+    typer.echo(f"{open_store(log).purge(before)} lines deleted")
+
+
+@app.command()
+def drift(
+    log: Place,
+    policy: Annotated[Path, typer.Argument(help="The policy the decisions were made under.")],
+    since: Since = None,
+    level: Annotated[float, typer.Option(help="Level of all tests together.")] = 0.01,
+) -> None:
+    """Compare decisions with the ones their policy was fitted on; exit code 1 on drift."""
+    import warnings
+
+    from thisthat.audit.drift import check_drift
+    from thisthat.audit.store import open_store
+    from thisthat.calibrate.drift import LEAST_ROWS
+    from thisthat.calibrate.policy import Policy
+
+    fitted = Policy.load(policy)
+    lines = open_store(log).read({"policy": fitted.hash}, _moment(since, "--since"), None, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the same words are printed below
+        tests = check_drift(lines, fitted, level)
+    for test in tests:
+        typer.echo(str(test), err=test.drifted)
+    if not tests:
+        typer.echo(f"too few decisions under this policy to tell; {LEAST_ROWS} are needed")
+    if any(test.drifted for test in tests):
+        raise typer.Exit(1)
+
+
+def _moment(text: str | None, field: str) -> float | None:
+    """Seconds since 1970 for an age before now or a date."""
+    if text is None:
+        return None
+    age = _AGE.fullmatch(text)
+    if age:
+        return time.time() - int(age[1]) * _SECONDS[age[2]]
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInputError(
+            field, f"{text!r} is neither an age (90d, 12h, 30m, 45s) nor a date (2026-01-31)"
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()

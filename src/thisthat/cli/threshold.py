@@ -1,0 +1,84 @@
+"""``thisthat threshold``: cut-offs with a guarantee, fitted on labelled states."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from thisthat.calibrate.policy import Policy
+
+app = typer.Typer(
+    no_args_is_help=True, help="Cut-offs with a guarantee, from your own labelled states."
+)
+
+
+@app.command()
+def fit(
+    labelled: Annotated[Path, typer.Argument(help="Labelled states (JSONL), or a decision file.")],
+    target: Annotated[
+        str, typer.Option(help='"precision>=0.98", "error<=0.01" or "cost(fp=50,fn=1)".')
+    ],
+    schema: Annotated[
+        Path | None, typer.Option(help="JSON file of the named questions that were labelled.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Policy file; beside the schema if not given."),
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="How sure the guarantee is.")] = 0.95,
+    option: Annotated[
+        list[str] | None, typer.Option(help="Act on this option only; may be repeated.")
+    ] = None,
+    checkpoint: Annotated[
+        str, typer.Option(help="default, a folder, a GGUF file or a Hub id.")
+    ] = "default",
+    lam: Annotated[
+        float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
+    ] = None,
+    layout: Annotated[str | None, typer.Option(help="state-first or schema-first.")] = None,
+    packing: Annotated[str, typer.Option(help="apart or together.")] = "apart",
+    order: Annotated[str, typer.Option(help="as-given or average.")] = "as-given",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the policy as JSON.")] = False,
+) -> None:
+    """Fit cut-offs that keep a target, say what they cost, and save them as a policy file."""
+    from thisthat.calibrate.fit_policy import fit_policy
+    from thisthat.calibrate.labels import read_labelled
+    from thisthat.calibrate.target import parse_target
+    from thisthat.cli.inputs import read_json
+    from thisthat.decider import open_decider
+    from thisthat.declare import questions_from_json
+
+    wanted = parse_target(target)
+    questions = None if schema is None else questions_from_json(read_json(schema))
+    rows = read_labelled(labelled, questions)
+    beside = labelled if schema is None else schema
+    path = output or beside.with_name(f"{beside.name.split('.')[0]}.policy.json")
+    with open_decider(checkpoint, lam=lam) as decider:
+        policy = fit_policy(
+            decider,
+            rows,
+            wanted,
+            confidence=confidence,
+            options=option,
+            layout=layout,  # type: ignore[arg-type]
+            packing=packing,  # type: ignore[arg-type]
+            order=order,  # type: ignore[arg-type]
+        )
+    policy.save(path)
+    if as_json:
+        typer.echo(json.dumps(policy.as_json(), ensure_ascii=False))
+        return
+    show(policy)
+    typer.echo(f"saved as {path}")
+
+
+def show(policy: Policy) -> None:
+    """Print what a policy does: cut-offs, coverage, and the labels a tighter target takes."""
+    from thisthat.calibrate.report import lines_about
+
+    for line in lines_about(policy):
+        typer.echo(line)
