@@ -86,7 +86,7 @@ def test_rows_that_cannot_fit_are_named() -> None:
 
 def test_packed_rows_give_the_logits_of_padded_ones() -> None:
     rows = [row(length, length) for length in (12, 40, 7, 25)]
-    packs, buckets = Packs(packed_shape(400, 40)), Buckets([Shape(4, 40)])
+    packs, buckets = Packs(packed_shape(800, 40)), Buckets([Shape(4, 40)])
     for r in rows:
         packs.add(r)
     packed_batch = packs.flush()[0]
