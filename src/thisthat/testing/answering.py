@@ -1,0 +1,160 @@
+"""Who answers the cases: a checkpoint through the library, or a server through `/v1/systemone`."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeAlias
+
+from thisthat.errors import InvalidInputError, ThisThatError
+from thisthat.questions import Question, declared_options
+from thisthat.testing.cases import Case
+
+Probabilities: TypeAlias = Mapping[str, float]
+"""By option name, in declared order."""
+
+_SERVER = "systemone+"
+_AT_ONCE = 8
+_TRIES = 4
+_LONGEST_WAIT = 30.0
+_RETRIED = (429, 502, 503)
+
+
+class ServerError(ThisThatError):
+    """A server that gave no usable answer; the message names its address and what it said."""
+
+
+class Answerer(Protocol):
+    """Answers cases."""
+
+    @property
+    def label(self) -> str:
+        """In a few words, for reports."""
+
+    def answer(self, cases: Sequence[Case]) -> list[dict[str, Probabilities]]:
+        """The distribution of every question of every case, in their order."""
+
+
+def open_answerer(
+    ref: str, *, lam: float | None = None, key: str | None = None, timeout: float = 60.0
+) -> Answerer:
+    """A checkpoint (default, a folder, a GGUF file, a Hub id) or a server (systemone+URL)."""
+    if ref.startswith(_SERVER):
+        url = ref.removeprefix(_SERVER)
+        if not url.startswith(("http://", "https://")):
+            raise InvalidInputError("checkpoint", f"{url!r} is no http or https address")
+        if lam is not None:
+            raise InvalidInputError("lambda", "is for a checkpoint; a server has its own")
+        return ServerAnswerer(url, key, timeout)
+    from thisthat.decider import open_decider
+
+    return DeciderAnswerer(open_decider(ref, lam=lam))
+
+
+class DeciderAnswerer:
+    """A checkpoint, with exactly the numbers of the library."""
+
+    def __init__(self, decider: Any) -> None:
+        self._decider = decider
+        source = decider.source
+        self.label = f"{source.name} {source.version}, λ = {source.lam:g}"
+
+    def answer(self, cases: Sequence[Case]) -> list[dict[str, Probabilities]]:
+        """See Answerer. A case that cannot be asked raises InvalidInputError with its number."""
+        try:
+            decisions = self._decider.decide_pairs([(case.state, case.questions) for case in cases])
+        except InvalidInputError as error:
+            path = error.field if error.field.startswith("states[") else f"states[0].{error.field}"
+            raise InvalidInputError(path.replace("states", "cases", 1), error.message) from None
+        return [
+            {name: answer.probabilities for name, answer in decision.answers.items()}
+            for decision in decisions
+        ]
+
+
+class ServerAnswerer:
+    """A server, one request per case."""
+
+    def __init__(self, url: str, key: str | None, timeout: float) -> None:
+        root = url.rstrip("/").removesuffix("/v1/systemone").removesuffix("/v1")
+        self._address = f"{root}/v1/systemone"
+        self._key = key
+        self._timeout = timeout
+        self.label = root
+
+    def answer(self, cases: Sequence[Case]) -> list[dict[str, Probabilities]]:
+        """See Answerer. Raises ServerError."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(self._ask, cases))
+
+    def _ask(self, case: Case) -> dict[str, Probabilities]:
+        body = {
+            "model": "default",
+            "state": case.state,
+            "questions": {name: _as_wire(spec) for name, spec in case.specs.items()},
+        }
+        payload = self._post(json.dumps(body).encode(), case.name)
+        try:
+            answers = payload["answers"]
+            return {
+                name: _read(question, answers[name]) for name, question in case.questions.items()
+            }
+        except (KeyError, TypeError, AttributeError):
+            raise ServerError(
+                f"{self._address}: the answer to case {case.name!r} has an unexpected shape"
+            ) from None
+
+    def _post(self, body: bytes, name: str) -> Any:
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        request = urllib.request.Request(self._address, body, headers)
+        for attempt in range(1, _TRIES + 1):
+            try:
+                with urllib.request.urlopen(request, timeout=self._timeout) as response:
+                    return json.loads(response.read())
+            except urllib.error.HTTPError as error:
+                if error.code not in _RETRIED or attempt == _TRIES:
+                    said = error.read(500).decode(errors="replace")
+                    raise ServerError(
+                        f"{self._address}: HTTP {error.code} for case {name!r}: {said}"
+                    ) from None
+                time.sleep(_wait(error.headers.get("Retry-After"), attempt))
+            except (OSError, ValueError) as error:
+                raise ServerError(f"{self._address}: no answer to {name!r}: {error}") from None
+        raise AssertionError("every try ends in an answer or an error")
+
+
+def _wait(advised: str | None, attempt: int) -> float:
+    try:
+        wait = float(advised or "")
+    except ValueError:
+        wait = 0.25 * 2**attempt
+    return min(max(wait, 0.0), _LONGEST_WAIT)
+
+
+def _as_wire(spec: Any) -> Any:
+    """A question in the words that every server of this wire format knows."""
+    if isinstance(spec, str):
+        return {"type": "noul", "instructions": spec}
+    return {**spec, "type": "noul"} if spec.get("type") == "boolean" else spec
+
+
+def _read(question: Question, answer: Mapping[str, Any]) -> Probabilities:
+    names = [option.name for option in declared_options(question)]
+    abstain = float(answer["abstain"]) if question.abstain is not None else 0.0
+    if question.kind == "boolean":
+        yes = float(answer["noul"])
+        given = {"no": 1 - yes - abstain, "yes": yes}
+    elif question.kind == "score":
+        # The wire gives levels on the condition that the answer does not abstain.
+        given = {name: p * (1 - abstain) for name, p in answer["probabilities"].items()}
+    else:
+        given = dict(answer["probabilities"])
+    if question.abstain is not None:
+        given[question.abstain.name] = abstain
+    return {name: float(given[name]) for name in names}

@@ -1,0 +1,221 @@
+"""A file of cases: states, the questions about them, and the option each answer must have.
+
+JSON, TOML and YAML hold the same shape. Nothing here runs a case.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from thisthat.declare import question_from_json
+from thisthat.errors import InvalidInputError, MissingExtraError
+from thisthat.questions import Boolean, Question, Text, check_text, declared_options
+
+_FILE_KEYS = {"questions", "cases", "at_least"}
+_CASE_KEYS = {"name", "state", "questions", "expect", "at_least"}
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The option one answer must have, and the least probability it must have it with."""
+
+    question: str
+    option: str
+    at_least: float
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A state, the questions asked about it, and what is expected of their answers.
+
+    ``specs`` are the questions as the file has them.
+    """
+
+    name: str
+    state: Text
+    questions: Mapping[str, Question]
+    specs: Mapping[str, Any]
+    expected: tuple[Expectation, ...]
+
+
+def read_cases(path: Path) -> list[Case]:
+    """The cases of a .json, .toml, .yaml or .yml file. Raises InvalidInputError with the path of
+    the field that is wrong, and MissingExtraError when TOML cannot be read on this Python."""
+    value = _load(path)
+    try:
+        return _cases(value)
+    except InvalidInputError as error:
+        raise error.under(str(path)) from None
+
+
+def _cases(value: object) -> list[Case]:
+    table = _table(value, "", _FILE_KEYS)
+    shared = _specs(table.get("questions", {}), "questions")
+    least = _least(table.get("at_least", 0.0), "at_least")
+    entries = table.get("cases")
+    if not isinstance(entries, list) or not entries:
+        raise InvalidInputError("cases", "must be a list of at least 1 case")
+    cases: list[Case] = []
+    seen: dict[str, int] = {}
+    for number, entry in enumerate(entries):
+        where = f"cases[{number}]"
+        try:
+            case = _case(entry, number, shared, least)
+        except InvalidInputError as error:
+            raise error.under(where) from None
+        if case.name in seen:
+            raise InvalidInputError(
+                f"{where}.name", f"{case.name!r} is already the name of case {seen[case.name]}"
+            )
+        seen[case.name] = number
+        cases.append(case)
+    return cases
+
+
+def _case(entry: object, number: int, shared: Mapping[str, Any], least: float) -> Case:
+    table = _table(entry, "", _CASE_KEYS)
+    name = table.get("name", f"case {number + 1}")
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidInputError("name", "must be a text that is not empty")
+    if "state" not in table:
+        raise InvalidInputError("state", "is missing")
+    check_text(table["state"], "state")
+    specs = {**shared, **_specs(table.get("questions", {}), "questions")}
+    expect = table.get("expect")
+    if not isinstance(expect, Mapping) or not expect:
+        raise InvalidInputError("expect", "must be an object of at least 1 question")
+    least = _least(table.get("at_least", least), "at_least")
+    unknown = [asked for asked in expect if asked not in specs]
+    if unknown:
+        known = ", ".join(specs) or "none"
+        raise InvalidInputError(f"expect.{unknown[0]}", f"is no question; there are: {known}")
+    # Only what is expected is asked.
+    asked = {name: specs[name] for name in expect}
+    questions = {name: _question(name, spec) for name, spec in asked.items()}
+    expected = tuple(
+        _expectation(name, questions[name], wanted, least) for name, wanted in expect.items()
+    )
+    return Case(name, table["state"], questions, asked, expected)
+
+
+def _question(name: str, spec: object) -> Question:
+    try:
+        return question_from_json(spec)
+    except InvalidInputError as error:
+        raise error.under(f"questions.{name}") from None
+
+
+def _expectation(name: str, question: Question, wanted: object, least: float) -> Expectation:
+    where = f"expect.{name}"
+    if isinstance(wanted, Mapping):
+        table = _table(wanted, where, {"option", "at_least"})
+        if "option" not in table:
+            raise InvalidInputError(f"{where}.option", "is missing")
+        least = _least(table.get("at_least", least), f"{where}.at_least")
+        wanted, where = table["option"], f"{where}.option"
+    names = [option.name for option in declared_options(question)]
+    if isinstance(wanted, bool) and isinstance(question, Boolean):
+        wanted = "yes" if wanted else "no"
+    elif isinstance(wanted, int) and not isinstance(wanted, bool):
+        wanted = str(wanted)
+    if not isinstance(wanted, str):
+        raise InvalidInputError(where, f"is {wanted!r}; name an option, in quotes: {names}")
+    if wanted not in names:
+        raise InvalidInputError(where, f"{wanted!r} is none of the options {names}")
+    return Expectation(name, wanted, least)
+
+
+def _least(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise InvalidInputError(where, f"is {value!r}; it must be a probability, 0 to 1")
+    return float(value)
+
+
+def _specs(value: object, where: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(where, "must be an object of named questions")
+    return dict(value)
+
+
+def _table(value: object, where: str, keys: set[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(where, f"must be an object, not {type(value).__name__}")
+    unknown = sorted(str(key) for key in set(value) - keys)
+    if unknown:
+        field = f"{where}.{unknown[0]}" if where else unknown[0]
+        raise InvalidInputError(field, f"is not known; there are {sorted(keys)}")
+    return value
+
+
+# The three formats ---------------------------------------------------------------------------
+
+
+def _load(path: Path) -> object:
+    readers: dict[str, Callable[[str], object]] = {
+        ".json": _load_json,
+        ".toml": _load_toml,
+        ".yaml": _load_yaml,
+        ".yml": _load_yaml,
+    }
+    read = readers.get(path.suffix.lower())
+    if read is None:
+        raise InvalidInputError(str(path), f"ends in none of {', '.join(readers)}")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+    try:
+        return read(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+
+
+def _load_json(text: str) -> object:
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in table:
+            raise ValueError(f"the key {key!r} stands twice")
+        table[key] = value
+    return table
+
+
+def _load_toml(text: str) -> object:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        try:
+            import tomli as tomllib
+        except ImportError:
+            raise MissingExtraError("TOML on Python 3.10", "train") from None
+    return tomllib.loads(text)
+
+
+def _load_yaml(text: str) -> object:
+    import yaml  # type: ignore[import-untyped]
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Refuses a key that stands twice, which YAML would let the last one win."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            # Nested values are filled in later, so only the keys can be looked at here.
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            twice = [key for number, key in enumerate(keys) if key in keys[:number]]
+            if twice:
+                line = node.start_mark.line + 1
+                raise ValueError(f"line {line}: the key {twice[0]!r} stands twice")
+            found: dict[Any, Any] = super().construct_mapping(node, deep)
+            return found
+
+    try:
+        return yaml.load(text, Loader)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None

@@ -1,0 +1,106 @@
+"""Cases against an answerer: which expectations held, and the results as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from thisthat.errors import InvalidInputError
+from thisthat.files import write_atomically
+from thisthat.testing.answering import Answerer
+from thisthat.testing.cases import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One expectation and what the answer was.
+
+    ``probability`` is that of the expected option, ``best`` the option that was most probable.
+    """
+
+    case: str
+    question: str
+    option: str
+    at_least: float
+    best: str
+    probability: float
+
+    @property
+    def passed(self) -> bool:
+        """The expected option is the best one, and probable enough."""
+        return self.best == self.option and self.probability >= self.at_least
+
+    @property
+    def reason(self) -> str:
+        """In words, what was expected and what came."""
+        least = f" with at least {self.at_least:g}" if self.at_least else ""
+        return (
+            f"expected {self.option!r}{least}, which has {self.probability:.3f}; "
+            f"the best is {self.best!r}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The outcomes of all expectations, in the order of the file, and who answered."""
+
+    label: str
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """The expectations that did not hold."""
+        return tuple(outcome for outcome in self.outcomes if not outcome.passed)
+
+
+def run_cases(cases: Sequence[Case], answerer: Answerer) -> Run:
+    """Ask all cases. Raises what the answerer raises."""
+    outcomes: list[Outcome] = []
+    for case, answers in zip(cases, answerer.answer(cases), strict=True):
+        for wanted in case.expected:
+            given = answers[wanted.question]
+            best = max(given, key=given.__getitem__)
+            outcomes.append(
+                Outcome(
+                    case=case.name,
+                    question=wanted.question,
+                    option=wanted.option,
+                    at_least=wanted.at_least,
+                    best=best,
+                    probability=given[wanted.option],
+                )
+            )
+    return Run(answerer.label, tuple(outcomes))
+
+
+def run_as_dict(run: Run) -> dict[str, Any]:
+    """The run as JSON-ready data; ``read_run`` reads it back."""
+    return {
+        "label": run.label,
+        "failed": len(run.failed),
+        "outcomes": [{**asdict(each), "passed": each.passed} for each in run.outcomes],
+    }
+
+
+def write_run(path: Path, run: Run) -> None:
+    """Keep a run, to compare a later one with."""
+    write_atomically(path, json.dumps(run_as_dict(run), ensure_ascii=False, indent=1) + "\n")
+
+
+def read_run(path: Path) -> Run:
+    """A run that was kept. Raises InvalidInputError when the file is no such thing."""
+    try:
+        body = json.loads(path.read_bytes())
+        outcomes = tuple(_outcome(entry) for entry in body["outcomes"])
+        return Run(str(body["label"]), outcomes)
+    except OSError as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidInputError(str(path), f"is no saved run: {error!r}") from None
+
+
+def _outcome(entry: Mapping[str, Any]) -> Outcome:
+    return Outcome(**{key: value for key, value in entry.items() if key != "passed"})
