@@ -57,10 +57,18 @@ def test_leaving_out_later_parts_shares_the_beginning() -> None:
 
 def test_a_shared_row_stays_below_its_limit() -> None:
     end = Branch((1,), (Slot(0, 2),))
-    rows = [Row((), (0,) * 10 + (number,) * 700, (end,)) for number in range(8)]
+    rows = [Row((), (0,) * 100 + (number,) * 200, (end,)) for number in range(8)]
     shared = share(rows)
-    assert len(shared.rows) > 1
+    assert 1 < len(shared.rows) < 8
     assert max(row.fresh_tokens for row in shared.rows) <= MOST_SHARED_TOKENS
+
+
+def test_long_rows_share_their_beginning_when_it_is_most_of_them() -> None:
+    end = Branch((1,), (Slot(0, 2),))
+    mostly = [Row((), (0,) * 1000 + (number,) * 100, (end,)) for number in range(1, 3)]
+    assert len(share(mostly).rows) == 1
+    hardly = [Row((), (0,) * 300 + (number,) * 800, (end,)) for number in range(1, 3)]
+    assert len(share(hardly).rows) == 2
 
 
 def test_nothing_to_share_is_nothing() -> None:

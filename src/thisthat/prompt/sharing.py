@@ -11,8 +11,9 @@ from itertools import pairwise
 
 from thisthat.engine.rows import Branch, Row, RowResult, Slot, Tokens
 
-MOST_SHARED_TOKENS = 2048
-"""Attention over one row grows with the square of its tokens, so shared rows stay below this."""
+MOST_SHARED_TOKENS = 768
+"""Attention over a row grows with the square of its tokens, so that long shared rows cost more
+than they save. A shared row has at most so many, or a quarter more than the longest of its own."""
 
 
 def with_longer_trunk(row: Row) -> Row:
@@ -64,7 +65,7 @@ def share(rows: Sequence[Row]) -> Shared:
         last = rows[end - 1]
         cheapest = (best[end - 1][0] + last.fresh_tokens, end - 1)
         common, own = len(last.trunk), _own_tokens(last)
-        branches = len(last.branches)
+        branches, longest = len(last.branches), last.fresh_tokens
         for start in range(end - 2, -1, -1):
             row = rows[start]
             if row.prefix != last.prefix:
@@ -73,7 +74,8 @@ def share(rows: Sequence[Row]) -> Shared:
             own += _own_tokens(row)
             branches += len(row.branches)
             tokens = own - common * branches + common
-            if tokens > MOST_SHARED_TOKENS:
+            longest = max(longest, row.fresh_tokens)
+            if tokens > max(MOST_SHARED_TOKENS, longest * 5 // 4):
                 break
             cheapest = min(cheapest, (best[start][0] + tokens, start))
         best.append(cheapest)
