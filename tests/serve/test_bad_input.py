@@ -41,7 +41,6 @@ def choices(count: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("body", "loc", "says"),
     [
-        (without("model"), ["model"], "missing"),
         (without("state"), ["state"], "missing"),
         (without("questions"), ["questions"], "missing"),
         ({**REQUEST, "model": 7}, ["model"], "text"),

@@ -289,3 +289,35 @@ def test_models_come_in_both_shapes() -> None:
     for name in names:
         answered = post(service, "/v1/systemone", {**REQUEST, "model": name})
         assert answered.json()["model"] == "paths"
+
+
+def test_a_request_without_a_model_is_answered_by_the_loaded_one() -> None:
+    body = {name: value for name, value in REQUEST.items() if name != "model"}
+    answered = post(service_for(), "/v1/systemone", body)
+    assert answered.status_code == 200
+    assert answered.json() == post(service_for(), "/v1/systemone", REQUEST).json()
+
+
+def test_models_have_every_field_openrouters_clients_require() -> None:
+    body = get(service_for(), "/v1/models").json()
+    assert body["total_count"] == len(body["data"])
+    assert body["links"] == {"next": None}
+    for entry in body["data"]:
+        assert entry["name"] == entry["id"]
+        assert entry["canonical_slug"] == "paths"
+        assert entry["context_length"] == entry["top_provider"]["context_length"] > 0
+        assert entry["architecture"]["output_modalities"] == ["decisions"]
+        assert entry["pricing"] == {"prompt": "0", "completion": "0"}
+        for empty in ("default_parameters", "per_request_limits", "supported_voices"):
+            assert entry[empty] is None
+
+
+def test_systemone_errors_also_come_in_openrouters_shape() -> None:
+    service = service_for(keys=("right",))
+    refused = post(service, "/v1/systemone", REQUEST)
+    assert refused.status_code == 401
+    assert refused.json()["error"] == {"code": 401, "message": refused.json()["detail"]}
+    headers = {"authorization": "Bearer right"}
+    invalid = post(service, "/v1/systemone", {**REQUEST, "state": None}, headers=headers)
+    assert invalid.json()["error"]["code"] == 422
+    assert invalid.json()["error"]["message"].startswith("state: ")

@@ -1,10 +1,14 @@
-"""``GET /v1/models``: the names that are answered to, in both shapes that clients expect."""
+"""``GET /v1/models``: the names that are answered to, in every shape that clients expect.
+
+``data`` is for OpenAI's clients and, with more fields, OpenRouter's; ``models`` for systemone's.
+"""
 
 from __future__ import annotations
 
 import json
 from datetime import datetime, time, timezone
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 
@@ -26,6 +30,8 @@ def models_router(service: Service) -> APIRouter:
             "object": "list",
             "data": [openai_entry(name, loaded) for name in names],
             "models": [systemone_entry(name, loaded) for name in names],
+            "links": {"next": None},
+            "total_count": len(names),
         }
         return _answer(body, loaded)
 
@@ -65,24 +71,49 @@ def models_router(service: Service) -> APIRouter:
 
 
 def openai_entry(name: str, loaded: Loaded) -> dict[str, Any]:
-    """A model as OpenAI clients read it."""
+    """A model as OpenAI and OpenRouter clients read it; the latter want every field."""
     created = datetime.combine(loaded.since, time(), timezone.utc)
+    tokens = loaded.main.reading.path_tokens
     return {
         "id": name,
         "object": "model",
         "created": int(created.timestamp()),
         "owned_by": "thisthat",
+        "name": name,
+        "canonical_slug": loaded.name,
+        "description": _description(loaded),
+        "context_length": tokens,
+        "architecture": {
+            "input_modalities": ["text"],
+            "output_modalities": ["decisions"],
+            "modality": "text->decisions",
+        },
+        "pricing": {"prompt": "0", "completion": "0"},
+        "top_provider": {
+            "is_moderated": False,
+            "context_length": tokens,
+            "max_completion_tokens": 0,
+        },
+        "supported_parameters": ["response_format", "structured_outputs", "logprobs"],
+        "default_parameters": None,
+        "per_request_limits": None,
+        "supported_voices": None,
+        "links": {"details": f"/v1/models/{quote(name, safe='')}"},
     }
 
 
 def systemone_entry(name: str, loaded: Loaded) -> dict[str, Any]:
     """A model as systemone clients read it; the date is the day it was loaded."""
-    source = loaded.main.source
     return {
         "name": name,
-        "description": f"{source.name} {source.version}, λ = {source.lam:g}",
+        "description": _description(loaded),
         "release_date": loaded.since.isoformat(),
     }
+
+
+def _description(loaded: Loaded) -> str:
+    source = loaded.main.source
+    return f"{source.name} {source.version}, λ = {source.lam:g}"
 
 
 def _answer(body: dict[str, Any], loaded: Loaded) -> Response:
@@ -92,16 +123,39 @@ def _answer(body: dict[str, Any], loaded: Loaded) -> Response:
 
 RESPONSE: dict[str, Any] = {
     "type": "object",
-    "required": ["object", "data", "models"],
+    "required": ["object", "data", "models", "links", "total_count"],
     "properties": {
         "object": {"const": "list"},
         "data": {
             "type": "array",
             "items": {
                 "type": "object",
-                "required": ["id", "object", "created", "owned_by"],
+                "required": [
+                    "id",
+                    "object",
+                    "created",
+                    "owned_by",
+                    "name",
+                    "canonical_slug",
+                    "description",
+                    "context_length",
+                    "architecture",
+                    "pricing",
+                    "top_provider",
+                    "supported_parameters",
+                    "default_parameters",
+                    "per_request_limits",
+                    "supported_voices",
+                    "links",
+                ],
             },
         },
+        "links": {
+            "type": "object",
+            "required": ["next"],
+            "properties": {"next": {"type": "null"}},
+        },
+        "total_count": {"type": "integer", "minimum": 1},
         "models": {
             "type": "array",
             "items": {

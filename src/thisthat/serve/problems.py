@@ -104,12 +104,12 @@ def response(problem: Problem, shape: Shape) -> Response:
     if problem.retry_ms is not None:
         headers["retry-after-ms"] = str(problem.retry_ms)
         headers["retry-after"] = str(-(-problem.retry_ms // 1000))
-    body = _openai(problem, status) if shape == "openai" else _detail(problem)
+    body = _openai(problem, status) if shape == "openai" else _detail(problem, status)
     text = json.dumps(body, ensure_ascii=True)
     return Response(text, status, headers, "application/json")
 
 
-def _detail(problem: Problem) -> dict[str, Any]:
+def _detail(problem: Problem, status: int) -> dict[str, Any]:
     if problem.faults:
         detail: Any = [
             {"loc": ["body", *fault.at], "msg": fault.message, "type": fault.kind}
@@ -117,7 +117,9 @@ def _detail(problem: Problem) -> dict[str, Any]:
         ]
     else:
         detail = problem.message
-    return {"detail": detail, "code": problem.kind}
+    # Clients of OpenRouter read no other field than this one, and want the status as its code.
+    error = {"code": status, "message": problem.message}
+    return {"detail": detail, "code": problem.kind, "error": error}
 
 
 def _openai(problem: Problem, status: int) -> dict[str, Any]:
@@ -130,9 +132,14 @@ def _openai(problem: Problem, status: int) -> dict[str, Any]:
 
 DETAIL_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "required": ["detail", "code"],
+    "required": ["detail", "code", "error"],
     "properties": {
         "code": {"type": "string"},
+        "error": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {"code": {"type": "integer"}, "message": {"type": "string"}},
+        },
         "detail": {
             "anyOf": [
                 {"type": "string"},

@@ -16,6 +16,7 @@ from thisthat.questions import (
     Question,
     ScoreAnswer,
 )
+from thisthat.serve.checkpoints import ALWAYS
 from thisthat.serve.fields import optional_boolean, required, required_object, required_text
 from thisthat.serve.problems import Fault, fault_of, invalid, invalid_at
 from thisthat.serve.service import Asked, Service
@@ -56,7 +57,8 @@ def parse(body: Mapping[str, Any]) -> Asked:
     """A request's body as a state and questions. Raises Problem (422) with every fault."""
     if optional_boolean(body, "stream"):
         raise invalid_at(("stream",), "must be false; there is nothing to stream here")
-    model = required_text(body, "model")
+    # A client may leave the name out: there is one checkpoint, and the answer says which.
+    model = required_text(body, "model") if "model" in body else ALWAYS[0]
     state = required(body, "state")
     return Asked(model, state, parse_questions(body))
 
@@ -190,9 +192,9 @@ QUESTIONS: dict[str, Any] = {
 
 REQUEST: dict[str, Any] = {
     "type": "object",
-    "required": ["model", "state", "questions"],
+    "required": ["state", "questions"],
     "properties": {
-        "model": {"type": "string", "examples": ["default"]},
+        "model": {"type": "string", "default": "default", "examples": ["default"]},
         "state": TEXT_SCHEMA,
         "questions": QUESTIONS,
         "stream": {"enum": [False, None]},
