@@ -142,3 +142,11 @@ def test_each_format_has_its_errors(tmp_path: Path, text: str, ending: str, mess
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"nowhere\.json: cannot be read"):
         read_cases(tmp_path / "nowhere.json")
+
+
+def test_the_example_of_the_docs_is_a_file_of_cases(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "testing-decisions.md").read_text()
+    example = page.partition("```yaml\n")[2].partition("```")[0]
+    first, second = read(tmp_path, example, "yaml")
+    assert first.expected[0] == Expectation("refund", "yes", 0.8)
+    assert second.expected == (Expectation("queue", "shipping", 0.5),)
