@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +43,14 @@ from thisthat.questions import (
     answer_for,
     declared_options,
 )
-from thisthat.schema import TypedDecision, schema_of
+from thisthat.schema import Schema, TypedDecision, schema_of
+from thisthat.way import Way, Ways
 from thisthat.whole_parts import in_whole_parts
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from typing_extensions import Unpack
 
     from thisthat.audit.log import DecisionLog
     from thisthat.calibrate.policy import Policy
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 EngineName: TypeAlias = Literal["auto", "onnx", "torch"]
 Questions: TypeAlias = Mapping[str, "Question | str"]
+Progress: TypeAlias = Callable[[int, int], None]
 
 _CHUNK_TOKENS = 16_384
 
@@ -118,91 +122,60 @@ class Decider:
         self.source = source
 
     @overload
-    def ask(self, state: Text, question: str | Boolean, **how: Any) -> BooleanAnswer: ...
+    def ask(self, state: Text, question: str | Boolean, **ways: Unpack[Ways]) -> BooleanAnswer: ...
     @overload
-    def ask(self, state: Text, question: Choice, **how: Any) -> ChoiceAnswer: ...
+    def ask(self, state: Text, question: Choice, **ways: Unpack[Ways]) -> ChoiceAnswer: ...
     @overload
-    def ask(self, state: Text, question: Score, **how: Any) -> ScoreAnswer: ...
-    def ask(self, state: Text, question: Question | str, **how: Any) -> Answer:
-        """The answer to one question; a plain text is a boolean. Takes what ``decide`` takes."""
-        if how.get("explain"):
+    def ask(self, state: Text, question: Score, **ways: Unpack[Ways]) -> ScoreAnswer: ...
+    def ask(self, state: Text, question: Question | str, **ways: Unpack[Ways]) -> Answer:
+        """The answer to one question; a plain text is a boolean."""
+        if "explain" in ways:
             raise InvalidInputError("explain", "is for decide, whose decision carries evidence")
-        return self.decide(state, {"question": question}, **how).answers["question"]
+        return self.decide(state, {"question": question}, **ways).answers["question"]
 
     @overload
     def decide(
-        self,
-        state: Text,
-        questions: Questions,
-        *,
-        layout: Layout | None = None,
-        packing: Packing = "apart",
-        keep: Keep | None = None,
-        order: Order = "as-given",
-        explain: bool = False,
-        policy: Policy | None = None,
-        request_id: str | None = None,
+        self, state: Text, questions: Questions, *, explain: bool = False, **ways: Unpack[Ways]
     ) -> Decision: ...
     @overload
     def decide(
-        self,
-        state: Text,
-        questions: type[T],
-        *,
-        layout: Layout | None = None,
-        packing: Packing = "apart",
-        keep: Keep | None = None,
-        order: Order = "as-given",
-        explain: bool = False,
-        policy: Policy | None = None,
-        request_id: str | None = None,
+        self, state: Text, questions: type[T], *, explain: bool = False, **ways: Unpack[Ways]
     ) -> TypedDecision[T]: ...
     def decide(
         self,
         state: Text,
         questions: Questions | type[T],
         *,
-        layout: Layout | None = None,
-        packing: Packing = "apart",
-        keep: Keep | None = None,
-        order: Order = "as-given",
         explain: bool = False,
-        policy: Policy | None = None,
-        request_id: str | None = None,
+        **ways: Unpack[Ways],
     ) -> Decision | TypedDecision[T]:
         """Answer all questions about one state in one pass.
 
         ``questions`` is a mapping of names to questions (a plain text is a boolean) or a class
-        whose fields are the questions. ``layout`` puts the state or the questions first,
-        ``packing`` keeps questions from seeing each other ("apart") or not ("together"),
-        ``keep`` allows a state that is too long to be cut, ``order`` "average" makes the answers
-        to choices independent of the order of their options, ``explain`` adds the parts of the
-        state that each answer rests on, ``policy`` puts an outcome into the answers it was
-        fitted for, ``request_id`` goes into the decision log. Raises InvalidInputError.
+        whose fields are the questions. ``explain`` adds the parts of the state that each answer
+        rests on. ``ways`` are the settings of ``thisthat.way.Way``: layout, packing, keep, order,
+        policy, request_id. Raises InvalidInputError.
         """
-        if explain:
-            from thisthat.calibrate.evidence import explained
+        if not explain:
+            return self.decide_many([state], questions, **ways)[0]
+        from thisthat.calibrate.evidence import explained
 
-            schema = schema_of(questions) if isinstance(questions, type) else None
-            asked = schema.questions if schema else _declared(questions)  # type: ignore[arg-type]
-            conditions = self.conditions(layout, packing, order)
-            if policy is not None:
-                policy.check(asked, conditions)
-            decision = explained(
-                self, state, asked, layout=layout, packing=packing, keep=keep, order=order
-            )
-            decision = self.conclude(state, asked, decision, conditions, policy, request_id)
-            return schema.typed(decision) if schema else decision
-        return self.decide_many(
-            [state],
-            questions,
-            layout=layout,
-            packing=packing,
-            keep=keep,
-            order=order,
-            policy=policy,
-            request_id=request_id,
-        )[0]
+        way = Way(**ways)
+        schema, asked = _asked(questions)
+        conditions = self.conditions(way.layout, way.packing, way.order)
+        if way.policy is not None:
+            way.policy.check(asked, conditions)
+        decision = explained(
+            self,
+            state,
+            asked,
+            layout=way.layout,
+            packing=way.packing,
+            keep=way.keep,
+            order=way.order,
+        )
+        decision = self.conclude(state, asked, decision, conditions, way.policy, way.request_id)
+        return schema.typed(decision) if schema else decision
 
     @overload
     def decide_many(
@@ -210,13 +183,8 @@ class Decider:
         states: Iterable[Text],
         questions: Questions,
         *,
-        layout: Layout | None = None,
-        packing: Packing = "apart",
-        keep: Keep | None = None,
-        order: Order = "as-given",
-        policy: Policy | None = None,
-        request_id: str | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
+        **ways: Unpack[Ways],
     ) -> list[Decision]: ...
     @overload
     def decide_many(
@@ -224,74 +192,47 @@ class Decider:
         states: Iterable[Text],
         questions: type[T],
         *,
-        layout: Layout | None = None,
-        packing: Packing = "apart",
-        keep: Keep | None = None,
-        order: Order = "as-given",
-        policy: Policy | None = None,
-        request_id: str | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
+        **ways: Unpack[Ways],
     ) -> list[TypedDecision[T]]: ...
     def decide_many(
         self,
         states: Iterable[Text],
         questions: Questions | type[T],
         *,
-        layout: Layout | None = None,
-        packing: Packing = "apart",
-        keep: Keep | None = None,
-        order: Order = "as-given",
-        policy: Policy | None = None,
-        request_id: str | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
+        **ways: Unpack[Ways],
     ) -> list[Decision] | list[TypedDecision[T]]:
         """The same questions about many states, in the caller's order, batched by length.
 
-        ``progress`` is called with (states done, states in all) as the work goes on.
+        ``progress`` is called with (states done, states in all) as the work goes on; ``ways``
+        as in ``decide``.
         """
-        schema = schema_of(questions) if isinstance(questions, type) else None
-        asked = schema.questions if schema else _declared(questions)  # type: ignore[arg-type]
-        decisions = self.decide_pairs(
-            [(state, asked) for state in states],
-            layout=layout,
-            packing=packing,
-            keep=keep,
-            order=order,
-            policy=policy,
-            request_id=request_id,
-            progress=progress,
-        )
+        schema, asked = _asked(questions)
+        pairs = [(state, asked) for state in states]
+        decisions = self.decide_pairs(pairs, progress=progress, **ways)
         return [schema.typed(decision) for decision in decisions] if schema else decisions
 
     def decide_pairs(
         self,
         pairs: Sequence[tuple[Text, Questions]],
         *,
-        layout: Layout | None = None,
-        packing: Packing = "apart",
-        keep: Keep | None = None,
-        order: Order = "as-given",
-        policy: Policy | None = None,
-        request_id: str | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
+        **ways: Unpack[Ways],
     ) -> list[Decision]:
         """Like ``decide_many``, with questions of its own for every state."""
-        many = len(pairs) > 1
-        conditions = self.conditions(layout, packing, order)
+        way = Way(**ways)
+        conditions = self.conditions(way.layout, way.packing, way.order)
         jobs: list[Job] = []
         for number, (state, questions) in enumerate(pairs):
             try:
-                jobs.append(
-                    self.prepare(
-                        state, questions, layout=layout, packing=packing, keep=keep, order=order
-                    )
-                )
-                if policy is not None:
-                    policy.check(jobs[-1].questions, conditions)
+                jobs.append(self._prepared(state, questions, way))
+                if way.policy is not None:
+                    way.policy.check(jobs[-1].questions, conditions)
             except InvalidInputError as error:
-                raise (error.under(f"states[{number}]") if many else error) from None
-        decisions: list[Decision | None] = [None] * len(jobs)
-        done = 0
+                named = error.under(f"states[{number}]") if len(pairs) > 1 else error
+                raise named from None
+        decisions: dict[int, Decision] = {}
         for chunk in _chunks([job.rendered for job in jobs]):
             for place, decision in self.run([jobs[number] for number in chunk]):
                 number = chunk[place]
@@ -300,13 +241,12 @@ class Decider:
                     jobs[number].questions,
                     decision,
                     conditions,
-                    policy,
-                    request_id,
+                    way.policy,
+                    way.request_id,
                 )
-            done += len(chunk)
             if progress is not None:
-                progress(done, len(jobs))
-        return [decision for decision in decisions if decision is not None]
+                progress(len(decisions), len(jobs))
+        return [decisions[number] for number in range(len(jobs))]
 
     def conditions(
         self,
@@ -356,13 +296,17 @@ class Decider:
         order: Order = "as-given",
     ) -> Job:
         """The first half of ``decide``: check and tokenise, so that ``run`` can do the rest."""
+        return self._prepared(state, questions, Way(layout, packing, keep, order))
+
+    def _prepared(self, state: Text, questions: Questions, way: Way) -> Job:
         started = time.perf_counter()
-        chosen = self._layout(layout)
+        chosen = self._layout(way.layout)
         declared = _declared(questions)
-        orders = tuple(orders_of(question, order) for question in declared.values())
-        if order == "average" and packing != "apart":
+        orders = tuple(orders_of(question, way.order) for question in declared.values())
+        if way.order == "average" and way.packing != "apart":
             raise InvalidInputError(
-                "order", f'"average" needs packing "apart", not {packing!r}: orders are branches'
+                "order",
+                f'"average" needs packing "apart", not {way.packing!r}: orders are branches',
             )
         rendered = self.builder.render(
             state,
@@ -372,12 +316,12 @@ class Decider:
                 for places in asked
             ],
             layout=chosen,
-            packing=packing,
+            packing=way.packing,
             limit=self.reading.path_tokens,
             state_limit=self.reading.state_tokens,
-            keep=keep,
+            keep=way.keep,
         )
-        if order == "average":
+        if way.order == "average":
             rows = tuple(with_longer_trunk(row) for row in rendered.rows)
             rendered = replace(rendered, rows=rows)
         return Job(declared, rendered, chosen, time.perf_counter() - started, orders)
@@ -418,33 +362,28 @@ class Decider:
         ]
         return decisions, shared.tokens
 
-    def prompt_text(
-        self,
-        state: Text,
-        questions: Questions,
-        *,
-        layout: Layout | None = None,
-        packing: Packing = "apart",
-        keep: Keep | None = None,
-        order: Order = "as-given",
-    ) -> list[str]:
+    def prompt_text(self, state: Text, questions: Questions, **ways: Unpack[Ways]) -> list[str]:
         """What the model would read, a text per row, with the slots marked."""
-        job = self.prepare(state, questions, layout=layout, packing=packing, keep=keep, order=order)
+        job = self._prepared(state, questions, Way(**ways))
         return [show_row(row, self.decode) for row in job.rendered.rows]
 
-    async def ask_async(self, state: Text, question: Question | str, **how: Any) -> Answer:
+    async def ask_async(
+        self, state: Text, question: Question | str, **ways: Unpack[Ways]
+    ) -> Answer:
         """``ask`` without blocking the event loop."""
-        return await asyncio.to_thread(lambda: self.ask(state, question, **how))
+        return await asyncio.to_thread(lambda: self.ask(state, question, **ways))
 
-    async def decide_async(self, state: Text, questions: Questions, **how: Any) -> Decision:
+    async def decide_async(
+        self, state: Text, questions: Questions, **ways: Unpack[Ways]
+    ) -> Decision:
         """``decide`` without blocking the event loop."""
-        return await asyncio.to_thread(lambda: self.decide(state, questions, **how))
+        return await asyncio.to_thread(lambda: self.decide(state, questions, **ways))
 
     async def decide_many_async(
-        self, states: Iterable[Text], questions: Questions, **how: Any
+        self, states: Iterable[Text], questions: Questions, **ways: Unpack[Ways]
     ) -> list[Decision]:
         """``decide_many`` without blocking the event loop."""
-        return await asyncio.to_thread(lambda: self.decide_many(states, questions, **how))
+        return await asyncio.to_thread(lambda: self.decide_many(states, questions, **ways))
 
     def close(self) -> None:
         """Free the engine's memory."""
@@ -519,6 +458,13 @@ class Decider:
             extra_tokens=job.extra_tokens,
         )
         return Decision(answers, self.source, usage, job.seconds + seconds, job.rendered.cut)
+
+
+def _asked(questions: Questions | type[T]) -> tuple[Schema[T] | None, dict[str, Question]]:
+    if isinstance(questions, type):
+        schema = schema_of(questions)
+        return schema, schema.questions
+    return None, _declared(questions)
 
 
 def _declared(questions: Questions) -> dict[str, Question]:
