@@ -2,13 +2,13 @@
 PYTHON ?= python3
 PIP_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types unit clean
+.PHONY: demo test lint types unit browser clean
 
 demo: .venv-demo/.ready
 	.venv-demo/bin/thisthat pull
 	sh examples/demo.sh .venv-demo/bin/thisthat
 
-test: .venv/.ready lint types unit
+test: .venv/.ready lint types browser unit
 
 lint: .venv/.ready
 	.venv/bin/ruff check .
@@ -20,6 +20,11 @@ types: .venv/.ready
 unit: .venv/.ready
 	.venv/bin/thisthat pull
 	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal
+
+# The playground is tested in a real browser; without one those tests say that they were skipped.
+browser:
+	@command -v chromium > /dev/null || sh scripts/install-chromium.sh || \
+		echo "no chromium: the browser tests will be skipped"
 
 .venv-demo/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-demo
