@@ -6,8 +6,9 @@ modern neural networks"). It never changes which option is best. Knows nothing o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ def fit_temperature(rows: Sequence[Labelled]) -> float:
 
     The likelihood is concave in 1/T, so its slope has one zero, found by halving.
     """
-    usable = [row for row in rows if len(row.logits) > 1]
+    usable = _by_options(row for row in rows if len(row.logits) > 1)
     if not usable:
         return 1.0
     low, high = 1 / HOTTEST, 1 / COLDEST
@@ -64,12 +65,27 @@ def fit_temperature(rows: Sequence[Labelled]) -> float:
     return float((low * high) ** -0.5)
 
 
-def _slope(rows: Sequence[Labelled], coldness: float) -> float:
+_Stack: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+def _by_options(rows: Iterable[Labelled]) -> list[_Stack]:
+    """Logits and answers of the rows, those with equally many options stacked."""
+    stacks: dict[int, list[Labelled]] = {}
+    for row in rows:
+        stacks.setdefault(len(row.logits), []).append(row)
+    return [
+        (np.array([row.logits for row in each], np.float64), np.array([row.answer for row in each]))
+        for each in stacks.values()
+    ]
+
+
+def _slope(stacks: Sequence[_Stack], coldness: float) -> float:
     """The derivative of the log-likelihood with respect to 1/T."""
     total = 0.0
-    for row in rows:
-        logits = np.asarray(row.logits, dtype=np.float64)
-        total += logits[row.answer] - float(softmax(logits, 1 / coldness) @ logits)
+    for logits, answers in stacks:
+        weights = np.exp(coldness * (logits - logits.max(axis=1, keepdims=True)))
+        means = (weights * logits).sum(axis=1) / weights.sum(axis=1)
+        total += float((logits[np.arange(len(answers)), answers] - means).sum())
     return total
 
 

@@ -26,6 +26,7 @@ MOST_PROPOSING = 500
 MOST_CANDIDATES = 200
 _PROPOSING_SHARE = 5
 _SPARE = 1.5
+_PROJECTED = 40
 _GROWTH = 1.1
 _MOST_GROWTH = 10_000.0
 
@@ -103,7 +104,9 @@ def _cutoff(sure: Floats, right: Flags, target: Target, delta: float) -> Cutoff:
         acted=int(acted.sum()),
         wrong=int((acted & ~right).sum()),
         least_labels=least_labels(target.wrong_rate, delta),
-        likely_labels=likely_labels(sure, right, target.wrong_rate, delta),
+        likely_labels=likely_labels(sure, right, target.wrong_rate, delta)
+        if value is None
+        else len(sure),
     )
 
 
@@ -131,8 +134,10 @@ def certify(sure: Floats, right: Flags, target: Target, delta: float) -> float |
             level += delta / len(starts)
         if level and lower_tail(test.wrong(cut), test.acted(cut), target.wrong_rate) <= level:
             passed.append(cut)
-        else:
-            level = 0.0
+            continue
+        level = 0.0
+        if index >= max(starts):
+            break
     if not passed:
         return None
     if target.aim == "cost":
@@ -157,7 +162,7 @@ def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -
     if not len(sure):
         return None
     counts = _Counts(sure, right)
-    cuts = _candidates(sure)
+    cuts = _candidates(sure)[:: max(1, min(len(sure), MOST_CANDIDATES) // _PROJECTED)]
     acted = np.array([counts.acted(cut) for cut in cuts])
     # Half a wrong answer more than seen: none seen is not none to come.
     rates = (np.array([counts.wrong(cut) for cut in cuts]) + 0.5) / (acted + 1)
@@ -203,8 +208,8 @@ def _proposing(rows: int) -> int:
     return min(MOST_PROPOSING, rows // _PROPOSING_SHARE)
 
 
-def _split(rows: int) -> tuple[list[int], list[int]]:
-    order = Rng("threshold split", rows).shuffled(range(rows))
+def _split(rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    order = np.argsort(Rng("threshold split", rows).raw_array(rows), kind="stable")
     count = _proposing(rows)
     return order[:count], order[count:]
 
@@ -228,13 +233,14 @@ def _starts(
     """
     rows = _SPARE * faultless_rows(wrong_rate, delta / 2)
     enough = (i for i, cut in enumerate(candidates) if counts.acted(cut) * scale >= rows)
-    projected = [
-        lower_tail(
-            math.ceil((counts.wrong(cut) + 0.5) * scale),
-            math.floor(counts.acted(cut) * scale),
-            wrong_rate,
-        )
-        for cut in candidates
-    ]
-    safe = (i for i, value in enumerate(projected) if value <= delta / 20)
-    return {next(enough, len(candidates) - 1), next(safe, int(np.argmin(projected)))}
+
+    def projected(cut: float) -> float:
+        wrong = math.ceil((counts.wrong(cut) + 0.5) * scale)
+        return lower_tail(wrong, math.floor(counts.acted(cut) * scale), wrong_rate)
+
+    safe = (i for i, cut in enumerate(candidates) if projected(cut) <= delta / 20)
+    first = next(enough, len(candidates) - 1)
+    second = next(safe, None)
+    if second is None:
+        second = min(range(len(candidates)), key=lambda i: projected(candidates[i]))
+    return {first, second}

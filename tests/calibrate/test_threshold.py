@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from tests.calibrate.scores import drawn
+from thisthat.calibrate.binomial import faultless_rows, lower_tail
+from thisthat.calibrate.target import parse_target
+from thisthat.calibrate.threshold import (
+    MOST_PROPOSING,
+    Scored,
+    certify,
+    fit_cutoffs,
+    least_labels,
+    likely_labels,
+)
+from thisthat.errors import InvalidInputError
+
+
+@settings(deadline=None)
+@given(st.integers(0, 400), st.integers(0, 400), st.floats(0.001, 0.9))
+def test_the_binomial_tail_is_scipys(successes: int, more: int, rate: float) -> None:
+    trials = successes + more
+    assert lower_tail(successes, trials, rate) == pytest.approx(
+        stats.binom.cdf(successes, trials, rate), rel=1e-9, abs=1e-300
+    )
+
+
+def test_the_binomial_tail_far_out() -> None:
+    assert lower_tail(900, 100_000, 0.01) == pytest.approx(stats.binom.cdf(900, 100_000, 0.01))
+    assert lower_tail(-1, 5, 0.5) == 0.0
+
+
+@pytest.mark.parametrize(("rate", "delta"), [(0.01, 0.05), (0.001, 0.1), (0.5, 0.05), (0.02, 0.2)])
+def test_faultless_rows_are_the_fewest_that_pass(rate: float, delta: float) -> None:
+    rows = faultless_rows(rate, delta)
+    assert lower_tail(0, rows, rate) <= delta
+    assert rows == 1 or lower_tail(0, rows - 1, rate) > delta
+
+
+@pytest.mark.parametrize(
+    ("rate", "delta"), [(0.01, 0.05), (0.001, 0.1), (0.2, 0.05), (0.0001, 0.1)]
+)
+def test_the_fewest_labels_can_pass_and_one_fewer_cannot(rate: float, delta: float) -> None:
+    target = parse_target(f"error<={rate}")
+    fewest = least_labels(rate, delta)
+    same = np.full(fewest, 0.9)  # one score: both starts are one
+    assert certify(same, np.ones(fewest, bool), target, delta) == 0.9
+    assert certify(same[1:], np.ones(fewest - 1, bool), target, delta) is None
+    assert fewest <= faultless_rows(rate, delta) * 1.25 + 1
+    assert fewest <= faultless_rows(rate, delta) + MOST_PROPOSING
+
+
+def test_the_projected_number_of_labels_is_about_right() -> None:
+    scored = drawn(200_000, 2, seed=5)
+    sure, right = scored.probability, scored.right
+    likely = likely_labels(sure[:400], right[:400], 0.01, 0.05)
+    assert likely is not None
+    assert likely > 400
+    assert certify(sure[: 3 * likely], right[: 3 * likely], parse_target("error<=0.01"), 0.05)
+    assert likely_labels(sure, np.zeros(len(sure), bool), 0.01, 0.05) is None
+    assert likely_labels(sure[:0], right[:0], 0.01, 0.05) is None
+
+
+def test_what_a_cutoff_says_about_the_labels_is_counted() -> None:
+    scored = drawn(5000, 3, seed=6)
+    for target in ("precision>=0.9", "error<=0.1"):
+        for option, cut in fit_cutoffs(scored, [0, 1, 2], parse_target(target), 0.1).items():
+            assert cut.value is not None
+            mine = scored.best == option if target.startswith("p") else scored.best >= 0
+            acted = mine & (scored.probability >= cut.value)
+            assert (cut.labels, cut.acted) == (mine.sum(), acted.sum())
+            assert cut.wrong == (acted & ~scored.right).sum()
+            assert cut.wrong / cut.acted <= 0.1
+
+
+def test_a_tighter_target_never_acts_on_more() -> None:
+    scored = drawn(8000, 2, seed=7)
+    acted = [
+        sum(c.acted for c in fit_cutoffs(scored, [0], parse_target(t), 0.1).values())
+        for t in ("precision>=0.8", "precision>=0.95", "precision>=0.99")
+    ]
+    assert acted == sorted(acted, reverse=True)
+
+
+def test_the_best_option_is_the_first_on_a_tie() -> None:
+    scored = Scored.from_distributions([[0.4, 0.4, 0.2], [0.1, 0.2, 0.7]], [1, 2])
+    assert scored.best.tolist() == [0, 2]
+    assert scored.right.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("precision>=0.98", 0.02),
+        (" error <= 1e-2 ", 0.01),
+        ("cost(fp=50,fn=1)", 1 / 51),
+        ("cost( fp = 1 , fn = 3 )", 0.75),
+    ],
+)
+def test_targets_are_read_and_written(text: str, rate: float) -> None:
+    target = parse_target(text)
+    assert target.wrong_rate == pytest.approx(rate)
+    assert parse_target(str(target)).wrong_rate == pytest.approx(rate)
+    assert target.tighter().wrong_rate == pytest.approx(rate / 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("precision<=0.98", "is not known; write"),
+        ("error>=0.1", "is not known; write"),
+        ("recall>=0.5", "is not known; write"),
+        ("", "is not known; write"),
+        ("precision>=1", "precision is 1; it must lie between 0 and 1"),
+        ("error<=0", "error is 0; it must lie between 0 and 1"),
+        ("error<=0.1.2", "'0.1.2' is not a number"),
+        ("cost(fp=0,fn=1)", "target.fp: is 0; it must be more than 0"),
+        ("cost(fp=1,fn=-1)", "target.fn: is -1; it must be more than 0"),
+        ("cost(fp=1)", "is not known; write"),
+    ],
+)
+def test_bad_targets_are_refused(text: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message.replace("(", r"\(")):
+        parse_target(text)
