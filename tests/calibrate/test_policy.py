@@ -1,0 +1,363 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.path_engine import path_decider
+from thisthat.calibrate.conditions import Conditions
+from thisthat.calibrate.fit_policy import (
+    UnsupportedTargetError,
+    fit_policy,
+    policy_from_answers,
+)
+from thisthat.calibrate.labels import LabelledStates, read_labelled
+from thisthat.calibrate.policy import Policy
+from thisthat.calibrate.report import lines_about
+from thisthat.calibrate.target import parse_target
+from thisthat.errors import InvalidInputError
+from thisthat.questions import Answer, Boolean, Choice, Question, Score, answer_for
+
+QUEUE = Choice(["billing", "shipping", "other"], "Which queue?")
+REFUND = Boolean("Is it within policy?")
+ANGER = Score(["calm", "annoyed", "furious"], "How angry?")
+SCHEMA: dict[str, Question] = {"queue": QUEUE, "refund": REFUND, "anger": ANGER}
+DECIDER = path_decider()
+
+
+def answered(question: Question, rows: int, seed: int = 0) -> tuple[list[Answer], list[int]]:
+    random = np.random.default_rng(seed)
+    count = 2 if isinstance(question, Boolean) else 3
+    z = random.normal(scale=5, size=(rows, count))
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    labels = (p.cumsum(axis=1) > random.random((rows, 1))).argmax(axis=1).tolist()
+    return [answer_for(question, row.tolist()) for row in p], labels
+
+
+def fitted(
+    target: str = "precision>=0.9", rows: int = 1500, **how: Any
+) -> tuple[Policy, dict[str, list[Answer]]]:
+    pairs = {name: answered(q, rows, seed) for seed, (name, q) in enumerate(SCHEMA.items())}
+    answers = {name: a for name, (a, _) in pairs.items()}
+    labels = {name: y for name, (_, y) in pairs.items()}
+    conditions = DECIDER.conditions()
+    policy = policy_from_answers(SCHEMA, answers, labels, parse_target(target), conditions, **how)
+    return policy, answers
+
+
+POLICY, ANSWERS = fitted()
+
+
+def outcome_of(policy: Policy, name: str, probabilities: list[float], **changes: Any) -> Any:
+    decision = DECIDER.decide("s", SCHEMA)
+    question = changes.pop("question", SCHEMA[name])
+    answers = {**decision.answers, name: answer_for(question, probabilities)}
+    decision = replace(decision, answers=answers, **changes)
+    questions = {**SCHEMA, name: question}
+    return policy.apply(decision, questions, DECIDER.conditions())[name].outcome
+
+
+def test_sure_answers_are_acted_on_and_others_escalate() -> None:
+    cutoff = POLICY.questions["queue"].cutoffs["shipping"].value
+    assert cutoff is not None
+    sure = outcome_of(POLICY, "queue", [0.0, 1.0, 0.0])
+    assert (sure.action, sure.option, sure.policy) == ("act", "shipping", POLICY.hash)
+    assert sure.reason == f"'shipping' at 1.0000 reaches its cut-off {cutoff:.4f}"
+    assert sure.options == ("shipping",)
+    at = outcome_of(POLICY, "queue", [1 - cutoff, cutoff, 0.0])
+    assert at.action == "act"
+    below = outcome_of(POLICY, "queue", [0.3, 0.4, 0.3])
+    assert (below.action, below.option) == ("escalate", None)
+    assert "is below its cut-off" in below.reason
+    assert below.options is not None
+    assert len(below.options) == 3
+
+
+def test_scores_get_a_calibrated_level_and_choices_a_set() -> None:
+    score = outcome_of(POLICY, "anger", [0.0, 0.0, 1.0])
+    assert score.options is None
+    assert 1.5 < score.level <= 2
+    assert outcome_of(POLICY, "refund", [0.5, 0.5]).level is None
+
+
+def test_a_cost_target_abstains_and_acts_on_yes_only() -> None:
+    policy, _ = fitted("cost(fp=5,fn=1)", options=None)
+    assert list(policy.questions["refund"].cutoffs) == ["yes"]
+    assert outcome_of(policy, "refund", [0.0, 1.0]).option == "yes"
+    no = outcome_of(policy, "refund", [1.0, 0.0])
+    assert (no.action, no.reason) == ("abstain", "'no' is not an option the policy acts on")
+    assert outcome_of(policy, "queue", [0.3, 0.4, 0.3]).action == "abstain"
+
+
+def test_an_answer_that_abstains_is_left_alone() -> None:
+    question = Choice(["a", "b"], "Which?", abstain=True)
+    pairs = answered(question, 900)
+    policy = policy_from_answers(
+        {"q": question},
+        {"q": pairs[0]},
+        {"q": pairs[1]},
+        parse_target("error<=0.1"),
+        DECIDER.conditions(),
+    )
+    decision = DECIDER.decide("s", {"q": question})
+    answer = answer_for(question, [0.1, 0.1, 0.8])
+    done = policy.apply(
+        replace(decision, answers={"q": answer}), {"q": question}, DECIDER.conditions()
+    )
+    outcome = done["q"].outcome
+    assert outcome is not None
+    assert (outcome.action, outcome.reason) == ("abstain", "the answer is 'none of these'")
+
+
+def test_a_cut_state_escalates() -> None:
+    decision = DECIDER.decide("word " * 2000, SCHEMA, keep="head")
+    judged = POLICY.apply(decision, SCHEMA, DECIDER.conditions())
+    for answer in judged.answers.values():
+        assert answer.outcome is not None
+        assert "the state was cut" in answer.outcome.reason
+        assert answer.outcome.action == "escalate"
+
+
+def test_an_option_without_support_is_never_acted_on_and_says_what_it_lacks() -> None:
+    answers, labels = answered(QUEUE, 1500)
+    rare = [i for i, a in enumerate(answers) if a.best_name == "other"][5:]
+    kept = [i for i in range(1500) if i not in set(rare)]
+    policy = policy_from_answers(
+        {"queue": QUEUE},
+        {"queue": [answers[i] for i in kept]},
+        {"queue": [labels[i] for i in kept]},
+        parse_target("precision>=0.9"),
+        DECIDER.conditions(),
+    )
+    cutoff = policy.questions["queue"].cutoffs["other"]
+    assert (cutoff.value, cutoff.labels) == (None, 5)
+    decision = DECIDER.decide("s", {"queue": QUEUE})
+    sure = replace(decision, answers={"queue": answer_for(QUEUE, [0.0, 0.0, 1.0])})
+    outcome = policy.apply(sure, {"queue": QUEUE}, DECIDER.conditions())["queue"].outcome
+    assert outcome is not None
+    assert outcome.action == "escalate"
+    assert "has no cut-off for precision>=0.9: 5 labels, about" in outcome.reason
+    assert any("other: never acted on; 5 labels, about" in line for line in lines_about(policy))
+
+
+def test_ten_labels_cannot_support_a_thousandth() -> None:
+    answers, labels = answered(REFUND, 10)
+    with pytest.raises(
+        UnsupportedTargetError, match=r"error<=0\.001 at confidence 0\.95 .*: 10 labels .* at least"
+    ) as caught:
+        policy_from_answers(
+            {"r": REFUND},
+            {"r": answers},
+            {"r": labels},
+            parse_target("error<=0.001"),
+            DECIDER.conditions(),
+        )
+    assert 2995 <= caught.value.labels_needed <= 2995 * 1.25 + 1
+
+
+def test_answers_that_are_often_wrong_are_not_cured_by_labels() -> None:
+    answers, _ = answered(REFUND, 2000)
+    labels = np.random.default_rng(0).integers(0, 2, 2000).tolist()
+    with pytest.raises(UnsupportedTargetError, match="wrong too often for more labels to help"):
+        policy_from_answers(
+            {"r": REFUND},
+            {"r": answers},
+            {"r": labels},
+            parse_target("error<=0.01"),
+            DECIDER.conditions(),
+        )
+
+
+def test_the_report_says_coverage_and_labels_for_a_tighter_target() -> None:
+    text = "\n".join(lines_about(POLICY))
+    assert "precision>=0.9 with confidence 0.95, for paths 1, λ = 0.5" in text
+    assert f"queue: acts on {POLICY.questions['queue'].coverage:.1%} of 1500 labelled" in text
+    assert "precision>=0.95" in text
+    acted = sum(
+        a.probabilities[a.best_name] >= (POLICY.questions["queue"].cutoffs[a.best_name].value or 2)
+        for a in ANSWERS["queue"]
+    )
+    assert POLICY.questions["queue"].coverage == acted / 1500
+
+
+def test_a_policy_file_comes_back_as_it_was(tmp_path: Path) -> None:
+    POLICY.save(tmp_path / "a.policy.json")
+    again = Policy.load(tmp_path / "a.policy.json")
+    assert again == POLICY
+    assert again.hash == POLICY.hash
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"extra": 1}, "policy.extra: Extra inputs"),
+        ({"forced": True}, "policy.forced: is not known; a file cannot force itself"),
+        ({"confidence": 2}, "policy.confidence: Input should be less than 1"),
+        ({"confidence": "0.9"}, "policy.confidence: Input should be a valid number"),
+        ({"target": "fast"}, "target: 'fast' is not known"),
+        ({"format": "thisthat policy 9"}, "policy.format: Input should be"),
+    ],
+)
+def test_policy_files_are_read_strictly(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        Policy.from_json({**POLICY.as_json(), **change})
+
+
+def test_damaged_parts_of_a_policy_are_named(tmp_path: Path) -> None:
+    value = POLICY.as_json()
+    value["questions"]["queue"]["cutoffs"]["billing"]["value"] = 1.5
+    with pytest.raises(InvalidInputError, match=r"questions\.queue\.cutoffs\.billing\.value: .*1"):
+        Policy.from_json(value)
+    value = json.loads(json.dumps(POLICY.as_json()))
+    value["questions"]["queue"]["cutoffs"]["gone"] = value["questions"]["queue"]["cutoffs"]["other"]
+    with pytest.raises(InvalidInputError, match="'gone', which is not among the options"):
+        Policy.from_json(value)
+    (tmp_path / "bad.json").write_text("{", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=r"bad\.json: cannot be read as JSON"):
+        Policy.load(tmp_path / "bad.json")
+    with pytest.raises(InvalidInputError, match="cannot be read as JSON"):
+        Policy.load(tmp_path / "missing.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": "2"}, "version is 2, not 1"),
+        ({"lam": 1.0}, "λ is 1, not 0.5"),
+        ({"checkpoint": "another"}, "checkpoint is another, not paths"),
+        ({"layout": "schema-first"}, "layout is schema-first, not state-first"),
+        ({"order": "average"}, "order is average, not as-given"),
+        ({"temperatures": "f" * 64}, "temperatures is ffff"),
+    ],
+)
+def test_other_conditions_are_refused_unless_forced(change: dict[str, Any], message: str) -> None:
+    other: Conditions = replace(DECIDER.conditions(), **change)
+    decision = DECIDER.decide("s", SCHEMA)
+    with pytest.raises(
+        InvalidInputError, match=f"policy: was fitted for something else: {message}"
+    ):
+        POLICY.apply(decision, SCHEMA, other)
+    forced = POLICY.force().apply(decision, SCHEMA, other)["queue"].outcome
+    assert forced is not None
+    assert message in forced.forced[0]
+
+
+def test_another_schema_is_refused_unless_forced() -> None:
+    changed = Choice(["billing", "shipping", "new"], "Which queue?")
+    questions = {**SCHEMA, "queue": changed}
+    with pytest.raises(InvalidInputError, match="the schema is another one"):
+        DECIDER.decide("s", questions, policy=POLICY)
+    with pytest.raises(InvalidInputError, match="the schema is another one"):
+        DECIDER.ask("s", changed, policy=POLICY)
+    outcome = DECIDER.decide("s", questions, policy=POLICY.force())["queue"].outcome
+    assert outcome is not None
+    assert outcome.forced == ("the schema is another one",)
+    assert outcome.probabilities is None
+    new = outcome_of(POLICY.force(), "queue", [0.0, 0.0, 1.0], question=changed)
+    assert new.action == "escalate"
+
+
+def test_the_decider_applies_a_policy() -> None:
+    decision = DECIDER.decide("s", SCHEMA, policy=POLICY)
+    assert set(decision.as_dict()["answers"]["queue"]["outcome"]) == {
+        "action",
+        "option",
+        "reason",
+        "policy",
+        "options",
+        "probabilities",
+        "level",
+        "forced",
+    }
+    assert "outcome" not in DECIDER.decide("s", SCHEMA).as_dict()["answers"]["queue"]
+    alone = DECIDER.ask("s", QUEUE, policy=POLICY)
+    assert alone.outcome == decision["queue"].outcome
+    many = DECIDER.decide_many(["s", "t"], SCHEMA, policy=POLICY)
+    assert many[0]["queue"] == decision["queue"]
+    explained = DECIDER.decide("one. two.", SCHEMA, policy=POLICY, explain=True)
+    assert (
+        explained["queue"].outcome
+        == DECIDER.decide("one. two.", SCHEMA, policy=POLICY)["queue"].outcome
+    )
+
+
+def test_fitting_asks_the_decider_about_the_labelled_states() -> None:
+    states = [f"state {n}" for n in range(400)]
+    labels = [{"refund": int(DECIDER.ask(s, REFUND).best or 0)} for s in states]
+    labelled = LabelledStates({"refund": REFUND}, states, labels)
+    policy = fit_policy(DECIDER, labelled, parse_target("error<=0.05"))
+    part = policy.questions["refund"]
+    assert part.labels == 400
+    assert part.coverage > 0.5
+    assert DECIDER.ask("state 3", REFUND, policy=policy).outcome is not None
+    with pytest.raises(InvalidInputError, match="'maybe' is not an option of 'refund': no, yes"):
+        fit_policy(DECIDER, labelled, parse_target("error<=0.05"), options=["maybe"])
+    with pytest.raises(InvalidInputError, match="confidence: is 1; it must lie between 0 and 1"):
+        fit_policy(DECIDER, labelled, parse_target("error<=0.05"), confidence=1.0)
+
+
+def lines(path: Path, *rows: object) -> Path:
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return path
+
+
+def test_labels_are_read_by_name(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "a.jsonl",
+        {"state": "s", "answers": {"queue": "other", "refund": True, "anger": 2}},
+        {"state": {"k": 1}, "answers": {"refund": "no"}},
+    )
+    read = read_labelled(path, SCHEMA)
+    assert read.states == ["s", {"k": 1}]
+    assert read.labels == [{"queue": 2, "refund": 1, "anger": 2}, {"refund": 0}]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            {"state": "s", "answers": {"queue": "sales"}},
+            r"line 1, answers.queue: 'sales' is not an option; known are billing, shipping, other",
+        ),
+        ({"state": "s", "answers": {"anger": 3}}, r"answers.anger: 3 is not an option"),
+        ({"state": "s", "answers": {"refund": 1}}, r"answers.refund: 1 is not an option"),
+        ({"state": "s", "answers": {"mood": 1}}, r"answers.mood: is no question; known are queue"),
+        ({"state": "s", "answers": {}}, "must be an object of labels"),
+        ({"state": "s"}, 'must be an object with "state" and "answers"'),
+        ({"state": 3, "answers": {"anger": 1}}, "line 1, state: must be text"),
+        ([1], 'must be an object with "state" and "answers"'),
+    ],
+)
+def test_bad_labels_are_refused_with_file_and_line(
+    row: object, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        read_labelled(lines(tmp_path / "a.jsonl", row), SCHEMA)
+
+
+def test_files_that_are_no_labels(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("{", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="line 1: is not JSON"):
+        read_labelled(tmp_path / "a.jsonl", SCHEMA)
+    with pytest.raises(InvalidInputError, match="cannot be read"):
+        read_labelled(tmp_path / "b.jsonl", SCHEMA)
+    with pytest.raises(InvalidInputError, match="cannot be read"):
+        read_labelled(tmp_path / "b.jsonl")
+    with pytest.raises(InvalidInputError, match="has no labelled rows"):
+        read_labelled(lines(tmp_path / "c.jsonl"), SCHEMA)
+
+
+def test_a_decision_file_is_one_question(tmp_path: Path) -> None:
+    row = {"kind": "boolean", "state": "s", "question": "Is it?", "options": ["no", "yes"]}
+    path = lines(tmp_path / "a.jsonl", {**row, "answer": 1}, {**row, "answer": 0})
+    read = read_labelled(path)
+    assert read.questions == {"question": Boolean("Is it?")}
+    assert read.labels == [{"question": 1}, {"question": 0}]
+    path = lines(tmp_path / "a.jsonl", {**row, "answer": 1}, {**row, "question": "?", "answer": 0})
+    with pytest.raises(InvalidInputError, match="row 2: asks another question than row 1"):
+        read_labelled(path)
