@@ -72,12 +72,19 @@ def fit(
     if as_json:
         typer.echo(json.dumps(policy.as_json(), ensure_ascii=False))
         return
-    show(policy)
+    _print(policy)
     typer.echo(f"saved as {path}")
 
 
-def show(policy: Policy) -> None:
-    """Print what a policy does: cut-offs, coverage, and the labels a tighter target takes."""
+@app.command()
+def show(policy: Annotated[Path, typer.Argument(help="Policy file.")]) -> None:
+    """Say what a policy file does."""
+    from thisthat.calibrate.policy import Policy
+
+    _print(Policy.load(policy))
+
+
+def _print(policy: Policy) -> None:
     from thisthat.calibrate.report import lines_about
 
     for line in lines_about(policy):

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.calibrate.test_policy import DECIDER, POLICY, REFUND, SCHEMA
+from tests.path_engine import path_decider
+from thisthat.audit.log import DecisionLog
+from thisthat.calibrate.policy import Policy
+from thisthat.cli import log, threshold
+from thisthat.errors import InvalidInputError
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def labelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """300 states, labelled with what the decider itself answers, beside their schema."""
+    monkeypatch.setattr("thisthat.decider.open_decider", lambda *_, **__: path_decider())
+    (tmp_path / "triage.json").write_text(
+        json.dumps({"refund": {"type": "boolean", "instructions": "Is it within policy?"}}),
+        encoding="utf-8",
+    )
+    states = [f"state {number}" for number in range(300)]
+    rows = [{"state": s, "answers": {"refund": DECIDER.ask(s, REFUND).best}} for s in states]
+    path = tmp_path / "labelled.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return path
+
+
+def fit(path: Path, *more: str) -> str:
+    arguments = [str(path), "--schema", str(path.with_name("triage.json")), *more]
+    done = RUNNER.invoke(threshold.app, ["fit", *arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_fit_saves_a_policy_beside_the_schema(labelled: Path) -> None:
+    said = fit(labelled, "--target", "error<=0.05")
+    path = labelled.with_name("triage.policy.json")
+    assert f"saved as {path}" in said
+    assert "refund: acts on" in said
+    shown = RUNNER.invoke(threshold.app, ["show", str(path)], catch_exceptions=False).output
+    assert shown == said.removesuffix(f"saved as {path}\n")
+    policy = Policy.load(path)
+    assert policy.target == "error<=0.05"
+    assert DECIDER.ask("state 1", REFUND, policy=policy).outcome is not None
+    printed = fit(labelled, "--target", "error<=0.05", "--json", "-o", str(labelled) + ".p")
+    assert Policy.from_json(json.loads(printed)) == policy
+
+
+def test_ten_labels_are_refused_with_the_number_needed(labelled: Path) -> None:
+    labelled.write_text("\n".join(labelled.read_text().split("\n")[:10]), encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=r"10 labels .* and at least \d+ are needed"):
+        fit(labelled, "--target", "error<=0.001")
+    assert not labelled.with_name("triage.policy.json").exists()
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    done = RUNNER.invoke(log.app, list(arguments), catch_exceptions=False)
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
+    path, policy = str(tmp_path / "log.sqlite"), str(tmp_path / "p.json")
+    POLICY.save(policy)
+    decider = path_decider()
+    with DecisionLog(path) as decider.log:
+        decider.decide_many([f"s{n}" for n in range(60)], SCHEMA, policy=POLICY, request_id="r")
+    rows = [json.loads(line) for line in run("query", path, "--limit", "5").splitlines()]
+    assert len(rows) == 5
+    assert rows[0]["best"] in rows[0]["probabilities"]
+    found = run("query", path, "--question", "queue", "--since", "1h").splitlines()
+    assert len(found) == 60
+    assert run("query", path, "--until", "2020-01-01") == ""
+    assert "180 lines" in run("export", path, str(tmp_path / "log.parquet"))
+    assert "drift since the policy was fitted" in run("drift", path, policy, code=1)
+    assert run("purge", path, "--older-than", "90d") == "0 lines deleted\n"
+    assert run("purge", path, "--older-than", "0s") == "180 lines deleted\n"
+    assert "too few decisions" in run("drift", path, policy)
+    with pytest.raises(InvalidInputError, match="--since: 'soon' is neither an age"):
+        run("query", path, "--since", "soon")
