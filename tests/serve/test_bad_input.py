@@ -328,6 +328,7 @@ def test_decisions_say_why_in_openais_shape(changes: Any, param: str, says: str)
         ({"layout": "sideways"}, ["layout"], "state-first"),
         ({"packing": "loose"}, ["packing"], "apart"),
         ({"keep": "middle"}, ["keep"], "head"),
+        ({"order": "random"}, ["order"], "average"),
         ({"lambda": "1"}, ["lambda"], "number"),
         ({"lambda": 2}, ["lambda"], "not loaded"),
         ({"lamda": 1}, ["lamda"], "not known"),

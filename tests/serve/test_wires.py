@@ -243,6 +243,15 @@ def test_a_chat_stream_is_one_chunk_and_done() -> None:
     assert chunk.usage is not None
 
 
+def test_decide_averages_over_orders_as_the_library_does() -> None:
+    body = {"states": ["one", "two"], "questions": QUESTIONS, "order": "average"}
+    lines = [json.loads(line) for line in post(service_for(), "/v1/decide", body).text.splitlines()]
+    for state, line in zip(["one", "two"], lines, strict=True):
+        expected = library(state, order="average").as_dict()
+        assert line["answers"] == expected["answers"]
+        assert line["usage"]["extra_tokens"] == expected["usage"]["extra_tokens"] > 0
+
+
 @pytest.mark.parametrize("layout", ["state-first", "schema-first"])
 @pytest.mark.parametrize("packing", ["apart", "together"])
 def test_decide_gives_a_line_per_state_in_order(layout: str, packing: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any, get_args
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from thisthat.calibrate.order import Order
 from thisthat.decider import Decider, Job
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Keep, Layout, Packing
@@ -31,7 +32,7 @@ from thisthat.serve.wire import PROBABILITY_SCHEMA, TEXT_SCHEMA, add_route, sour
 PATH = "/v1/decide"
 LINES = "application/x-ndjson"
 _AHEAD = 32
-_KEYS = ("model", "states", "questions", "lambda", "layout", "packing", "keep")
+_KEYS = ("model", "states", "questions", "lambda", "layout", "packing", "keep", "order")
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ def parse(body: Mapping[str, Any], most_states: int) -> ManyAsked:
         one_of(body, "layout", get_args(Layout)),
         one_of(body, "packing", get_args(Packing)) or "apart",
         one_of(body, "keep", get_args(Keep)),
+        one_of(body, "order", get_args(Order)) or "as-given",
     )
     return ManyAsked(model, lam, states, parse_questions(body), how)
 
@@ -151,6 +153,7 @@ class _Stream:
                     layout=how.layout,
                     packing=how.packing,
                     keep=how.keep,
+                    order=how.order,
                 )
                 self._service.check_tokens(job)
                 prepared.append(job)
@@ -188,6 +191,7 @@ REQUEST: dict[str, Any] = {
         "layout": {"enum": [*get_args(Layout), None]},
         "packing": {"enum": [*get_args(Packing), None]},
         "keep": {"enum": [*get_args(Keep), None]},
+        "order": {"enum": [*get_args(Order), None]},
     },
     "examples": [
         {

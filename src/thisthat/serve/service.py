@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
+from thisthat.calibrate.order import Order
 from thisthat.decider import Decider, Job
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError
@@ -47,6 +48,7 @@ class How:
     layout: Layout | None = None
     packing: Packing = "apart"
     keep: Keep | None = None
+    order: Order = "as-given"
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,7 @@ class Service:
                 layout=how.layout,
                 packing=how.packing,
                 keep=how.keep,
+                order=how.order,
             )
 
         try:
