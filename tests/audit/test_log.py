@@ -260,16 +260,18 @@ def test_many_threads_lose_nothing(tmp_path: Path) -> None:
     assert len(hashes) == 200
 
 
-def test_a_killed_program_leaves_what_it_waited_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("end", "wait"), [("os._exit(9)", True), ("raise SystemExit(9)", False)])
+def test_a_program_that_ends_leaves_its_lines(tmp_path: Path, end: str, wait: bool) -> None:
+    """Killed, when it waited for each line; ended in the usual way, whether it did or not."""
     program = f"""
 import os
 from tests.path_engine import path_decider
 from thisthat.audit.log import DecisionLog
 decider = path_decider()
-decider.log = DecisionLog({str(tmp_path / "a.sqlite")!r}, wait=True)
+decider.log = DecisionLog({str(tmp_path / "a.sqlite")!r}, wait={wait})
 for number in range(7):
     decider.ask(f"s{{number}}", "Is it?")
-os._exit(9)
+{end}
 """
     root = Path(__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", program], cwd=root).returncode == 9

@@ -7,6 +7,7 @@ shown. With ``wait=True`` a decision returns only when its lines are on disk (or
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 import time
@@ -102,6 +103,7 @@ class DecisionLog:
                     target=self._write_on, name="decision-log", daemon=True
                 )
                 self._thread.start()
+                atexit.register(self.close)
             self._changed.notify_all()
         if self._wait:
             self.flush()
@@ -119,7 +121,11 @@ class DecisionLog:
             return not self._waiting
 
     def close(self) -> None:
-        """Write what waits and let go of the database; lines that cannot be written are dropped."""
+        """Write what waits and let go of the database; lines that cannot be written are dropped.
+
+        A log that is still open when the program ends is closed then.
+        """
+        atexit.unregister(self.close)
         with self._changed:
             self._closing = True
             self._changed.notify_all()
