@@ -20,7 +20,8 @@ from thisthat.errors import StateTooLongError
 from thisthat.questions import Support
 from thisthat.suites.item import Item
 
-PER_FAMILY, QUICK_PER_FAMILY = 20, 3
+# One explanation reads a state dozens of times: seconds on a CPU.
+PER_FAMILY, QUICK_PER_FAMILY = 10, 1
 CAVEATS = (
     "States that fall into a single part are left out: there is nothing to rank.",
     "One part is left out at a time, so facts that stand in a state twice cannot be seen.",

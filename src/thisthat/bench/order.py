@@ -18,10 +18,11 @@ from thisthat.suites.item import Item
 QUESTIONS = 600
 QUICK_QUESTIONS = 60
 ORDERS = 3
+AVERAGED = 200
 CAVEATS = (
     "Choices only: the order of a boolean's and a score's options is part of the question.",
     f"Each question is asked in its declared order and in {ORDERS} others, drawn once.",
-    "Averaged answers are asked in the declared order and in one other.",
+    f"Averaged answers: at most {AVERAGED} questions, in the declared order and in one other.",
 )
 
 
@@ -53,7 +54,7 @@ def run(context: Context) -> Findings:
     ]
     first = [reply for number, reply in enumerate(replies) if number % (ORDERS + 1) == 0]
     lines.append(scoring.accuracy_line(items, first, None, "accuracy in the declared order"))
-    lines += _averaged_lines(context, items, orders)
+    lines += _averaged_lines(context, items[:AVERAGED], orders[:AVERAGED])
     return Findings(
         lines,
         asked,
