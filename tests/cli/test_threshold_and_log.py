@@ -10,7 +10,7 @@ from tests.calibrate.test_policy import DECIDER, POLICY, REFUND, SCHEMA
 from tests.path_engine import path_decider
 from thisthat.audit.log import DecisionLog
 from thisthat.calibrate.policy import Policy
-from thisthat.cli import log, threshold
+from thisthat.cli import app, log, threshold
 from thisthat.errors import InvalidInputError
 
 RUNNER = CliRunner()
@@ -84,3 +84,15 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
     assert "too few decisions" in run("drift", path, policy)
     with pytest.raises(InvalidInputError, match="--since: 'soon' is neither an age"):
         run("query", path, "--since", "soon")
+
+
+def test_ask_says_what_a_policy_makes_of_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thisthat.decider.open_decider", lambda *_, **__: path_decider())
+    POLICY.save(tmp_path / "p.json")
+    question = ["--boolean", "refund=Is it within policy?", "--policy", str(tmp_path / "p.json")]
+    done = RUNNER.invoke(app, ["ask", "s", *question], catch_exceptions=False)
+    outcome = DECIDER.ask("s", REFUND, policy=POLICY).outcome
+    assert outcome is not None
+    assert f"refund: {outcome.action}, because {outcome.reason}" in done.output

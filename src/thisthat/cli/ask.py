@@ -66,6 +66,9 @@ def ask(
     explain: Annotated[
         bool, typer.Option(help="Add the parts of the state that each answer rests on.")
     ] = False,
+    policy: Annotated[
+        Path | None, typer.Option(help="Policy file: say act, abstain or escalate, and why.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     show_prompt: Annotated[
         bool, typer.Option(help="Print what the model reads, slots marked, and stop.")
@@ -83,6 +86,10 @@ def ask(
     from thisthat.decider import open_decider
 
     decider = open_decider(checkpoint, lam=lam, engine=engine, form=form)  # type: ignore[arg-type]
+    if policy is not None and not show_prompt:
+        from thisthat.calibrate.policy import Policy
+
+        how["policy"] = Policy.load(policy)
     if states is not None:
         _ask_many(decider, list(json_lines(states)), questions, how)
     elif show_prompt:
@@ -95,6 +102,7 @@ def ask(
             print(json.dumps(decision.as_dict(), ensure_ascii=False, indent=2))
         else:
             _print_table(decision)
+            _print_outcomes(decision)
             _print_evidence(decision)
 
 
@@ -231,6 +239,12 @@ def _print_table(decision: Decision) -> None:
             style="yellow",
             highlight=False,
         )
+
+
+def _print_outcomes(decision: Decision) -> None:
+    for name, answer in decision.answers.items():
+        if answer.outcome is not None:
+            print(f"{name}: {answer.outcome.action}, because {answer.outcome.reason}")
 
 
 def _print_evidence(decision: Decision) -> None:

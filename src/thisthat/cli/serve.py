@@ -64,11 +64,16 @@ def serve(
     log_states: Annotated[bool, typer.Option(help="Write states into the log.")] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
     traces: Annotated[bool, typer.Option(help="Send OpenTelemetry traces.")] = False,
+    decision_log: Annotated[
+        str | None,
+        typer.Option(help="Record every decision in this SQLite file or SQLAlchemy URL."),
+    ] = None,
 ) -> None:
     """Serve a checkpoint over HTTP: /v1/systemone, /v1/decisions, /v1/chat/completions, /v1/decide.
 
     Stops on SIGTERM once every accepted request is answered.
     """
+    from thisthat.audit.log import DecisionLog
     from thisthat.decider import Decider, open_decider
 
     try:
@@ -118,4 +123,5 @@ def serve(
         )
 
     start_logging(level=log_level)
-    run_server(Service(settings, opened, Traces.configured(traces)))
+    record = DecisionLog(decision_log, keep_states=log_states) if decision_log else None
+    run_server(Service(settings, opened, Traces.configured(traces), record))

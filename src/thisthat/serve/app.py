@@ -34,6 +34,8 @@ def create_app(service: Service) -> FastAPI:
         service.scheduler.start()
         yield
         await asyncio.to_thread(service.scheduler.close)
+        if service.log is not None:
+            await asyncio.to_thread(service.log.close)
 
     app = FastAPI(
         title="thisthat",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 
+from thisthat.audit.log import DecisionLog
 from thisthat.decider import Decider
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.serve.problems import Problem, invalid_at
@@ -38,8 +39,11 @@ class Loaded:
 class Checkpoints:
     """What is loaded now. Everything but ``load`` is quick and may be called from any thread."""
 
-    def __init__(self, open_decider: Open, settings: Settings) -> None:
+    def __init__(
+        self, open_decider: Open, settings: Settings, log: DecisionLog | None = None
+    ) -> None:
         self._open = open_decider
+        self._log = log
         self._aliases = settings.aliases
         self._also = settings.also_lambdas
         self._loaded: Loaded | None = None
@@ -58,6 +62,8 @@ class Checkpoints:
             for other in self._also:
                 if other not in by_lambda:
                     by_lambda[other] = self._warm(self._open(ref, other))
+            for decider in by_lambda.values():
+                decider.log = self._log
             now = datetime.now(timezone.utc).date()
             self._loaded = Loaded(ref, main, by_lambda, now)
             return self._loaded

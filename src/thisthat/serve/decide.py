@@ -17,22 +17,32 @@ from typing import Any, get_args
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from thisthat.calibrate.conditions import Conditions
 from thisthat.calibrate.order import Order
+from thisthat.calibrate.policy import Policy
 from thisthat.decider import Decider, Job
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.questions import Decision, Question, Text, check_text
 from thisthat.serve.fields import one_of, required_list, required_text, wrong_type
-from thisthat.serve.problems import Fault, Problem, dotted, fault_of, invalid, invalid_at
+from thisthat.serve.problems import (
+    Fault,
+    Problem,
+    dotted,
+    fault_of,
+    from_invalid_input,
+    invalid,
+    invalid_at,
+)
 from thisthat.serve.scheduler import Outcome
-from thisthat.serve.service import How, Service
+from thisthat.serve.service import How, Service, conditions_of
 from thisthat.serve.systemone import QUESTIONS, parse_questions
 from thisthat.serve.wire import PROBABILITY_SCHEMA, TEXT_SCHEMA, add_route, source_headers
 
 PATH = "/v1/decide"
 LINES = "application/x-ndjson"
 _AHEAD = 32
-_KEYS = ("model", "states", "questions", "lambda", "layout", "packing", "keep", "order")
+_KEYS = ("model", "states", "questions", "lambda", "layout", "packing", "keep", "order", "policy")
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,7 @@ class ManyAsked:
     states: Sequence[Text]
     questions: Mapping[str, Question]
     how: How
+    policy: Policy | None
 
 
 def decide_router(service: Service) -> APIRouter:
@@ -54,11 +65,12 @@ def decide_router(service: Service) -> APIRouter:
         asked = parse(await service.read(request), service.settings.states)
         decider = service.checkpoints.find(asked.model, asked.lam)
         service.check_questions(asked.questions)
+        conditions = _conditions(decider, asked)
         if service.streams >= service.settings.bulk_streams:
             raise Problem(503, "overloaded", "too many streams are open", retry_ms=1000)
         request.state.fields["states"] = len(asked.states)
         return StreamingResponse(
-            _Stream(service, decider, asked).lines(),
+            _Stream(service, decider, asked, conditions, request.state.request_id).lines(),
             headers=source_headers(decider.source),
             media_type=LINES,
         )
@@ -99,7 +111,27 @@ def parse(body: Mapping[str, Any], most_states: int) -> ManyAsked:
         one_of(body, "keep", get_args(Keep)),
         one_of(body, "order", get_args(Order)) or "as-given",
     )
-    return ManyAsked(model, lam, states, parse_questions(body), how)
+    return ManyAsked(model, lam, states, parse_questions(body), how, _policy(body))
+
+
+def _policy(body: Mapping[str, Any]) -> Policy | None:
+    if body.get("policy") is None:
+        return None
+    try:
+        return Policy.from_json(body["policy"])
+    except InvalidInputError as error:
+        raise from_invalid_input(error) from None
+
+
+def _conditions(decider: Decider, asked: ManyAsked) -> Conditions:
+    """Under which conditions is answered. Raises Problem (422) for a policy fitted for others."""
+    try:
+        conditions = conditions_of(decider, asked.how)
+        if asked.policy is not None:
+            asked.policy.check(asked.questions, conditions)
+    except InvalidInputError as error:
+        raise from_invalid_input(error) from None
+    return conditions
 
 
 def render(index: int, outcome: Decision | Problem) -> dict[str, Any]:
@@ -114,7 +146,16 @@ def render(index: int, outcome: Decision | Problem) -> dict[str, Any]:
 class _Stream:
     """Keeps a few jobs of one request in the scheduler and gives their lines in order."""
 
-    def __init__(self, service: Service, decider: Decider, asked: ManyAsked) -> None:
+    def __init__(
+        self,
+        service: Service,
+        decider: Decider,
+        asked: ManyAsked,
+        conditions: Conditions,
+        request_id: str,
+    ) -> None:
+        self._conditions = conditions
+        self._request_id = request_id
         self._service = service
         self._decider = decider
         self._asked = asked
@@ -129,8 +170,9 @@ class _Stream:
             for start in range(0, len(self._asked.states), _AHEAD):
                 states = self._asked.states[start : start + _AHEAD]
                 # Tokenising takes time that other requests need the event loop for.
-                for prepared in await asyncio.to_thread(self._prepare, states):
-                    waiting.append(asyncio.ensure_future(self._outcome(prepared)))
+                jobs = await asyncio.to_thread(self._prepare, states)
+                for state, prepared in zip(states, jobs, strict=True):
+                    waiting.append(asyncio.ensure_future(self._outcome(state, prepared)))
                 while len(waiting) > _AHEAD:
                     yield _line(number, await waiting.popleft())
                     number += 1
@@ -163,7 +205,7 @@ class _Stream:
                 prepared.append(problem)
         return prepared
 
-    async def _outcome(self, prepared: Job | Problem) -> Decision | Problem:
+    async def _outcome(self, state: Text, prepared: Job | Problem) -> Decision | Problem:
         if isinstance(prepared, Problem):
             return prepared
         # The deadline is for standing still, not for the whole stream.
@@ -172,7 +214,14 @@ class _Stream:
             outcome: Outcome = await self._service.run(self._decider, prepared, deadline, self)
         except Problem as problem:
             return problem
-        return outcome.decision
+        return self._decider.conclude(
+            state,
+            self._asked.questions,
+            outcome.decision,
+            self._conditions,
+            self._asked.policy,
+            self._request_id,
+        )
 
 
 def _line(index: int, outcome: Decision | Problem) -> bytes:
@@ -192,6 +241,7 @@ REQUEST: dict[str, Any] = {
         "packing": {"enum": [*get_args(Packing), None]},
         "keep": {"enum": [*get_args(Keep), None]},
         "order": {"enum": [*get_args(Order), None]},
+        "policy": {"type": ["object", "null"], "description": "A policy file's content."},
     },
     "examples": [
         {

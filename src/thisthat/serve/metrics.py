@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from thisthat.audit.log import DecisionLog
 from thisthat.engine.statistics import EngineStatistics
 
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
@@ -65,6 +66,10 @@ class Metrics:
         """Report what the engine counts, read when Prometheus asks."""
         self.registry.register(_EngineCollector(statistics))
 
+    def watch_log(self, log: DecisionLog) -> None:
+        """Report how the decision log is doing, read when Prometheus asks."""
+        self.registry.register(_LogCollector(log))
+
     def page(self) -> bytes:
         """The text that Prometheus scrapes."""
         return generate_latest(self.registry)
@@ -89,4 +94,24 @@ class _EngineCollector(Collector):
         )
         yield CounterMetricFamily(
             "thisthat_engine_passes", "Passes of the model.", value=found.passes
+        )
+
+
+class _LogCollector(Collector):
+    def __init__(self, log: DecisionLog) -> None:
+        self._log = log
+
+    def collect(self) -> Iterator[Metric]:
+        health = self._log.health
+        lines = CounterMetricFamily(
+            "thisthat_decision_log_lines", "Lines of the decision log.", labels=["outcome"]
+        )
+        lines.add_metric(["written"], health.written)
+        lines.add_metric(["dropped"], health.dropped)
+        yield lines
+        yield CounterMetricFamily(
+            "thisthat_decision_log_failures", "Failed writes.", value=health.failures
+        )
+        yield GaugeMetricFamily(
+            "thisthat_decision_log_waiting", "Lines not written yet.", value=health.waiting
         )

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
+from thisthat.audit.log import DecisionLog
+from thisthat.calibrate.conditions import Conditions
 from thisthat.calibrate.order import Order
 from thisthat.decider import Decider, Job
 from thisthat.engine.statistics import EngineStatistics
@@ -69,11 +71,18 @@ class Service:
     """Everything one server holds: settings, checkpoint, scheduler, metrics, keys."""
 
     def __init__(
-        self, settings: Settings, open_decider: Open, traces: Traces | None = None
+        self,
+        settings: Settings,
+        open_decider: Open,
+        traces: Traces | None = None,
+        log: DecisionLog | None = None,
     ) -> None:
         self.settings = settings
-        self.checkpoints = Checkpoints(open_decider, settings)
+        self.log = log
+        self.checkpoints = Checkpoints(open_decider, settings, log)
         self.metrics = Metrics()
+        if log is not None:
+            self.metrics.watch_log(log)
         self.metrics.watch_engine(self._engine_statistics)
         self.keys = KeyRing(settings.keys)
         self.admin_keys = KeyRing(settings.admin_keys)
@@ -119,7 +128,13 @@ class Service:
         self.check_tokens(job)
         outcome = await unless_gone(request, self.run(decider, job, deadline))
         self.note(request, outcome, asked.state)
-        return outcome.decision
+        return decider.conclude(
+            asked.state,
+            asked.questions,
+            outcome.decision,
+            conditions_of(decider, asked.how),
+            request_id=request.state.request_id,
+        )
 
     def check_questions(self, questions: Mapping[str, Question]) -> None:
         """Raise Problem (422) for more questions than the limit."""
@@ -228,6 +243,11 @@ class Service:
     def _engine_statistics(self) -> EngineStatistics | None:
         loaded = self.checkpoints.loaded
         return None if loaded is None else getattr(loaded.main.engine, "statistics", None)
+
+
+def conditions_of(decider: Decider, how: How) -> Conditions:
+    """What probabilities obtained this way depend on."""
+    return decider.conditions(how.layout, how.packing, how.order)
 
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:
