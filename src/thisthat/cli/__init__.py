@@ -6,7 +6,19 @@ import sys
 
 import typer
 
-from thisthat.cli import ask, bench, delta, info, report, serve, train
+from thisthat.cli import (
+    ask,
+    bench,
+    check,
+    delta,
+    info,
+    log,
+    report,
+    serve,
+    test,
+    threshold,
+    train,
+)
 from thisthat.errors import ThisThatError
 
 app = typer.Typer(
@@ -23,7 +35,11 @@ app.command("teach")(train.teach)
 app.command("calibrate")(train.calibrate)
 app.command("leakage")(train.leakage)
 app.command("fit")(train.fit)
+app.command("check")(check.check)
+app.command("test")(test.run_tests)
 app.command("serve")(serve.serve)
+app.add_typer(threshold.app, name="threshold")
+app.add_typer(log.app, name="log")
 app.add_typer(delta.app, name="delta")
 app.add_typer(bench.app, name="bench")
 app.command("report")(report.report)

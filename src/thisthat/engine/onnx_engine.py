@@ -88,7 +88,8 @@ class OnnxEngine:
         self._passes = self._computed_tokens = self._reused_tokens = 0
         # One thread does all arithmetic, in its own floating-point mode; callers wait in line.
         self._worker = ThreadPoolExecutor(1, "thisthat-onnx", initializer=flush_denormals)
-        self._session: Any = _open_session(graph, self._threads)
+        # Opening a session sets that mode too, for the thread that opens it.
+        self._session: Any = self._worker.submit(_open_session, graph, self._threads).result()
         self._kept_names = [output.name for output in self._session.get_outputs()[1:]]
         self._nothing = self._no_tokens()
 
