@@ -2,7 +2,8 @@
 
     python clients/run.py                     all of them; prints the table
     python clients/run.py --only ollama       one of them (by package), the others as they last were
-    python clients/run.py --write docs/serve.md
+    python clients/run.py --write docs/serve.md          the table also goes into the document
+    python clients/run.py --table --write docs/serve.md  from the last results, runs nothing
 
 Starts two servers on loopback: one as it comes, one with keys, small limits, a rate and a queue
 with room for one request. Environments, results and logs lie in build/clients. Exits 1 when a check
@@ -75,7 +76,7 @@ CLIENTS = (
     Client(
         "@ai-sdk/typesafe-ai",
         "npm",
-        ("@ai-sdk/typesafe-ai@3.0.0", "ai@7.0.169"),
+        ("@ai-sdk/typesafe-ai@3.0.0", "ai@7.0.103"),
         "check_ai_sdk.mjs",
     ),
 )
@@ -195,14 +196,22 @@ def run(client: Client, url: str, strict: str, ready: dict[str, Any]) -> dict[st
         found = {"not installed": str(error)}
     served_by = {name: ready[name] for name in ("checkpoint", "version", "lambda", "engine")}
     found = {"package": client.package, "registry": client.registry, "server": served_by} | found
-    client.result.write_text(json.dumps(found, indent=1))
+    # Paths of this machine say nothing to a reader of the table.
+    text = json.dumps(found, indent=1, ensure_ascii=False).replace(f"{ROOT.parent}/", "")
+    client.result.write_text(text, encoding="utf-8")
     return found
+
+
+def last_result(client: Client) -> dict[str, Any]:
+    """What the client's last run found."""
+    if client.result.is_file():
+        return dict(json.loads(client.result.read_text(encoding="utf-8")))
+    return {"package": client.package, "registry": client.registry, "failed": "not run yet"}
 
 
 def table(results: list[dict[str, Any]]) -> str:
     """The results as Markdown: a table, what its marks mean, and jevbench's scores."""
-    complete = [each for each in results if "checks" in each]
-    names = list(complete[0]["checks"]) if complete else []
+    names = list(next((each["checks"] for each in results if "checks" in each), ()))
     lines = [
         "| client | version | " + " | ".join(names) + " |",
         "|---|---|" + "---|" * len(names),
@@ -244,9 +253,10 @@ def scores(result: dict[str, Any]) -> list[str]:
         f"violation, at a tolerance of {found['tolerance']:g}:"
     )
     lines = [head, "", "| dimension | score | tests |", "|---|---|---|"]
-    return lines + [
-        f"| {row['name']} | {row['score']:.3f} | {row['tests']} |" for row in found["rows"]
-    ]
+    for row in found["rows"]:
+        score = "not scored" if row["score"] is None else f"{row['score']:.3f}"
+        lines.append(f"| {row['name']} | {score} | {row['tests']} |")
+    return lines
 
 
 def write(path: Path, text: str) -> None:
@@ -259,20 +269,29 @@ def write(path: Path, text: str) -> None:
     path.write_text(f"{before}{MARK}\n{text}\n{END}{after}", encoding="utf-8")
 
 
-def main() -> int:
-    """Run what was asked for, print the table, say with the exit status whether all passed."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", action="append", help="packages to run; the others stay")
-    parser.add_argument("--write", type=Path, help="Markdown file that holds the table")
-    options = parser.parse_args()
-    chosen = [each for each in CLIENTS if not options.only or each.package in options.only]
+def run_all(chosen: list[Client]) -> None:
+    """Start both servers and run the clients one after the other."""
     BUILD.mkdir(parents=True, exist_ok=True)
     keys = ",".join(f"{each.package}-{why}" for each in CLIENTS for why in PURPOSES)
     with served("server", []) as (url, ready), served("strict", STRICT, keys) as (strict, _):
         for client in chosen:
             print(f"{client.registry} {client.package} …", file=sys.stderr, flush=True)
             run(client, url, strict, ready)
-    results = [json.loads(each.result.read_text()) for each in CLIENTS if each.result.is_file()]
+
+
+def main() -> int:
+    """Run what was asked for, print the table, say with the exit status whether all passed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", action="append", help="packages to run; the others stay")
+    parser.add_argument("--table", action="store_true", help="run nothing")
+    parser.add_argument("--write", type=Path, help="Markdown file that holds the table")
+    options = parser.parse_args()
+    unknown = set(options.only or ()) - {each.package for each in CLIENTS}
+    if unknown:
+        parser.error(f"no such client: {', '.join(sorted(unknown))}")
+    if not options.table:
+        run_all([each for each in CLIENTS if not options.only or each.package in options.only])
+    results = [last_result(each) for each in CLIENTS]
     text = table(results)
     print(text)
     if options.write:

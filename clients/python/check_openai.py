@@ -1,4 +1,4 @@
-"""openai against a live server, decisions and chat completions: check_openai.py URL [STRICT_URL]."""
+"""openai against a live server, decisions and chats: check_openai.py URL [STRICT_URL]."""
 
 import asyncio
 import json

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import os
 import time
 from collections import OrderedDict
@@ -94,7 +95,7 @@ class RateLimit:
         if len(self._left) > _MOST_CALLERS:
             self._left.popitem(last=False)
         if left < 1:
-            wait = max(1, round((1 - left) / self._per_second * 1000))
+            wait = max(1, math.ceil((1 - left) / self._per_second * 1000))
             limit = self._per_second * 60
             raise Problem(
                 429,
