@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types unit browser clean
+.PHONY: demo test lint types unit browser clients clean
 
 demo: .venv-demo/.ready
 	.venv-demo/bin/thisthat pull
@@ -35,6 +35,10 @@ browser:
 	$(PYTHON) -m venv .venv
 	.venv/bin/$(PIP_INSTALL) torch -e '.[dev]'
 	touch $@
+
+# Every client of the wire formats, unmodified, in environments of their own; needs npm too.
+clients: .venv/.ready
+	.venv/bin/python clients/run.py --write docs/serve.md
 
 clean:
 	rm -rf .venv .venv-demo
