@@ -106,9 +106,9 @@ def as_svg(figure: Any) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     for value, name in _NAMES.items():
         svg = svg.replace(value, f"var(--{name})")
-    # Width follows the page; the view box keeps the proportions.
+    # The drawn width is the widest it gets; on a narrow page the view box keeps the proportions.
     head, rest = svg.split(">", 1)
-    return re.sub(r' (width|height)="[^"]*"', "", head) + ">" + rest
+    return re.sub(r' height="[^"]*"', "", head, count=1) + ">" + rest
 
 
 def css_variables(dark: bool) -> str:
