@@ -109,7 +109,7 @@ class OnnxEngine:
         InvalidInputError for another form, CheckpointError for a model that is not a plain llama
         or a form that cannot be written.
         """
-        from thisthat.engine.calibration_text import TEXTS
+        from thisthat.checkpoint.calibration_text import TEXTS
 
         chosen = check_form(form)
         shape = read_shape(checkpoint.config, checkpoint.card.loop)
