@@ -128,7 +128,8 @@ DENIALS = (
 def _direct(rng: Rng, rule: Rule, noun: str, where: str) -> str:
     parts = [question(rng, condition, noun) for condition in rule.conditions]
     if rule.mode == "none":
-        return f"Is it not the case that {sentence(rng, rule.conditions[0], noun)}?"
+        about = f"for {where}, " if where else ""
+        return f"Is it not the case that {about}{sentence(rng, rule.conditions[0], noun)}?"
     text = join(parts, "and" if rule.mode == "all" else "or")
     text = f"{where}: {text}?" if where else f"{text}?"
     return capital(text)

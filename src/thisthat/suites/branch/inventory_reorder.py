@@ -123,7 +123,8 @@ def render(case: Case, rng: Rng) -> Asked:
         ("item", case.thing),
         ("code", reference(rng)),
     ]
-    if case.clauses > 1 or rng.chance(0.3):
+    more_shown = case.clauses > 1 or rng.chance(0.3)
+    if more_shown or case.subtracts or case.adds:
         values += [(held, case.held), (coming, case.coming)]
     if case.stops:
         values.append((stop, case.stopped))
