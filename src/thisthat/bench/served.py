@@ -6,12 +6,13 @@ import http.client
 import json
 import subprocess
 import sys
-import threading
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from thisthat.bench.systems import SystemOptions
@@ -19,6 +20,7 @@ from thisthat.errors import ThisThatError
 
 _COMMAND = (sys.executable, "-c", "from thisthat.cli import main; main()", "serve")
 _STOP_SECONDS = 20
+_POLL_SECONDS = 0.05
 
 
 class ServerError(ThisThatError):
@@ -67,37 +69,34 @@ def serving(system: str, options: SystemOptions) -> Iterator[Served]:
         command += ["--lambda", str(options.lam)]
     if options.form is not None:
         command += ["--form", options.form]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        yield Served(_ready(process), process.pid)
-    finally:
-        process.terminate()
+    # A file, not a pipe: reading the log here would take time from what is measured.
+    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("wb") as log:
+        process = subprocess.Popen(command, stderr=log)
         try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            yield Served(_ready(process, Path(folder) / "log"), process.pid)
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
-def _ready(process: subprocess.Popen[str]) -> str:
+def _ready(process: subprocess.Popen[bytes], log: Path) -> str:
     """The address, once the server says that it is ready."""
-    assert process.stderr is not None
     address, last = "", ""
-    for line in process.stderr:
-        last = line.strip() or last
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        address = str(event.get("address", address))
-        if event.get("message") == "ready":
-            threading.Thread(target=_drain, args=(process.stderr,), daemon=True).start()
-            return address
-    process.wait()
-    raise ServerError(f"the server did not start: {last}")
-
-
-def _drain(stream: IO[str]) -> None:
-    """Read and forget, so that the server never waits for its log to be read."""
-    for _ in stream:
-        pass
+    while True:
+        ended = process.poll() is not None
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+            last = line.strip() or last
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue
+            address = str(event.get("address", address))
+            if event.get("message") == "ready":
+                return address
+        if ended:
+            raise ServerError(f"the server did not start: {last}")
+        time.sleep(_POLL_SECONDS)

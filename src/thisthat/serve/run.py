@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
+import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from thisthat.serve.app import create_app
 from thisthat.serve.logs import log
@@ -19,13 +22,17 @@ from thisthat.serve.wire import source_as_json
 
 _POLL = 0.02
 _KEEP_ALIVE_SECONDS = 30
+_SWITCH_SECONDS = 0.0005
+"""The engine's thread and the event loop wait for each other at most this long, not 5 ms."""
 
 
 class Server(uvicorn.Server):
     """A uvicorn server that loads its checkpoint once it listens and drains before it stops."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, after_loading: Callable[[], None] = lambda: None) -> None:
+        """``after_loading`` is called once, before the server says that it is ready."""
         settings = service.settings
+        self._after_loading = after_loading
         self.service = service
         self.failed: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -34,14 +41,13 @@ class Server(uvicorn.Server):
                 create_app(service),
                 host=settings.host,
                 port=settings.port,
-                http=patient_protocol(settings.header_seconds),
+                http=patient_protocol(settings.header_seconds, settings.header_bytes),
                 ws="none",
                 access_log=False,
                 log_config=None,
                 server_header=False,
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=int(settings.drain_seconds),
-                h11_max_incomplete_event_size=settings.header_bytes * 2,
             )
         )
 
@@ -77,6 +83,7 @@ class Server(uvicorn.Server):
             self.failed = error
             self.should_exit = True
             return
+        self._after_loading()
         log(
             "ready",
             **source_as_json(loaded.main.source),
@@ -95,11 +102,16 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def patient_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """An HTTP protocol that closes connections whose headers take longer than ``seconds``."""
+def patient_protocol(seconds: float, most_bytes: int) -> type[asyncio.Protocol]:
+    """An HTTP protocol whose patience with headers ends.
 
-    class PatientProtocol(H11Protocol):
+    Headers that take longer than ``seconds`` close the connection; headers of more than
+    ``most_bytes`` that still have no end are a 400.
+    """
+
+    class PatientProtocol(HttpToolsProtocol):
         _alarm: asyncio.TimerHandle | None = None
+        _unfinished = 0
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -108,15 +120,23 @@ def patient_protocol(seconds: float) -> type[asyncio.Protocol]:
         def data_received(self, data: bytes) -> None:
             before = self.cycle
             super().data_received(data)
-            waiting = self.cycle is None or self.cycle.response_complete
             if self.cycle is not before:
+                self._unfinished = 0
                 self._stop_alarm()
-            elif waiting and self._alarm is None and not self.transport.is_closing():
-                self._alarm = self.loop.call_later(seconds, self._give_up)
+            elif self._expects_headers():
+                self._unfinished += len(data)
+                if self._unfinished > most_bytes:
+                    self.send_400_response(f"the headers have more than {most_bytes} bytes")
+                elif self._alarm is None:
+                    self._alarm = self.loop.call_later(seconds, self._give_up)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_alarm()
             super().connection_lost(exc)
+
+        def _expects_headers(self) -> bool:
+            idle = self.cycle is None or self.cycle.response_complete
+            return idle and not self.transport.is_closing()
 
         def _stop_alarm(self) -> None:
             if self._alarm is not None:
@@ -132,7 +152,14 @@ def patient_protocol(seconds: float) -> type[asyncio.Protocol]:
 
 def run_server(service: Service) -> None:
     """Serve until told to stop. Raises what loading the checkpoint raised."""
-    server = Server(service)
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    server = Server(service, _freeze_what_is_there)
     server.run()
     if server.failed is not None:
         raise server.failed
+
+
+def _freeze_what_is_there() -> None:
+    """Leave what start-up made to itself: looking for garbage in it stops every thread."""
+    gc.collect()
+    gc.freeze()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
 
 from thisthat.questions import Decision, Source
 from thisthat.serve.problems import DETAIL_SCHEMA, OPENAI_SCHEMA, Shape
@@ -42,6 +43,14 @@ _MEANINGS = {
     431: "Too many or too large headers.",
     503: "Loading, overloaded or shutting down; see retry-after-ms.",
 }
+
+
+class PlainRoute(APIRoute):
+    """A route whose endpoint takes the request itself, so there is nothing to look up for it."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The endpoint as it is."""
+        return self.endpoint
 
 
 def add_route(
@@ -91,6 +100,7 @@ def add_route(
         responses=described,
         response_class=Response,
         openapi_extra=extra,
+        route_class_override=None if "{" in path else PlainRoute,
         operation_id=f"{method.lower()}{path.replace('/', '_').replace('{', '').replace('}', '')}",
     )
 
