@@ -6,7 +6,7 @@ mask is needed. Only the hidden states at slots meet the 255 label rows. Knows n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.train.buckets import LABELS
 from thisthat.train.config import Loop, Model
+from thisthat.train.joined_layer import can_join, joined_layer, run_joined
 from thisthat.train.packs import ATTENTION, Rows, positions_in_rows, register_attention
 
 # Families whose decoder layers take (hidden, position_embeddings) and nothing else that matters.
@@ -64,6 +65,8 @@ class Backbone(nn.Module):
             self._freeze_but_last(settings.last_layers)
         elif settings.train == "lora":
             self._add_adapters(settings.rank)
+        self.joined = can_join(trunk) and not settings.checkpointing and not self.first_trained
+        self._joined_step: Callable[..., Tensor] = joined_layer
         if settings.checkpointing and not self.plain:
             self.trunk.gradient_checkpointing_enable({"use_reentrant": False})
 
@@ -91,6 +94,8 @@ class Backbone(nn.Module):
             positions = positions_in_rows(packed.bounds, tokens.shape[1])
             more = {"bounds": packed.bounds, "longest": packed.longest}
         angles = self.trunk.rotary_emb(hidden, position_ids=positions)
+        if packed is not None and self.joined:
+            return run_joined(self.trunk, self.order, hidden, angles, packed, self._joined_step)
         for index in self.order:
             layer = self.trunk.layers[index]
             if index < self.first_trained:
@@ -109,6 +114,7 @@ class Backbone(nn.Module):
         # One entry per shape, with and without gradients, must fit beside each other.
         torch._dynamo.config.recompile_limit = 64
         torch._dynamo.config.accumulated_recompile_limit = 1024
+        self._joined_step = torch.compile(joined_layer, dynamic=dynamic)
         for layer in self.trunk.layers:
             layer.compile(dynamic=dynamic)
 

@@ -38,7 +38,7 @@ class Source(_Part):
 
     name: str
     file: Path | None = None
-    suite: Literal["spatial", "branch", "arithmetic"] | None = None
+    suite: Literal["spatial", "branch", "arithmetic", "drills"] | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
     weight: Positive = 1.0
     evenness: Share = 1.0
@@ -132,9 +132,13 @@ class Objective(_Part):
 
 
 class Optimiser(_Part):
-    """``adamw`` keeps float32 master weights and moments; ``adamw-8bit`` rounds stochastically."""
+    """``adamw`` keeps float32 master weights and moments; ``adamw-8bit`` rounds stochastically.
 
-    name: Literal["adamw", "adamw-8bit"] = "adamw"
+    ``muon`` moves the matrices inside the layers by orthogonal updates of the size AdamW's have,
+    and everything else as ``adamw`` does.
+    """
+
+    name: Literal["adamw", "adamw-8bit", "muon"] = "adamw"
     rate: Positive = 3e-4
     beta1: Share = 0.9
     beta2: Share = 0.98

@@ -46,6 +46,7 @@ _SUITES = {
     "spatial": "thisthat.suites.spatial.training",
     "branch": "thisthat.suites.branch.streams",
     "arithmetic": "thisthat.suites.arithmetic",
+    "drills": "thisthat.suites.drills",
 }
 
 ItemStream = Callable[[int], Iterator[Item]]

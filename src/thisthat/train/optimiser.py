@@ -1,4 +1,4 @@
-"""AdamW with float32 master weights, or with 8-bit moments and stochastic rounding.
+"""AdamW or Muon with float32 master weights, or AdamW with 8-bit moments, rounding at random.
 
 Small changes must not be lost to bfloat16 rounding: either the true weights are kept in float32
 beside the model's, or the rounding is random and right on average. Knows nothing of the model.
@@ -14,6 +14,9 @@ from torch import Tensor, nn
 
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.train.config import Optimiser
+from thisthat.train.muon import Muon
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq", "momentum")
 
 
 class Stepper:
@@ -36,11 +39,25 @@ class Stepper:
             if self._apart
             else list(self.parameters)
         )
-        self.optimiser = self._build()
+        self.optimisers = self._build()
 
-    def _build(self) -> torch.optim.Optimizer:
-        decayed = [master for master in self.masters if master.ndim >= 2]
-        plain = [master for master in self.masters if master.ndim < 2]
+    def _build(self) -> list[torch.optim.Optimizer]:
+        made: list[torch.optim.Optimizer] = []
+        left = list(zip(self.names, self.masters, strict=True))
+        if self.settings.name == "muon":
+            inner = [master for name, master in left if _is_inner_matrix(name, master)]
+            if inner:
+                made.append(
+                    Muon(inner, self.settings.rate, weight_decay=self.settings.weight_decay)
+                )
+            left = [(name, master) for name, master in left if not _is_inner_matrix(name, master)]
+        if left:
+            made.append(self._adamw([master for _, master in left]))
+        return made
+
+    def _adamw(self, masters: Sequence[Tensor]) -> torch.optim.Optimizer:
+        decayed = [master for master in masters if master.ndim >= 2]
+        plain = [master for master in masters if master.ndim < 2]
         groups = [
             {"params": decayed, "weight_decay": self.settings.weight_decay},
             {"params": plain, "weight_decay": 0.0},
@@ -68,24 +85,33 @@ class Stepper:
     def step(self, rate: float) -> Tensor:
         """Clip, update at ``rate``, clear; returns the gradient's norm without waiting for it."""
         norm = torch.nn.utils.clip_grad_norm_(self.masters, self.settings.clip)
-        for group in self.optimiser.param_groups:
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
+        for optimiser in self.optimisers:
+            for group in optimiser.param_groups:
+                if isinstance(group["lr"], Tensor):
+                    group["lr"].fill_(rate)
+                else:
+                    group["lr"] = rate
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
         if self._apart:
             with torch.no_grad():
                 torch._foreach_copy_(list[Tensor](self.parameters), self.masters)
         return norm
+
+    def _moments(self, master: Tensor) -> dict[str, Any]:
+        """What the optimiser that moves this master remembers of it."""
+        for optimiser in self.optimisers:
+            if any(master is one for group in optimiser.param_groups for one in group["params"]):
+                moments: dict[str, Any] = optimiser.state[master]
+                return moments
+        raise KeyError("no optimiser moves this tensor")
 
     def state(self) -> dict[str, Tensor]:
         """Masters, moments and counts as plain tensors by name."""
         tensors: dict[str, Tensor] = {}
         for name, master in zip(self.names, self.masters, strict=True):
             tensors[f"master/{name}"] = master.detach()
-            for key, value in self.optimiser.state.get(master, {}).items():
+            for key, value in self._moments(master).items():
                 for part, inner in _parts(value):
                     tensors[f"moment/{name}/{key}{part}"] = inner
         return tensors
@@ -101,12 +127,17 @@ class Stepper:
                     raise InvalidInputError("resume", f"the saved run has no fitting {name}")
                 master.copy_(saved)
                 parameter.copy_(saved)
-                state = self.optimiser.state[master]
-                for key in ("step", "exp_avg", "exp_avg_sq"):
+                state = self._moments(master)
+                for key in _MOMENTS:
                     prefix = f"moment/{name}/{key}"
                     value = _joined(tensors, prefix, master)
                     if value is not None:
                         state[key] = value
+
+
+def _is_inner_matrix(name: str, master: Tensor) -> bool:
+    """Embeddings and label rows are tables of vectors, not maps: Muon is not for them."""
+    return master.ndim == 2 and "embed_tokens" not in name and name != "label_rows"
 
 
 def _eight_bit(

@@ -132,12 +132,20 @@ def packed_attention(
     ``query`` is 1 x heads x tokens x width; keys and values may have fewer heads.
     """
     query, key, value = (tensor.squeeze(0).transpose(0, 1) for tensor in (query, key, value))
+    return attend(query, key, value, bounds, longest, scaling).unsqueeze(0), None
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: int, scaling: float | None
+) -> Tensor:
+    """Causal attention within each row; all tensors are tokens x heads x width."""
     if not query.is_cuda:
-        return _row_by_row(query, key, value, bounds, scaling).unsqueeze(0), None
+        return _row_by_row(query, key, value, bounds, scaling)
     flash = torch.ops.aten._flash_attention_forward(
         query, key, value, bounds, bounds, longest, longest, 0.0, True, False, scale=scaling
     )
-    return flash[0].unsqueeze(0), None
+    attended: Tensor = flash[0]
+    return attended
 
 
 def _row_by_row(
