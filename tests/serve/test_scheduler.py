@@ -11,13 +11,8 @@ from tests.path_engine import PathEngine, path_decider
 from tests.serve.support import GatedEngine, run
 from thisthat.decider import Decider, Job
 from thisthat.engine.rows import Row, RowResult
-from thisthat.serve.scheduler import (
-    ClosedError,
-    DeadlineError,
-    Outcome,
-    OverloadedError,
-    Scheduler,
-)
+from thisthat.serve.admission import OverloadedError
+from thisthat.serve.scheduler import ClosedError, DeadlineError, Outcome, Scheduler
 
 
 def job(decider: Decider, size: int = 10, mark: str = "x") -> Job:

@@ -58,6 +58,11 @@ class Metrics:
         self.waiting = Gauge(
             "thisthat_waiting_tokens", "Tokens waiting for a batch.", registry=self.registry
         )
+        self.expected_wait = Gauge(
+            "thisthat_expected_wait_seconds",
+            "How long a request that comes now would wait.",
+            registry=self.registry,
+        )
         self.in_flight = Gauge(
             "thisthat_requests_in_flight", "Requests being answered.", registry=self.registry
         )

@@ -3,7 +3,7 @@
 Every round takes a new batch, so a request joins as soon as the batch before it is done. Single
 requests go first, up to a budget of tokens; streams of many states share what a batch has left, in
 turn, up to a smaller budget, so that none of them delays a single request by more than one batch.
-What is accepted but not answered is bounded in tokens, so that nobody waits long for a refusal.
+What is accepted but not answered is bounded, so that nobody waits long for a refusal.
 Knows nothing of HTTP, wire formats or text.
 """
 
@@ -18,18 +18,7 @@ from dataclasses import dataclass, field
 
 from thisthat.decider import Decider, Job
 from thisthat.questions import Decision
-
-_SMOOTHING = 0.2
-_LEAST_RETRY_MS = 50
-_MOST_RETRY_MS = 30_000
-
-
-class OverloadedError(Exception):
-    """There is no room in the queue; ``retry_ms`` is when there should be."""
-
-    def __init__(self, retry_ms: int) -> None:
-        super().__init__(f"the queue is full; retry in {retry_ms} ms")
-        self.retry_ms = retry_ms
+from thisthat.serve.admission import Admission
 
 
 class DeadlineError(Exception):
@@ -140,13 +129,11 @@ class Scheduler:
         """``on_batch`` is told the jobs and tokens of every batch, from the engine's thread."""
         self._batch_tokens = batch_tokens
         self._bulk_tokens = min(bulk_tokens, batch_tokens)
-        self._queue_tokens = queue_tokens
+        self._admission = Admission(queue_tokens, self._bulk_tokens)
         self._on_batch = on_batch
         self._waiting = _Waiting()
         self._wake = threading.Condition()
         self._closing = False
-        self._unfinished = 0
-        self._seconds_per_token = 0.001
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -168,13 +155,18 @@ class Scheduler:
         """Tokens of single requests that wait for a batch."""
         return self._waiting.single_tokens
 
+    @property
+    def expected_seconds(self) -> float:
+        """How long a single request that comes now would wait."""
+        return self._admission.expected_seconds
+
     async def submit(
         self, decider: Decider, job: Job, deadline: float, stream: object | None = None
     ) -> Outcome:
         """Run a job and return its decision; cancelling the call takes a waiting job out.
 
         ``deadline`` is in monotonic seconds. Jobs of one ``stream`` stay in order. Raises
-        OverloadedError when the queue is full, DeadlineError when the deadline passes first,
+        OverloadedError when it would wait too long, DeadlineError when the deadline passes first,
         ClosedError when the scheduler is closing, and whatever the engine raises.
         """
         loop = asyncio.get_running_loop()
@@ -195,19 +187,11 @@ class Scheduler:
     def _admit(self, ticket: _Ticket) -> None:
         if self._closing:
             raise ClosedError
-        if ticket.stream is not None:
-            return
-        self.check_room(ticket.tokens)
-        self._unfinished += ticket.tokens
+        self._admission.enter(ticket.tokens, ticket.stream is not None)
 
     def check_room(self, tokens: int = 1) -> None:
-        """Raise OverloadedError when so many more tokens do not fit into the queue."""
-        if self._unfinished > 0 and self._unfinished + tokens > self._queue_tokens:
-            raise OverloadedError(self._retry_ms())
-
-    def _retry_ms(self) -> int:
-        ahead = self._unfinished * self._seconds_per_token
-        return round(min(max(ahead * 1000, _LEAST_RETRY_MS), _MOST_RETRY_MS))
+        """Raise OverloadedError when so many more tokens have no place or would wait too long."""
+        self._admission.check(tokens)
 
     def _withdraw(self, ticket: _Ticket) -> bool:
         with self._wake:
@@ -217,8 +201,7 @@ class Scheduler:
             return waited
 
     def _finish(self, ticket: _Ticket) -> None:
-        if ticket.stream is None:
-            self._unfinished -= ticket.tokens
+        self._admission.leave(ticket.tokens, ticket.stream is not None)
 
     def _expire(self, ticket: _Ticket) -> None:
         if self._withdraw(ticket) and not ticket.future.done():
@@ -233,15 +216,9 @@ class Scheduler:
                     return
                 batch = self._waiting.take(self._batch_tokens, self._bulk_tokens)
                 tokens = sum(ticket.tokens for ticket in batch)
-            started = time.monotonic()
             for decider in dict.fromkeys(ticket.decider for ticket in batch):
                 self._run(decider, [ticket for ticket in batch if ticket.decider is decider])
-            self._learn_pace(time.monotonic() - started, tokens)
             self._on_batch(len(batch), tokens)
-
-    def _learn_pace(self, seconds: float, tokens: int) -> None:
-        pace = seconds / max(tokens, 1)
-        self._seconds_per_token += _SMOOTHING * (pace - self._seconds_per_token)
 
     def _run(self, decider: Decider, tickets: list[_Ticket]) -> None:
         started = time.monotonic()
@@ -250,6 +227,7 @@ class Scheduler:
             for number, decision in decider.run([ticket.job for ticket in tickets]):
                 finished = time.monotonic()
                 ticket = left.pop(number)
+                self._admission.pace.learn(finished - started, ticket.tokens)
                 outcome = Outcome(decision, ticket.entered, started, finished)
                 self._settle(ticket, outcome)
                 started = finished

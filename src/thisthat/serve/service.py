@@ -22,6 +22,7 @@ from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.questions import Decision, Question, Text
+from thisthat.serve.admission import OverloadedError
 from thisthat.serve.body import read_body
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.keys import KeyRing, RateLimit
@@ -31,7 +32,6 @@ from thisthat.serve.scheduler import (
     ClosedError,
     DeadlineError,
     Outcome,
-    OverloadedError,
     Scheduler,
 )
 from thisthat.serve.settings import Settings
@@ -94,6 +94,7 @@ class Service:
             queue_tokens=settings.queue_tokens,
             on_batch=self._count_batch,
         )
+        self.metrics.expected_wait.set_function(lambda: self.scheduler.expected_seconds)
         self.draining = False
         self.in_flight = 0
         self.streams = 0

@@ -1,0 +1,106 @@
+"""How much may be accepted and unanswered: so many tokens, and no longer than so long.
+
+Tokens say what waits, the pace at which the engine answers says for how long. A server that others
+slow down therefore accepts less, and what it accepts is still answered in time. Knows no clock, no
+threads and no HTTP: whoever runs jobs says how long they took.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PATIENCE = 1.5
+"""Accepted requests may wait this many times what a full queue takes on an idle machine."""
+
+_LEAST_SECONDS = 1.0
+"""A shorter wait is never a reason to refuse: engines that batch are faster than they look."""
+
+_HALF_TOKENS = 512
+_BETTER_TOKENS = 4_096
+_WORSE_SECONDS = 600.0
+_LEAST_RETRY_MS = 50
+_MOST_RETRY_MS = 30_000
+
+
+class OverloadedError(Exception):
+    """There is no room in the queue; ``retry_ms`` is when there should be."""
+
+    def __init__(self, retry_ms: int) -> None:
+        super().__init__(f"the queue is full; retry in {retry_ms} ms")
+        self.retry_ms = retry_ms
+
+
+@dataclass(slots=True)
+class Pace:
+    """Seconds per token: lately (``now``), and when nothing slows the engine (``idle``).
+
+    Both are 0 until the first job. ``idle`` follows a faster pace within some thousand tokens and a
+    slower one over ten minutes of work, so that overload does not pass for the normal state.
+    """
+
+    now: float = 0.0
+    idle: float = 0.0
+    _seconds: float = 0.0
+    _tokens: float = 0.0
+
+    def learn(self, seconds: float, tokens: int) -> None:
+        """Count a job that took so long; older ones fade with every token."""
+        fade = 0.5 ** (tokens / _HALF_TOKENS)
+        self._seconds = self._seconds * fade + seconds
+        self._tokens = self._tokens * fade + tokens
+        self.now = self._seconds / max(self._tokens, 1.0)
+        if not self.idle:
+            self.idle = self.now
+        better = self.now < self.idle
+        share = tokens / _BETTER_TOKENS if better else seconds / _WORSE_SECONDS
+        self.idle += (self.now - self.idle) * min(1.0, share)
+
+
+class Admission:
+    """Counts what is accepted and unanswered, and refuses what would wait too long."""
+
+    def __init__(self, queue_tokens: int, bulk_tokens: int) -> None:
+        """``bulk_tokens`` is the most that streams of many states take of a batch."""
+        self.pace = Pace()
+        self._queue_tokens = queue_tokens
+        self._bulk_tokens = bulk_tokens
+        self._single = 0
+        self._bulk = 0
+
+    @property
+    def expected_seconds(self) -> float:
+        """How long a request that comes now would wait."""
+        return self._ahead() * self.pace.now
+
+    def check(self, tokens: int) -> None:
+        """Raise OverloadedError when so many more tokens do not fit or would wait too long.
+
+        A request that is alone is always taken, however large.
+        """
+        if not self._single:
+            return
+        longest = max(PATIENCE * self._queue_tokens * self.pace.idle, _LEAST_SECONDS)
+        expected = (self._ahead() + tokens) * self.pace.now
+        if self._single + tokens > self._queue_tokens or expected > longest:
+            raise OverloadedError(self._retry_ms())
+
+    def enter(self, tokens: int, bulk: bool) -> None:
+        """Count a job that was accepted; streams (``bulk``) are never refused here."""
+        if bulk:
+            self._bulk += tokens
+        else:
+            self.check(tokens)
+            self._single += tokens
+
+    def leave(self, tokens: int, bulk: bool) -> None:
+        """Count a job that was answered, failed or given up."""
+        if bulk:
+            self._bulk -= tokens
+        else:
+            self._single -= tokens
+
+    def _ahead(self) -> int:
+        return self._single + min(self._bulk, self._bulk_tokens)
+
+    def _retry_ms(self) -> int:
+        return round(min(max(self.expected_seconds * 1000, _LEAST_RETRY_MS), _MOST_RETRY_MS))
