@@ -21,11 +21,12 @@ from thisthat.calibrate.conditions import Conditions
 from thisthat.calibrate.identity import temperatures_hash
 from thisthat.calibrate.order import Order, Places, in_declared_order, orders_of, reordered
 from thisthat.calibrate.temperature import Temperatures, softmax
+from thisthat.calibrate.tournament import Tournament
 from thisthat.engine.rows import Engine, Row, RowResult
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.prompt.builder import ChatFrame, Place, PromptBuilder, Rendered
 from thisthat.prompt.format import Keep, Layout, Packing
-from thisthat.prompt.sharing import share, with_longer_trunk
+from thisthat.prompt.sharing import with_longer_trunk
 from thisthat.prompt.show import Decode, show_row
 from thisthat.questions import (
     Answer,
@@ -157,26 +158,20 @@ class Decider:
         ``questions`` is a mapping of names to questions (a plain text is a boolean) or a class
         whose fields are the questions. ``explain`` adds the parts of the state that each answer
         rests on. ``ways`` are the settings of ``thisthat.way.Way``: layout, packing, keep, order,
-        policy, request_id. Raises InvalidInputError.
+        wide, policy, request_id. Raises InvalidInputError.
         """
         if not explain:
             return self.decide_many([state], questions, **ways)[0]
         from thisthat.calibrate.evidence import explained
 
         way = Way(**ways)
+        if way.wide == "in-rounds":
+            raise InvalidInputError("explain", 'cannot be had together with wide "in-rounds"')
         schema, asked = _asked(questions)
         conditions = self.conditions(way.layout, way.packing, way.order)
         if way.policy is not None:
             way.policy.check(asked, conditions)
-        decision = explained(
-            self,
-            state,
-            asked,
-            layout=way.layout,
-            packing=way.packing,
-            keep=way.keep,
-            order=way.order,
-        )
+        decision = explained(self, state, asked, way)
         decision = self.conclude(state, asked, decision, conditions, way.policy, way.request_id)
         return schema.typed(decision) if schema else decision
 
@@ -226,30 +221,50 @@ class Decider:
         """Like ``decide_many``, with questions of its own for every state."""
         way = Way(**ways)
         conditions = self.conditions(way.layout, way.packing, way.order)
-        jobs: list[Job] = []
+        begun: list[Job | Tournament] = []
         for number, (state, questions) in enumerate(pairs):
             try:
-                jobs.append(self._prepared(state, questions, way))
+                begun.append(self._begun(state, questions, way))
                 if way.policy is not None:
-                    way.policy.check(jobs[-1].questions, conditions)
+                    way.policy.check(begun[-1].questions, conditions)
             except InvalidInputError as error:
                 named = error.under(f"states[{number}]") if len(pairs) > 1 else error
                 raise named from None
         decisions: dict[int, Decision] = {}
-        for chunk in _chunks([job.rendered for job in jobs]):
-            for place, decision in self.run([jobs[number] for number in chunk]):
-                number = chunk[place]
-                decisions[number] = self.conclude(
-                    pairs[number][0],
-                    jobs[number].questions,
-                    decision,
-                    conditions,
-                    way.policy,
-                    way.request_id,
-                )
+        for number, decision in self._finished(begun):
+            decisions[number] = self.conclude(
+                pairs[number][0],
+                begun[number].questions,
+                decision,
+                conditions,
+                way.policy,
+                way.request_id,
+            )
             if progress is not None:
-                progress(len(decisions), len(jobs))
-        return [decisions[number] for number in range(len(jobs))]
+                progress(len(decisions), len(pairs))
+        return [decisions[number] for number in range(len(pairs))]
+
+    def _begun(self, state: Text, questions: Questions, way: Way) -> Job | Tournament:
+        if way.wide == "at-once":
+            return self._prepared(state, questions, way)
+        return Tournament(self, state, _declared(questions), way)
+
+    def _finished(self, begun: Sequence[Job | Tournament]) -> Iterator[tuple[int, Decision]]:
+        """Everything run, round after round: (number, its decision) as they finish."""
+        left = dict(enumerate(begun))
+        while left:
+            jobs = [(number, _next_job(each)) for number, each in left.items()]
+            for chunk in _chunks([job.rendered for _, job in jobs]):
+                for place, decision in self.run([jobs[at][1] for at in chunk]):
+                    number = jobs[chunk[place]][0]
+                    each = left[number]
+                    if isinstance(each, Tournament):
+                        each.take(decision)
+                        if each.job is not None:
+                            continue
+                        decision = each.decision
+                    del left[number]
+                    yield number, decision
 
     def conditions(
         self,
@@ -348,26 +363,16 @@ class Decider:
             for number, answers, result in zip(group, answered, results, strict=True):
                 yield number, self._decision(jobs[number], answers, result, share)
 
-    def run_sharing(self, jobs: Sequence[Job]) -> tuple[list[Decision], int]:
-        """``run`` for jobs whose states begin alike: what neighbours share is read once.
-
-        Returns the decisions, and how many tokens were read for all of them.
-        """
-        started = time.perf_counter()
-        shared = share([row for job in jobs for row in job.rendered.rows])
-        separate = iter(shared.apart(self.engine.run(shared.rows) if shared.rows else []))
-        results = [[next(separate) for _ in job.rendered.rows] for job in jobs]
-        answered = [self._answers(job, each) for job, each in zip(jobs, results, strict=True)]
-        share_of_time = (time.perf_counter() - started) / max(len(jobs), 1)
-        decisions = [
-            self._decision(job, answers, each, share_of_time)
-            for job, answers, each in zip(jobs, answered, results, strict=True)
-        ]
-        return decisions, shared.tokens
+    def read(self, job: Job, results: Sequence[RowResult], seconds: float) -> Decision:
+        """The decision that the results of a job's rows make; they took so many seconds."""
+        return self._decision(job, self._answers(job, results), results, seconds)
 
     def prompt_text(self, state: Text, questions: Questions, **ways: Unpack[Ways]) -> list[str]:
-        """What the model would read, a text per row, with the slots marked."""
-        job = self._prepared(state, questions, Way(**ways))
+        """What the model would read, a text per row, with the slots marked.
+
+        With ``wide="in-rounds"`` it is the first round.
+        """
+        job = _next_job(self._begun(state, questions, Way(**ways)))
         return [show_row(row, self.decode) for row in job.rendered.rows]
 
     async def ask_async(
@@ -489,6 +494,12 @@ def _declared(questions: Questions) -> dict[str, Question]:
             )
         declared[name] = question
     return declared
+
+
+def _next_job(begun: Job | Tournament) -> Job:
+    job = begun.job if isinstance(begun, Tournament) else begun
+    assert job is not None
+    return job
 
 
 def _chunks(rendered: Sequence[Rendered]) -> Iterator[list[int]]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+
+from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from thisthat.calibrate.order import Order
     from thisthat.calibrate.policy import Policy
     from thisthat.prompt.format import Keep, Layout, Packing
+
+Wide: TypeAlias = Literal["at-once", "in-rounds"]
 
 
 class Ways(TypedDict, total=False):
@@ -18,6 +22,7 @@ class Ways(TypedDict, total=False):
     packing: Packing
     keep: Keep | None
     order: Order
+    wide: Wide
     policy: Policy | None
     request_id: str | None
 
@@ -29,8 +34,10 @@ class Way:
     ``layout`` puts the state or the questions first (None: as the checkpoint prefers),
     ``packing`` keeps questions from seeing each other ("apart") or not ("together"), ``keep``
     allows a state that is too long to be cut ("head", "tail" or "ends"), ``order`` "average"
-    makes the answers to choices independent of the order of their options, ``policy`` puts an
-    outcome into the answers it was fitted for, ``request_id`` goes into the decision log.
+    makes the answers to choices independent of the order of their options, ``wide`` "in-rounds"
+    asks choices of more than 32 options in small groups and then among the winners, ``policy`` puts
+    an outcome into the answers it was fitted for, ``request_id`` goes into the decision log.
+    Raises InvalidInputError for settings that exclude each other.
     """
 
     layout: Layout | None = None
@@ -39,3 +46,18 @@ class Way:
     order: Order = "as-given"
     policy: Policy | None = None
     request_id: str | None = None
+    wide: Wide = "at-once"
+
+    def __post_init__(self) -> None:
+        if self.wide not in ("at-once", "in-rounds"):
+            raise InvalidInputError("wide", f"{self.wide!r} is neither at-once nor in-rounds")
+        if self.wide == "at-once":
+            return
+        if self.packing != "apart":
+            raise InvalidInputError(
+                "wide", f'"in-rounds" needs packing "apart", not {self.packing!r}'
+            )
+        if self.policy is not None:
+            raise InvalidInputError(
+                "wide", '"in-rounds" gives probabilities that no policy was fitted for'
+            )

@@ -131,3 +131,13 @@ def test_order_and_evidence_are_what_the_library_gives() -> None:
     output = ask(*words)
     assert "Two [x]." in output
     assert "tokens more" in output
+
+
+def test_many_options_in_rounds_are_what_the_library_gives() -> None:
+    names = [f"shelf {number}" for number in range(40)]
+    words = ["A state", "-c", "|".join(["shelf=Which?", *names]), "--wide", "in-rounds", "--json"]
+    record = json.loads(ask(*words))
+    question = Choice(names, "Which?")
+    expected = path_decider().decide("A state", {"shelf": question}, wide="in-rounds")
+    assert record["answers"] == expected.as_dict()["answers"]
+    assert record["usage"]["input_tokens"] == expected.usage.input_tokens

@@ -1,12 +1,16 @@
 """Policies and the decision log over HTTP: the library's outcomes, and every answer on record."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.calibrate.test_policy import POLICY, SCHEMA
 from tests.path_engine import path_decider
-from tests.serve.support import REQUEST, get, post, service_for
+from tests.serve.support import REQUEST, gated_service, get, in_process, post, run, service_for
+from thisthat import Choice
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
 from thisthat.serve.service import Service
@@ -70,3 +74,104 @@ def test_every_answer_is_on_record(tmp_path: Path) -> None:
     }
     assert {entry.policy for entry in entries} == {None, POLICY.hash}
     assert "thisthat_decision_log_failures_total 0.0" in page
+
+
+STATES = ["The parcel left. It rained; nobody came.\nThe customer paid twice.", "One. Two.", "..."]
+
+
+def lines_of(body: dict[str, Any], **settings: Any) -> list[dict[str, Any]]:
+    answered = post(service_for(**settings), "/v1/decide", body)
+    assert answered.status_code == 200, answered.text
+    return [json.loads(line) for line in answered.text.splitlines()]
+
+
+def comparable(decision: dict[str, Any]) -> dict[str, Any]:
+    """A decision as JSON, without what differs from run to run."""
+    kept = {key: value for key, value in decision.items() if key not in ("index", "seconds")}
+    kept["usage"] = {**kept["usage"], "cached_tokens": None}
+    for name in ("checkpoint", "version", "lambda"):
+        del kept[name]
+    return dict(json.loads(json.dumps(kept)))
+
+
+@pytest.mark.parametrize("layout", ["state-first", "schema-first"])
+@pytest.mark.parametrize("order", ["as-given", "average"])
+@pytest.mark.parametrize("bulk_tokens", [50, 5_000])
+def test_evidence_is_the_librarys(layout: Any, order: Any, bulk_tokens: int) -> None:
+    asked = {"states": STATES, "questions": QUESTIONS, "layout": layout, "order": order}
+    lines = lines_of({**asked, "explain": True}, bulk_tokens=bulk_tokens)
+    decider = path_decider()
+    for state, line in zip(STATES, lines, strict=True):
+        expected = decider.decide(state, SCHEMA, explain=True, layout=layout, order=order)
+        assert comparable(line) == comparable(expected.as_dict())
+    assert [len(line["evidence"]["queue"]) for line in lines] == [4, 2, 0]
+    plain = lines_of(asked)
+    assert [line["answers"] for line in plain] == [line["answers"] for line in lines]
+    assert "evidence" not in plain[0]
+
+
+def test_evidence_comes_with_the_outcomes_of_a_policy() -> None:
+    (line,) = lines_of({**ASKED, "states": ["One. Two."], "explain": True})
+    expected = path_decider().decide("One. Two.", SCHEMA, explain=True, policy=POLICY)
+    assert comparable(line) == comparable(expected.as_dict())
+    assert line["answers"]["queue"]["outcome"]["policy"] == POLICY.hash
+
+
+def test_many_options_in_rounds_are_the_librarys() -> None:
+    names = [f"shelf {number}" for number in range(70)]
+    questions = {"shelf": {"type": "choice", "criteria": names}, **QUESTIONS}
+    lines = lines_of({"states": STATES, "questions": questions, "wide": "in-rounds"})
+    declared = {"shelf": Choice(names), **SCHEMA}
+    decider = path_decider()
+    for state, line in zip(STATES, lines, strict=True):
+        expected = decider.decide(state, declared, wide="in-rounds")
+        assert comparable(line) == comparable(expected.as_dict())
+    at_once = lines_of({"states": STATES, "questions": questions})
+    assert at_once[0]["answers"]["shelf"] != lines[0]["answers"]["shelf"]
+
+
+def test_an_explanation_that_is_too_long_is_named_and_the_others_are_answered() -> None:
+    long = " ".join(f"Sentence {number}." for number in range(64))
+    asked = {"states": [long, "Short."], "questions": {"q": "Is it?"}, "explain": True}
+    first, second = lines_of(asked, request_tokens=2_000)
+    assert "tokens with its explanation; a request may have at most 2000" in str(first["error"])
+    assert second["evidence"]["q"][0]["text"] == "Short."
+
+
+def test_ways_that_exclude_each_other_are_422() -> None:
+    for change, at in (
+        ({"explain": True, "wide": "in-rounds", "policy": None}, "explain"),
+        ({"wide": "in-rounds"}, "wide"),
+        ({"wide": "in-rounds", "packing": "together", "policy": None}, "wide"),
+        ({"wide": "sideways"}, "wide"),
+        ({"explain": "yes"}, "explain"),
+    ):
+        answered = post(service_for(), "/v1/decide", {**ASKED, **change})
+        assert answered.status_code == 422
+        assert answered.json()["detail"][0]["loc"] == ["body", at], change
+
+
+def test_a_question_does_not_wait_for_a_whole_explanation() -> None:
+    service, engine = gated_service(bulk_tokens=100)
+    state = " ".join(f"Sentence {number}." for number in range(40))
+    asked = {"states": [state], "questions": {"q": "Is it?"}, "explain": True}
+
+    async def scene() -> int:
+        async with in_process(service) as client:
+            stream = asyncio.ensure_future(client.post("/v1/decide", json=asked))
+            await asyncio.to_thread(engine.entered.acquire)
+            single = asyncio.ensure_future(client.post("/v1/systemone", json=REQUEST))
+            while not service.scheduler.waiting_tokens:
+                await asyncio.sleep(0.001)
+            batches = 0
+            while not single.done():
+                engine.gate.release()
+                await asyncio.to_thread(engine.entered.acquire)
+                batches += 1
+                await asyncio.sleep(0.01)
+            engine.open()
+            assert (await single).status_code == (await stream).status_code == 200
+            return batches
+
+    assert run(scene()) <= 3
+    assert len(engine.rows) > 6

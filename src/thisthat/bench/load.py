@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from thisthat.bench.latency import WORKLOADS, random_state, words_for
+from thisthat.bench.latency import WORKLOADS, words_for
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.result import Line
 from thisthat.bench.served import Served, serving
+from thisthat.bench.texts import random_state
 from thisthat.decider import Decider
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Boolean
@@ -28,6 +29,9 @@ POOL = 64
 _ASKED = "Does the customer want money back?"
 _SETTLED = 0.2
 """The first part of a run, in which caches fill, does not count for memory."""
+
+_FULL_QUEUES = 4
+"""Overload lasts as long as this many full queues, if there is time, so that there is one."""
 
 
 @dataclass
@@ -84,7 +88,8 @@ async def _load(
         lines = _steady_lines(tally, rate, memory, seconds)
         if overload:
             batch = await _batch_ms(client, pool)
-            pressed = await _press(client, pool, 2 * rate, seconds / 4)
+            pressing = min(seconds, max(seconds / 4, _FULL_QUEUES * batch / 1000))
+            pressed = await _press(client, pool, 2 * rate, pressing)
             lines += _overload_lines(pressed, batch)
     caveats = ["Clients and server share the machine; the rate is that of both together."]
     return Findings(lines, series={"memory": memory}, caveats=caveats)

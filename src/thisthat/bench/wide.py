@@ -9,7 +9,7 @@ from thisthat.bench import metrics, scoring
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.replies import Reply, from_probabilities, unanswered
 from thisthat.bench.result import Line
-from thisthat.calibrate.tournament import GROUP, WIDE, decide_in_rounds
+from thisthat.calibrate.tournament import GROUP, WIDE
 from thisthat.errors import InvalidInputError, StateTooLongError
 from thisthat.questions import Choice
 from thisthat.suites.files import read_items
@@ -56,7 +56,9 @@ def _in_rounds(context: Context, item: Item) -> Reply:
     question = item.as_question()
     assert isinstance(question, Choice)
     try:
-        decision = decide_in_rounds(context.engine.decider, item.state, question)
+        decision = context.engine.decider.decide(
+            item.state, {"question": question}, wide="in-rounds"
+        )
     except StateTooLongError:
         return unanswered("too long")
     given = tuple(decision["question"].probabilities.values())

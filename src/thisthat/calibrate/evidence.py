@@ -7,67 +7,117 @@ Leaving out one part at a time does not see facts that are stated twice: one cov
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from thisthat.calibrate.spans import Span, spans_of
+from thisthat.calibrate.spans import spans_of
+from thisthat.prompt.sharing import share
 from thisthat.questions import Decision, Support, Usage
 
 if TYPE_CHECKING:
-    from thisthat.calibrate.order import Order
     from thisthat.decider import Decider
-    from thisthat.prompt.format import Keep, Layout, Packing
+    from thisthat.engine.rows import Row, RowResult
     from thisthat.questions import Question, Text
+    from thisthat.way import Way
+
+
+class Explanation:
+    """What has to be read to explain a decision, and the decision once it was.
+
+    ``job`` is the decision itself; ``rows`` are the states with a part missing. Whoever has the
+    engine runs both, in pieces if need be, and hands the results to ``decision``.
+    """
+
+    def __init__(
+        self, decider: Decider, state: Text, questions: Mapping[str, Question], way: Way
+    ) -> None:
+        """Check and tokenise. Raises what ``decide`` raises."""
+        self._decider = decider
+        self._spans = spans_of(state)
+        self.job, *self._others = [
+            decider.prepare(
+                each,
+                questions,
+                layout=way.layout,
+                packing=way.packing,
+                keep=way.keep,
+                order=way.order,
+            )
+            for each in [state, *(span.without for span in self._spans)]
+        ]
+        self._shared = share([row for job in self._others for row in job.rendered.rows])
+        self.rows = self._shared.rows
+
+    @property
+    def tokens(self) -> int:
+        """All tokens of the decision and its explanation."""
+        return self.job.rendered.tokens + self._shared.tokens
+
+    def pieces(self, tokens: int) -> Iterator[list[Row]]:
+        """``rows`` in order, so many tokens at a time, at least one row."""
+        piece: list[Row] = []
+        size = 0
+        for row in self.rows:
+            if piece and size + row.fresh_tokens > tokens:
+                yield piece
+                piece, size = [], 0
+            piece.append(row)
+            size += row.fresh_tokens
+        if piece:
+            yield piece
+
+    def decision(self, whole: Decision, results: Sequence[RowResult], seconds: float) -> Decision:
+        """``whole`` with its evidence: the results of ``rows``, which took so many seconds.
+
+        ``usage`` and ``seconds`` are of everything; ``usage.extra_tokens`` is what looking for
+        evidence added.
+        """
+        separate = iter(self._shared.apart(results))
+        without = [
+            self._decider.read(job, [next(separate) for _ in job.rendered.rows], 0.0)
+            for job in self._others
+        ]
+        usage = Usage(
+            input_tokens=whole.usage.input_tokens + self._shared.tokens,
+            cached_tokens=sum(each.usage.cached_tokens for each in (whole, *without)),
+            extra_tokens=whole.usage.extra_tokens + self._shared.tokens,
+        )
+        prepared = sum(job.seconds for job in self._others)
+        return replace(
+            whole,
+            usage=usage,
+            seconds=whole.seconds + prepared + seconds,
+            evidence={name: self._ranked(name, whole, without) for name in whole.answers},
+        )
+
+    def _ranked(
+        self, name: str, whole: Decision, without: Sequence[Decision]
+    ) -> tuple[Support, ...]:
+        best = whole[name].best_name
+        sure = whole[name].probabilities[best]
+        parts = [
+            Support(
+                where=span.where,
+                text=span.text,
+                fall=sure - decision[name].probabilities[best],
+                best_without=decision[name].best_name,
+            )
+            for span, decision in zip(self._spans, without, strict=True)
+        ]
+        return tuple(sorted(parts, key=lambda part: -part.fall))
 
 
 def explained(
-    decider: Decider,
-    state: Text,
-    questions: Mapping[str, Question],
-    *,
-    layout: Layout | None = None,
-    packing: Packing = "apart",
-    keep: Keep | None = None,
-    order: Order = "as-given",
+    decider: Decider, state: Text, questions: Mapping[str, Question], way: Way
 ) -> Decision:
-    """The decision about a state, with its evidence.
+    """The decision about a state, with its evidence; the answers are those of ``decide``.
 
-    The answers are those of ``decide``; ``usage`` and ``seconds`` are of the whole pass, and
-    ``usage.extra_tokens`` is what looking for evidence added. Raises what ``decide`` raises.
+    Raises what ``decide`` raises.
     """
-    spans = spans_of(state)
-    job, *others = [
-        decider.prepare(each, questions, layout=layout, packing=packing, keep=keep, order=order)
-        for each in [state, *(span.without for span in spans)]
-    ]
-    [(_, whole)] = decider.run([job])
-    without, tokens = decider.run_sharing(others)
-    usage = Usage(
-        input_tokens=whole.usage.input_tokens + tokens,
-        cached_tokens=sum(each.usage.cached_tokens for each in (whole, *without)),
-        extra_tokens=whole.usage.extra_tokens + tokens,
-    )
-    return replace(
-        whole,
-        usage=usage,
-        seconds=sum(each.seconds for each in (whole, *without)),
-        evidence={name: _ranked(name, whole, spans, without) for name in whole.answers},
-    )
-
-
-def _ranked(
-    name: str, whole: Decision, spans: Sequence[Span], without: Sequence[Decision]
-) -> tuple[Support, ...]:
-    best = whole[name].best_name
-    sure = whole[name].probabilities[best]
-    parts = [
-        Support(
-            where=span.where,
-            text=span.text,
-            fall=sure - decision[name].probabilities[best],
-            best_without=decision[name].best_name,
-        )
-        for span, decision in zip(spans, without, strict=True)
-    ]
-    return tuple(sorted(parts, key=lambda part: -part.fall))
+    explanation = Explanation(decider, state, questions, way)
+    [(_, whole)] = decider.run([explanation.job])
+    started = time.perf_counter()
+    results = decider.engine.run(explanation.rows) if explanation.rows else []
+    return explanation.decision(whole, results, time.perf_counter() - started)

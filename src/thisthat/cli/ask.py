@@ -63,6 +63,9 @@ def ask(
     order: Annotated[
         str, typer.Option(help="as-given, or average: answers free of the order of options.")
     ] = "as-given",
+    wide: Annotated[
+        str, typer.Option(help="at-once, or in-rounds: over 32 options in small groups first.")
+    ] = "at-once",
     explain: Annotated[
         bool, typer.Option(help="Add the parts of the state that each answer rests on.")
     ] = False,
@@ -76,7 +79,13 @@ def ask(
 ) -> None:
     """Ask questions about a state and print a probability for every option."""
     questions = _questions(boolean or [], choice or [], score or [], schema)
-    how: dict[str, Any] = {"layout": layout, "packing": packing, "keep": keep, "order": order}
+    how: dict[str, Any] = {
+        "layout": layout,
+        "packing": packing,
+        "keep": keep,
+        "order": order,
+        "wide": wide,
+    }
     if states is not None and (state is not None or file is not None):
         raise InvalidInputError("--states", "stands instead of a state and --file, not beside them")
     if states is not None and explain:

@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -18,13 +18,16 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from thisthat.calibrate.conditions import Conditions
+from thisthat.calibrate.evidence import Explanation
 from thisthat.calibrate.order import Order
 from thisthat.calibrate.policy import Policy
+from thisthat.calibrate.tournament import Tournament
 from thisthat.decider import Decider, Job
+from thisthat.engine.rows import RowResult
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.questions import Decision, Question, Text, check_text
-from thisthat.serve.fields import one_of, required_list, required_text, wrong_type
+from thisthat.serve.fields import one_of, optional_boolean, required_list, required_text, wrong_type
 from thisthat.serve.problems import (
     Fault,
     Problem,
@@ -34,27 +37,29 @@ from thisthat.serve.problems import (
     invalid,
     invalid_at,
 )
-from thisthat.serve.scheduler import Outcome
-from thisthat.serve.service import How, Service, conditions_of
+from thisthat.serve.service import Service
 from thisthat.serve.systemone import QUESTIONS, parse_questions
 from thisthat.serve.wire import PROBABILITY_SCHEMA, TEXT_SCHEMA, add_route, source_headers
+from thisthat.way import Way, Wide
 
 PATH = "/v1/decide"
 LINES = "application/x-ndjson"
 _AHEAD = 32
-_KEYS = ("model", "states", "questions", "lambda", "layout", "packing", "keep", "order", "policy")
+_EXPLAINED_AHEAD = 4
+_WAYS = ("layout", "packing", "keep", "order", "wide", "explain", "policy")
+_KEYS = ("model", "states", "questions", "lambda", *_WAYS)
 
 
 @dataclass(frozen=True)
 class ManyAsked:
-    """A request understood: many states, the same questions about each."""
+    """A request understood: many states, the same questions about each, one way to decide."""
 
     model: str
     lam: float | None
     states: Sequence[Text]
     questions: Mapping[str, Question]
-    how: How
-    policy: Policy | None
+    way: Way
+    explain: bool
 
 
 def decide_router(service: Service) -> APIRouter:
@@ -105,30 +110,35 @@ def parse(body: Mapping[str, Any], most_states: int) -> ManyAsked:
             faults.append(fault_of(error, ("states", number)))
     if faults:
         raise invalid(faults[:100])
-    how = How(
-        one_of(body, "layout", get_args(Layout)),
-        one_of(body, "packing", get_args(Packing)) or "apart",
-        one_of(body, "keep", get_args(Keep)),
-        one_of(body, "order", get_args(Order)) or "as-given",
-    )
-    return ManyAsked(model, lam, states, parse_questions(body), how, _policy(body))
+    explain = optional_boolean(body, "explain")
+    way = _way(body)
+    if explain and way.wide == "in-rounds":
+        raise invalid_at(("explain",), 'cannot be had together with wide "in-rounds"')
+    return ManyAsked(model, lam, states, parse_questions(body), way, explain)
 
 
-def _policy(body: Mapping[str, Any]) -> Policy | None:
-    if body.get("policy") is None:
-        return None
+def _way(body: Mapping[str, Any]) -> Way:
+    policy = body.get("policy")
     try:
-        return Policy.from_json(body["policy"])
+        return Way(
+            layout=one_of(body, "layout", get_args(Layout)),
+            packing=one_of(body, "packing", get_args(Packing)) or "apart",
+            keep=one_of(body, "keep", get_args(Keep)),
+            order=one_of(body, "order", get_args(Order)) or "as-given",
+            wide=one_of(body, "wide", get_args(Wide)) or "at-once",
+            policy=None if policy is None else Policy.from_json(policy),
+        )
     except InvalidInputError as error:
         raise from_invalid_input(error) from None
 
 
 def _conditions(decider: Decider, asked: ManyAsked) -> Conditions:
     """Under which conditions is answered. Raises Problem (422) for a policy fitted for others."""
+    way = asked.way
     try:
-        conditions = conditions_of(decider, asked.how)
-        if asked.policy is not None:
-            asked.policy.check(asked.questions, conditions)
+        conditions = decider.conditions(way.layout, way.packing, way.order)
+        if way.policy is not None:
+            way.policy.check(asked.questions, conditions)
     except InvalidInputError as error:
         raise from_invalid_input(error) from None
     return conditions
@@ -165,15 +175,12 @@ class _Stream:
         service = self._service
         waiting: deque[asyncio.Future[Decision | Problem]] = deque()
         service.streams += 1
+        ahead = _EXPLAINED_AHEAD if self._asked.explain else _AHEAD
         try:
             number = 0
-            for start in range(0, len(self._asked.states), _AHEAD):
-                states = self._asked.states[start : start + _AHEAD]
-                # Tokenising takes time that other requests need the event loop for.
-                jobs = await asyncio.to_thread(self._prepare, states)
-                for state, prepared in zip(states, jobs, strict=True):
-                    waiting.append(asyncio.ensure_future(self._outcome(state, prepared)))
-                while len(waiting) > _AHEAD:
+            for start in range(0, len(self._asked.states), ahead):
+                waiting += await self._begun(self._asked.states[start : start + ahead])
+                while len(waiting) > ahead:
                     yield _line(number, await waiting.popleft())
                     number += 1
             while waiting:
@@ -184,44 +191,93 @@ class _Stream:
             for future in waiting:
                 future.cancel()
 
-    def _prepare(self, states: Sequence[Text]) -> list[Job | Problem]:
-        how = self._asked.how
-        prepared: list[Job | Problem] = []
-        for state in states:
-            try:
-                job = self._decider.prepare(
-                    state,
-                    self._asked.questions,
-                    layout=how.layout,
-                    packing=how.packing,
-                    keep=how.keep,
-                    order=how.order,
-                )
-                self._service.check_tokens(job)
-                prepared.append(job)
-            except InvalidInputError as error:
-                prepared.append(invalid([fault_of(error)]))
-            except Problem as problem:
-                prepared.append(problem)
-        return prepared
+    # Tokenising takes time that other requests need the event loop for: hence the threads.
 
-    async def _outcome(self, state: Text, prepared: Job | Problem) -> Decision | Problem:
-        if isinstance(prepared, Problem):
-            return prepared
-        # The deadline is for standing still, not for the whole stream.
-        deadline = time.monotonic() + self._service.settings.deadline_seconds * _AHEAD
+    async def _begun(self, states: Sequence[Text]) -> list[asyncio.Future[Decision | Problem]]:
+        work: list[Awaitable[Decision]]
+        if self._asked.explain:
+            work = [self._explained(state) for state in states]
+        elif self._asked.way.wide == "in-rounds":
+            work = [self._in_rounds(state) for state in states]
+        else:
+            jobs = await asyncio.to_thread(self._prepared, states)
+            work = [self._at_once(job) for job in jobs]
+        return [
+            asyncio.ensure_future(self._outcome(state, each))
+            for state, each in zip(states, work, strict=True)
+        ]
+
+    async def _outcome(self, state: Text, work: Awaitable[Decision]) -> Decision | Problem:
         try:
-            outcome: Outcome = await self._service.run(self._decider, prepared, deadline, self)
+            decision = await work
+        except InvalidInputError as error:
+            return invalid([fault_of(error)])
         except Problem as problem:
             return problem
         return self._decider.conclude(
             state,
             self._asked.questions,
-            outcome.decision,
+            decision,
             self._conditions,
-            self._asked.policy,
+            self._asked.way.policy,
             self._request_id,
         )
+
+    def _prepared(self, states: Sequence[Text]) -> list[Job | InvalidInputError]:
+        way = self._asked.way
+        prepared: list[Job | InvalidInputError] = []
+        for state in states:
+            try:
+                job = self._decider.prepare(
+                    state,
+                    self._asked.questions,
+                    layout=way.layout,
+                    packing=way.packing,
+                    keep=way.keep,
+                    order=way.order,
+                )
+                prepared.append(job)
+            except InvalidInputError as error:
+                prepared.append(error)
+        return prepared
+
+    async def _at_once(self, prepared: Job | InvalidInputError) -> Decision:
+        if isinstance(prepared, InvalidInputError):
+            raise prepared
+        self._service.check_tokens(prepared.rendered.tokens)
+        return await self._run(prepared)
+
+    async def _in_rounds(self, state: Text) -> Decision:
+        asked = self._asked
+        rounds = await asyncio.to_thread(
+            Tournament, self._decider, state, asked.questions, asked.way
+        )
+        while rounds.job is not None:
+            self._service.check_tokens(rounds.job.rendered.tokens, "in one round")
+            decision = await self._run(rounds.job)
+            await asyncio.to_thread(rounds.take, decision)
+        return rounds.decision
+
+    async def _explained(self, state: Text) -> Decision:
+        asked, service = self._asked, self._service
+        explanation = await asyncio.to_thread(
+            Explanation, self._decider, state, asked.questions, asked.way
+        )
+        service.check_tokens(explanation.tokens, "with its explanation")
+        whole = await self._run(explanation.job)
+        started = time.perf_counter()
+        results: list[RowResult] = []
+        for piece in explanation.pieces(service.settings.bulk_tokens):
+            results += await service.run_rows(self._decider, piece, self._deadline(), self)
+        return explanation.decision(whole, results, time.perf_counter() - started)
+
+    async def _run(self, job: Job) -> Decision:
+        outcome = await self._service.run(self._decider, job, self._deadline(), self)
+        return outcome.decision
+
+    def _deadline(self) -> float:
+        # For standing still, not for the whole stream.
+        return time.monotonic() + self._service.settings.deadline_seconds * _AHEAD
 
 
 def _line(index: int, outcome: Decision | Problem) -> bytes:
@@ -241,6 +297,8 @@ REQUEST: dict[str, Any] = {
         "packing": {"enum": [*get_args(Packing), None]},
         "keep": {"enum": [*get_args(Keep), None]},
         "order": {"enum": [*get_args(Order), None]},
+        "wide": {"enum": [*get_args(Wide), None]},
+        "explain": {"type": ["boolean", "null"]},
         "policy": {"type": ["object", "null"], "description": "A policy file's content."},
     },
     "examples": [
@@ -266,6 +324,23 @@ RESPONSE: dict[str, Any] = {
                     "probabilities": {
                         "type": "object",
                         "additionalProperties": PROBABILITY_SCHEMA,
+                    },
+                },
+            },
+        },
+        "evidence": {
+            "type": "object",
+            "description": "By question, the parts of the state that its answer rests on.",
+            "additionalProperties": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["where", "text", "fall", "best_without"],
+                    "properties": {
+                        "where": {"type": "string"},
+                        "text": {"type": "string"},
+                        "fall": {"type": "number", "minimum": -1, "maximum": 1},
+                        "best_without": {"type": "string"},
                     },
                 },
             },

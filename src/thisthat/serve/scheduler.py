@@ -13,10 +13,12 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from thisthat.decider import Decider, Job
+from thisthat.engine.rows import Row, RowResult
 from thisthat.questions import Decision
 from thisthat.serve.admission import Admission
 
@@ -39,11 +41,22 @@ class Outcome:
     finished: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows without questions: somebody else knows what their results mean."""
+
+    rows: Sequence[Row]
+
+    @property
+    def fresh_tokens(self) -> int:
+        return sum(row.fresh_tokens for row in self.rows)
+
+
 @dataclass(eq=False, slots=True)
 class _Ticket:
     decider: Decider
-    job: Job
-    future: asyncio.Future[Outcome]
+    job: Job | _Rows
+    future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
     deadline: float
     entered: float
@@ -169,8 +182,21 @@ class Scheduler:
         OverloadedError when it would wait too long, DeadlineError when the deadline passes first,
         ClosedError when the scheduler is closing, and whatever the engine raises.
         """
+        outcome: Outcome = await self._submit(decider, job, deadline, stream)
+        return outcome
+
+    async def submit_rows(
+        self, decider: Decider, rows: Sequence[Row], deadline: float, stream: object
+    ) -> list[RowResult]:
+        """Run rows and return their results; otherwise as ``submit``."""
+        results: list[RowResult] = await self._submit(decider, _Rows(rows), deadline, stream)
+        return results
+
+    async def _submit(
+        self, decider: Decider, job: Job | _Rows, deadline: float, stream: object | None
+    ) -> Any:
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Outcome] = loop.create_future()
+        future: asyncio.Future[Any] = loop.create_future()
         ticket = _Ticket(decider, job, future, loop, deadline, time.monotonic(), stream)
         with self._wake:
             self._admit(ticket)
@@ -221,39 +247,52 @@ class Scheduler:
             self._on_batch(len(batch), tokens)
 
     def _run(self, decider: Decider, tickets: list[_Ticket]) -> None:
+        jobs = [(ticket, ticket.job) for ticket in tickets if isinstance(ticket.job, Job)]
+        self._run_jobs(decider, jobs)
+        for ticket in tickets:
+            if isinstance(ticket.job, _Rows):
+                self._run_rows(decider, ticket, ticket.job)
+
+    def _run_jobs(self, decider: Decider, jobs: Sequence[tuple[_Ticket, Job]]) -> None:
         started = time.monotonic()
-        left = dict(enumerate(tickets))
+        left = dict(enumerate(jobs))
         try:
-            for number, decision in decider.run([ticket.job for ticket in tickets]):
+            for number, decision in decider.run([job for _, job in jobs]):
                 finished = time.monotonic()
-                ticket = left.pop(number)
+                ticket, _ = left.pop(number)
                 self._admission.pace.learn(finished - started, ticket.tokens)
-                outcome = Outcome(decision, ticket.entered, started, finished)
-                self._settle(ticket, outcome)
+                self._settle(ticket, Outcome(decision, ticket.entered, started, finished))
                 started = finished
         except Exception as error:
             # One job that the engine cannot run must not take the others down with it.
-            if len(tickets) == 1:
-                self._settle(tickets[0], error)
+            if len(jobs) == 1:
+                self._settle(jobs[0][0], error)
             else:
-                self._run_alone(decider, left.values())
+                for each in left.values():
+                    self._run_jobs(decider, [each])
 
-    def _run_alone(self, decider: Decider, tickets: Iterable[_Ticket]) -> None:
-        for ticket in tickets:
-            self._run(decider, [ticket])
+    def _run_rows(self, decider: Decider, ticket: _Ticket, job: _Rows) -> None:
+        started = time.monotonic()
+        try:
+            results = decider.engine.run(job.rows)
+        except Exception as error:
+            self._settle(ticket, error)
+            return
+        self._admission.pace.learn(time.monotonic() - started, ticket.tokens)
+        self._settle(ticket, results)
 
-    def _settle(self, ticket: _Ticket, outcome: Outcome | Exception) -> None:
+    def _settle(self, ticket: _Ticket, result: Outcome | list[RowResult] | Exception) -> None:
         with self._wake:
             self._finish(ticket)
         # The loop is gone when the server was told to stop at once; then nobody waits either.
         if not ticket.loop.is_closed():
-            ticket.loop.call_soon_threadsafe(_deliver, ticket.future, outcome)
+            ticket.loop.call_soon_threadsafe(_deliver, ticket.future, result)
 
 
-def _deliver(future: asyncio.Future[Outcome], outcome: Outcome | Exception) -> None:
+def _deliver(future: asyncio.Future[Any], result: Outcome | list[RowResult] | Exception) -> None:
     if future.done():
         return
-    if isinstance(outcome, Exception):
-        future.set_exception(outcome)
+    if isinstance(result, Exception):
+        future.set_exception(result)
     else:
-        future.set_result(outcome)
+        future.set_result(result)

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fastapi import Request
 
 from thisthat.audit.log import DecisionLog
-from thisthat.calibrate.conditions import Conditions
-from thisthat.calibrate.order import Order
 from thisthat.decider import Decider, Job
+from thisthat.engine.rows import Row, RowResult
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError
-from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.questions import Decision, Question, Text
 from thisthat.serve.admission import OverloadedError
 from thisthat.serve.body import read_body
@@ -44,23 +42,12 @@ _LARGE_BODY = 16_384
 
 
 @dataclass(frozen=True)
-class How:
-    """How a state is to be read."""
-
-    layout: Layout | None = None
-    packing: Packing = "apart"
-    keep: Keep | None = None
-    order: Order = "as-given"
-
-
-@dataclass(frozen=True)
 class Asked:
     """What a wire format understood: a model, a state, questions by name."""
 
     model: str
     state: Text
     questions: Mapping[str, Question]
-    how: How = field(default_factory=How)
 
 
 class GoneError(Exception):
@@ -126,14 +113,14 @@ class Service:
         self.check_questions(asked.questions)
         self._check_room()
         job = await self._prepare(decider, asked)
-        self.check_tokens(job)
+        self.check_tokens(job.rendered.tokens)
         outcome = await unless_gone(request, self.run(decider, job, deadline))
         self.note(request, outcome, asked.state)
         return decider.conclude(
             asked.state,
             asked.questions,
             outcome.decision,
-            conditions_of(decider, asked.how),
+            decider.conditions(),
             request_id=request.state.request_id,
         )
 
@@ -145,12 +132,12 @@ class Service:
                 f"{len(questions)} given; there may be at most {self.settings.questions}",
             )
 
-    def check_tokens(self, job: Job) -> None:
-        """Raise Problem (422) for more tokens than one request may have."""
-        if job.rendered.tokens > self.settings.request_tokens:
+    def check_tokens(self, tokens: int, what: str = "with all questions") -> None:
+        """Raise Problem (422) for more tokens than one state may take."""
+        if tokens > self.settings.request_tokens:
             raise invalid_at(
                 (),
-                f"{job.rendered.tokens} tokens with all questions; a request may have at most "
+                f"{tokens} tokens {what}; a request may have at most "
                 f"{self.settings.request_tokens}",
             )
 
@@ -158,8 +145,23 @@ class Service:
         self, decider: Decider, job: Job, deadline: float, stream: object | None = None
     ) -> Outcome:
         """A prepared job through the scheduler, its errors as problems."""
+        outcome = await self._scheduled(self.scheduler.submit(decider, job, deadline, stream))
+        self._count(job, outcome)
+        return outcome
+
+    async def run_rows(
+        self, decider: Decider, rows: Sequence[Row], deadline: float, stream: object
+    ) -> list[RowResult]:
+        """Rows through the scheduler, errors as problems."""
+        results = await self._scheduled(self.scheduler.submit_rows(decider, rows, deadline, stream))
+        cached = sum(result.cached_tokens for result in results)
+        self.metrics.tokens.labels("computed").inc(sum(row.tokens for row in rows) - cached)
+        self.metrics.tokens.labels("cache").inc(cached)
+        return results
+
+    async def _scheduled(self, work: Awaitable[T]) -> T:
         try:
-            outcome = await self.scheduler.submit(decider, job, deadline, stream)
+            return await work
         except OverloadedError as error:
             raise _overloaded(error) from None
         except ClosedError:
@@ -175,8 +177,6 @@ class Service:
             raise Problem(413, "device_memory", str(error)) from None
         finally:
             self.metrics.waiting.set(self.scheduler.waiting_tokens)
-        self._count(job, outcome)
-        return outcome
 
     def note(self, request: Request, outcome: Outcome, state: Text) -> None:
         """Put what is known about the answer into the request's log line."""
@@ -202,15 +202,7 @@ class Service:
 
     async def _prepare(self, decider: Decider, asked: Asked) -> Job:
         def prepare() -> Job:
-            how = asked.how
-            return decider.prepare(
-                asked.state,
-                asked.questions,
-                layout=how.layout,
-                packing=how.packing,
-                keep=how.keep,
-                order=how.order,
-            )
+            return decider.prepare(asked.state, asked.questions)
 
         try:
             if isinstance(asked.state, str) and len(asked.state) < _LARGE_BODY:
@@ -244,11 +236,6 @@ class Service:
     def _engine_statistics(self) -> EngineStatistics | None:
         loaded = self.checkpoints.loaded
         return None if loaded is None else getattr(loaded.main.engine, "statistics", None)
-
-
-def conditions_of(decider: Decider, how: How) -> Conditions:
-    """What probabilities obtained this way depend on."""
-    return decider.conditions(how.layout, how.packing, how.order)
 
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:

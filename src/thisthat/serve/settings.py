@@ -17,7 +17,8 @@ class Settings:
 
     ``keys`` empty lets everybody in; ``admin_keys`` empty closes the admin endpoints.
     ``also_lambdas`` are kept loaded beside the checkpoint's own λ, so that a request can choose.
-    ``queue_tokens`` may be accepted and unanswered; what comes on top is told to retry.
+    ``queue_tokens`` may be accepted and unanswered, fewer when the engine is slower than it can be;
+    what comes on top is told to retry.
     Raises InvalidInputError for a number that is not positive.
     """
 
