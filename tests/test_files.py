@@ -45,3 +45,26 @@ def test_a_writer_that_fails_halfway_leaves_the_old_file(tmp_path: Path) -> None
         write_atomically(path, half)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_new_file_has_the_rights_that_the_umask_leaves(
+    tmp_path: Path, umask: int, mode: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        write_atomically(tmp_path / "file", b"new")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")
+def test_a_file_that_was_there_keeps_its_rights(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o600

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -12,22 +13,27 @@ from typing import BinaryIO
 def write_atomically(path: Path, content: bytes | str | Callable[[BinaryIO], None]) -> None:
     """Put ``content`` at ``path`` completely or not at all; what was there before survives errors.
 
-    ``content`` is bytes, text (written as UTF-8) or a function that writes to an open file.
-    Raises OSError (disk full, no permission) with the old file untouched.
+    ``content`` is bytes, text (written as UTF-8) or a function that writes to an open file. A new
+    file gets the rights that the umask leaves, one that was there keeps its own. Raises OSError
+    (disk full, no permission) with the old file untouched.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    file = beside.open("xb")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
+            if path.exists():
+                beside.chmod(stat.S_IMODE(path.stat().st_mode))
             if callable(content):
                 content(file)
             else:
                 file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        Path(beside).replace(path)
+        beside.replace(path)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        # An interrupt too must leave nothing beside the file; it is raised again.
+        beside.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
 

@@ -172,7 +172,8 @@ class AlchemyStore:
         self._name = url.split("://")[0]
         try:
             self._engine = sqlalchemy.create_engine(url)
-        except Exception as error:  # drivers raise what they like for a bad URL
+        # A URL that says nothing usable, a driver that is not installed, its arguments.
+        except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, TypeError) as error:
             raise InvalidInputError("log", f"{self._name}: cannot be used: {error}") from error
         columns = [
             sqlalchemy.Column(name, sqlalchemy.Float if name in _NUMBERS else sqlalchemy.Text)
@@ -232,25 +233,26 @@ class AlchemyStore:
 
 
 class _Transaction:
-    """A SQLAlchemy transaction whose errors are LogError."""
+    """A SQLAlchemy transaction whose errors, and those of its connection, are LogError."""
 
     def __init__(self, store: AlchemyStore) -> None:
         self._store = store
         self._context: Any = None
+        self._expected = (store._alchemy.exc.SQLAlchemyError, OSError)
 
     def __enter__(self) -> Any:
         try:
             self._context = self._store.begin()
             return self._context.__enter__()
-        except Exception as error:
+        except self._expected as error:
             raise self._wrapped(error) from error
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         try:
             self._context.__exit__(kind, error, trace)
-        except Exception as wrong:
+        except self._expected as wrong:
             raise self._wrapped(wrong) from wrong
-        if isinstance(error, self._store._alchemy.exc.SQLAlchemyError):
+        if isinstance(error, self._expected):
             raise self._wrapped(error) from error
 
     def _wrapped(self, error: BaseException) -> LogError:

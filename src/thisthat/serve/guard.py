@@ -70,6 +70,8 @@ class Guard:
             await self._app(scope, bounded, send_marked)
         except (GoneError, ClientDisconnect):
             visit.status, visit.kind = _CLIENT_WENT, "client_gone"
+        # Everything: what nobody foresaw must still be a 500 in the server's own shape, logged with
+        # the request's id; starlette's default would say less to those who run the server.
         except Exception as error:
             problem = visit.problem(error)
             if visit.started:

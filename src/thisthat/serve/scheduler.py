@@ -263,8 +263,9 @@ class Scheduler:
                 self._admission.pace.learn(finished - started, ticket.tokens)
                 self._settle(ticket, Outcome(decision, ticket.entered, started, finished))
                 started = finished
+        # Everything, for engines raise their runtime's own types: the thread must go on, and one
+        # job that cannot be run must not take the others down with it.
         except Exception as error:
-            # One job that the engine cannot run must not take the others down with it.
             if len(jobs) == 1:
                 self._settle(jobs[0][0], error)
             else:
@@ -275,7 +276,7 @@ class Scheduler:
         started = time.monotonic()
         try:
             results = decider.engine.run(job.rows)
-        except Exception as error:
+        except Exception as error:  # as above; whoever submitted the rows gets it
             self._settle(ticket, error)
             return
         self._admission.pace.learn(time.monotonic() - started, ticket.tokens)
