@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types unit browser clients clean
+.PHONY: demo test lint types unit browser clients schema clean
 
 demo: .venv-demo/.ready
 	.venv-demo/bin/thisthat pull
@@ -39,6 +39,11 @@ browser:
 # Every client of the wire formats, unmodified, in environments of their own; needs npm too.
 clients: .venv/.ready
 	.venv/bin/python clients/run.py --write docs/serve.md
+
+# At least 5,000 requests made up from the OpenAPI document, none of which may be a server error.
+schema: .venv/.ready
+	THISTHAT_SCHEMA_EXAMPLES=750 THISTHAT_SCHEMA_LEAST=5000 \
+		.venv/bin/python -m pytest -s tests/serve/test_openapi.py
 
 clean:
 	rm -rf .venv .venv-demo
