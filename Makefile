@@ -21,6 +21,12 @@ unit: .venv/.ready
 	.venv/bin/thisthat pull
 	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal
 
+# Ten thousand items of every branch and arithmetic family against the slow oracle: about half an
+# hour on two cores. ``make test`` draws some hundreds of each.
+oracle: .venv/.ready
+	THISTHAT_ORACLE_ITEMS=10000 nice -n 10 .venv/bin/python -m pytest -n auto --dist worksteal \
+		--durations 0 tests/suites/test_oracle.py
+
 # The playground is tested in a real browser; without one those tests say that they were skipped.
 browser:
 	@command -v chromium > /dev/null || sh scripts/install-chromium.sh || \
