@@ -97,8 +97,9 @@ class Service:
         """The JSON body of an admitted request. Raises Problem."""
         self.admit(request)
         body = await read_body(request, self.settings)
-        # Parsing a large body would hold up every other request.
-        if len(body) > _LARGE_BODY:
+        # Parsing a large body, and tokenising it later, would hold up every other request.
+        request.state.large = len(body) > _LARGE_BODY
+        if request.state.large:
             value = await asyncio.to_thread(read_json, body, self.settings.depth)
         else:
             value = read_json(body, self.settings.depth)
@@ -112,7 +113,7 @@ class Service:
         decider = self.checkpoints.find(asked.model)
         self.check_questions(asked.questions)
         self._check_room()
-        job = await self._prepare(decider, asked)
+        job = await self._prepare(decider, asked, request.state.large)
         self.check_tokens(job.rendered.tokens)
         outcome = await unless_gone(request, self.run(decider, job, deadline))
         self.note(request, outcome, asked.state)
@@ -200,14 +201,11 @@ class Service:
         except OverloadedError as error:
             raise _overloaded(error) from None
 
-    async def _prepare(self, decider: Decider, asked: Asked) -> Job:
-        def prepare() -> Job:
-            return decider.prepare(asked.state, asked.questions)
-
+    async def _prepare(self, decider: Decider, asked: Asked, large: bool) -> Job:
         try:
-            if isinstance(asked.state, str) and len(asked.state) < _LARGE_BODY:
-                return prepare()
-            return await asyncio.to_thread(prepare)
+            if large:
+                return await asyncio.to_thread(decider.prepare, asked.state, asked.questions)
+            return decider.prepare(asked.state, asked.questions)
         except InvalidInputError as error:
             raise from_invalid_input(error) from None
 
