@@ -9,10 +9,17 @@ from thisthat.engine.prefix_cache import CacheStatistics
 
 @dataclass(frozen=True, slots=True)
 class EngineStatistics:
-    """Counts since the engine was opened."""
+    """Counts since the engine was opened.
+
+    Captures are recordings of device work; one after the start would be a mistake. Rows outside
+    the grid of recorded sizes are answered without a recording.
+    """
 
     passes: int
     computed_tokens: int
     padding_tokens: int
     reused_tokens: int
     prefixes: CacheStatistics
+    captures_at_start: int = 0
+    captures_after_start: int = 0
+    eager_rows_outside_grid: int = 0

@@ -1,14 +1,15 @@
 """The engine for any causal model of `transformers` on CUDA, MPS or a CPU.
 
-Prefixes are read once and kept. Where every layer attends to all earlier tokens, a row is one pass
-with a tree mask; elsewhere (recurrent or windowed layers) the trunk is read once and its state is
-forked for each branch. Knows nothing of text, temperatures or where weights come from.
+On CUDA, models that can run on tapes do (see ``tape``). Elsewhere prefixes are read once and kept.
+Where every layer attends to all earlier tokens, a row is one pass with a tree mask; elsewhere
+(recurrent or windowed layers) the trunk is read once and its state is forked for each branch. Knows
+nothing of text, temperatures or where weights come from.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ from thisthat.engine.plan import Plan, plan_lengths
 from thisthat.engine.prefix_cache import PrefixCache
 from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
 from thisthat.engine.statistics import EngineStatistics
+from thisthat.engine.tape.open import open_tapes
+from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.tree_mask import PADDING, tree_mask
 from thisthat.errors import CheckpointError, DeviceMemoryError
 
@@ -53,10 +56,12 @@ class TorchEngine:
         *,
         prefix_cache_bytes: int = PREFIX_CACHE_BYTES,
         token_budget: int | None = None,
+        tapes: Callable[[Any, LabelHead], TapeRunner | str] = open_tapes,
     ) -> None:
         """Serve ``model``, on the device and in the numeric form it has.
 
-        ``prefix_cache_bytes`` 0 reads every prefix anew with its row. Raises CheckpointError when
+        ``prefix_cache_bytes`` 0 reads every prefix anew with its row. ``tapes`` gives what runs
+        rows through recorded fused kernels, or says why nothing does. Raises CheckpointError when
         the model's own logits at a slot differ from this engine's.
         """
         self._model = model.eval()
@@ -67,8 +72,16 @@ class TorchEngine:
         self._most_padding = MOST_PADDING.get(kind, MOST_PADDING["cpu"])
         self._keeps_prefixes = prefix_cache_bytes > 0
         self._lock = RLock()
+        self._tapes: TapeRunner | None = None
         self._start_counting(prefix_cache_bytes)
         self._check_against_the_model(tuple(label_ids))
+        with torch.inference_mode():
+            opened = tapes(model, self._head)
+        if isinstance(opened, str):
+            self._speed = opened
+        else:
+            self._tapes, self._speed = opened, opened.note
+            self._check_against_the_model(tuple(label_ids))
         self._start_counting(prefix_cache_bytes)
 
     @classmethod
@@ -98,7 +111,7 @@ class TorchEngine:
         device = self._backbone.device
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
         form = str(self._backbone.dtype).removeprefix("torch.")
-        return f"torch {torch.__version__}, {name}, {form}"
+        return f"torch {torch.__version__}, {name}, {form}, {self._speed}"
 
     @property
     def longest(self) -> int:
@@ -109,12 +122,24 @@ class TorchEngine:
     def statistics(self) -> EngineStatistics:
         """What has been computed and what was saved, since the engine was opened."""
         with self._lock:
-            return EngineStatistics(
+            own = EngineStatistics(
                 passes=self._passes,
                 computed_tokens=self._computed_tokens,
                 padding_tokens=self._padding_tokens,
                 reused_tokens=self._reused_tokens,
                 prefixes=self._prefixes.statistics,
+            )
+            if self._tapes is None:
+                return own
+            on_tapes = self._tapes.statistics
+            return replace(
+                own,
+                passes=own.passes + on_tapes.tapes,
+                computed_tokens=own.computed_tokens + on_tapes.computed_tokens,
+                padding_tokens=own.padding_tokens + on_tapes.padding_tokens,
+                captures_at_start=on_tapes.captures_at_start,
+                captures_after_start=on_tapes.captures_after_start,
+                eager_rows_outside_grid=on_tapes.eager_rows_outside_grid,
             )
 
     def run(self, rows: Sequence[Row]) -> list[RowResult]:
@@ -130,11 +155,36 @@ class TorchEngine:
             labels=self._head.labels,
         )
         with self._lock, torch.inference_mode():
+            if self._tapes is not None:
+                return self._run_on_tapes(self._tapes, rows)
             plan = self._plan(rows)
             return plan.restore(
                 self._answer_in_memory([rows[index] for index in batch.indices])
                 for batch in plan.batches
             )
+
+    def _run_on_tapes(self, tapes: TapeRunner, rows: Sequence[Row]) -> list[RowResult]:
+        asked = [_without_idle_branches(row) for row in rows]
+        results = [RowResult((), 0)] * len(rows)
+        places = [place for place, row in enumerate(asked) if row.branches]
+        for plan in tapes.plan([asked[place] for place in places]):
+            members = [places[index] for index in plan.indices]
+            try:
+                answers = tapes.run([asked[place] for place in members], plan.size)
+            except torch.OutOfMemoryError as error:
+                torch.cuda.empty_cache()
+                raise self._too_large(asked[members[0]]) from error
+            for place, logits in zip(members, answers, strict=True):
+                slots = [slot for branch in asked[place].branches for slot in branch.slots]
+                cut = [row[: slot.options] for row, slot in zip(logits, slots, strict=True)]
+                results[place] = RowResult(tuple(cut), 0)
+        return results
+
+    def _too_large(self, row: Row) -> DeviceMemoryError:
+        return DeviceMemoryError(
+            f"a row of {row.tokens} tokens and {len(row.branches)} branches "
+            f"does not fit the memory of {self._backbone.device}"
+        )
 
     def _start_counting(self, prefix_cache_bytes: int) -> None:
         self._prefixes: PrefixCache[KeptState] = PrefixCache(
@@ -163,10 +213,7 @@ class TorchEngine:
         except torch.OutOfMemoryError as error:
             self._prefixes.clear()
             if len(rows) == 1:
-                raise DeviceMemoryError(
-                    f"a row of {rows[0].tokens} tokens and {len(rows[0].branches)} branches "
-                    f"does not fit the memory of {self._backbone.device}"
-                ) from error
+                raise self._too_large(rows[0]) from error
         torch.cuda.empty_cache()
         half = len(rows) // 2
         return self._answer_in_memory(rows[:half]) + self._answer_in_memory(rows[half:])

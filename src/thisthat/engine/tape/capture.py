@@ -1,0 +1,82 @@
+"""Recording a function's device work once and repeating it: CUDA graphs, or a plain call.
+
+Knows nothing of tapes. A recorded function must read and write fixed memory only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import torch
+
+Work = Callable[[], None]
+
+WARM_UPS = 2
+
+
+class Recorder(Protocol):
+    """Turns work into something that repeats it; ``wait`` returns when it is done."""
+
+    def record(self, work: Work) -> Work:
+        """Run the work to warm it up and return what repeats it."""
+
+    def wait(self) -> None:
+        """Return once everything asked for so far is done."""
+
+
+class NoRecorder:
+    """Repeats work by calling it: for devices without graphs, and for tests."""
+
+    def record(self, work: Work) -> Work:
+        """See Recorder."""
+        work()
+        return work
+
+    def wait(self) -> None:
+        """Work is done when its call returns."""
+
+
+class GraphRecorder:
+    """CUDA graphs that share one pool of memory, so they must not run at the same time."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def record(self, work: Work) -> Work:
+        """See Recorder. Raises torch.OutOfMemoryError when the work does not fit."""
+        with torch.cuda.stream(self._stream), fixed_products():
+            for _ in range(WARM_UPS):
+                work()
+            self._stream.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(
+                graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
+            ):
+                work()
+        self._stream.synchronize()
+
+        def repeat() -> None:
+            with torch.cuda.stream(self._stream):
+                graph.replay()
+
+        return repeat
+
+    def wait(self) -> None:
+        """See Recorder."""
+        self._stream.synchronize()
+
+
+@contextmanager
+def fixed_products() -> Iterator[None]:
+    """Matrix products whose sums are not split, so that their order is the same at any size."""
+    products: Any = torch.backends.cuda.matmul
+    name = "allow_bf16_reduced_precision_reduction"
+    before = (getattr(products, name), getattr(products, f"{name}_split_k", True))
+    setattr(products, name, (False, False))
+    try:
+        yield
+    finally:
+        setattr(products, name, before)

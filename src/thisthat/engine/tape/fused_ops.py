@@ -1,0 +1,229 @@
+"""The tape's operations through the Triton kernels. Knows launch shapes, not what they are for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from thisthat.engine.tape import kernels
+from thisthat.engine.tape.layout import BLOCK
+from thisthat.engine.tape.ops import DeviceTables, Turns
+from thisthat.engine.tape.shapes import AttentionShape, DeltaShape
+
+STEP = 16
+"""Tokens of a program where tokens do not depend on each other."""
+
+FULL_DEVICE = 1_024
+"""Programs beyond which a wider split of the state's columns pays."""
+
+
+def _power_of_two(size: int) -> int:
+    return 1 << max(0, size - 1).bit_length()
+
+
+class FusedOps:
+    """``TapeOps`` for CUDA. Head sizes must be powers of two from 16 to 256."""
+
+    def norm(self, x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+        """See TapeOps."""
+        rows, size = x.shape
+        out = torch.empty_like(x)
+        width = _power_of_two(size)
+        kernels.norm_kernel[(rows,)](
+            x, weight, out, size, epsilon, WIDTH=width, num_warps=4 if width <= 2048 else 8
+        )
+        return out
+
+    def gated_product(self, x: Tensor) -> Tensor:
+        """See TapeOps."""
+        rows, both = x.shape
+        size = both // 2
+        width = min(2048, _power_of_two(size))
+        out = torch.empty((rows, size), dtype=x.dtype, device=x.device)
+        kernels.gated_product_kernel[(rows, -(-size // width))](
+            x, out, size, WIDTH=width, num_warps=4
+        )
+        return out
+
+    def rotate(
+        self,
+        projected: Tensor,
+        shape: AttentionShape,
+        turns: Turns,
+        weights: Tensor | None,
+    ) -> Tensor:
+        """See TapeOps."""
+        tokens = projected.shape[0]
+        heads = shape.heads + shape.key_heads
+        out = torch.empty(
+            (tokens, heads, shape.size), dtype=projected.dtype, device=projected.device
+        )
+        rest = shape.size - shape.rotated
+        kernels.rotate_kernel[(-(-tokens // STEP), heads)](
+            projected,
+            *turns,
+            turns[0] if weights is None else weights,
+            out,
+            tokens,
+            projected.shape[1],
+            shape.query_stride,
+            shape.first_key,
+            shape.epsilon,
+            HEADS=shape.heads,
+            ALL_HEADS=heads,
+            SIZE=shape.size,
+            HALF=shape.rotated // 2,
+            PADDED=_power_of_two(rest) if rest else 0,
+            NORMED=weights is not None,
+            STEP=STEP,
+            num_warps=4,
+        )
+        return out
+
+    def attend(
+        self, heads: Tensor, projected: Tensor, shape: AttentionShape, tables: DeviceTables
+    ) -> Tensor:
+        """See TapeOps."""
+        tokens = projected.shape[0]
+        out = torch.empty(
+            (tokens, shape.heads * shape.size), dtype=projected.dtype, device=projected.device
+        )
+        wide = shape.size > 128
+        exact = projected.dtype == torch.float32
+        kernels.attend_kernel[(tables.blocks.shape[0], shape.heads)](
+            heads,
+            projected,
+            tables.blocks,
+            tables.until,
+            out,
+            projected.shape[1],
+            shape.query_stride,
+            shape.first_value,
+            shape.scale,
+            HEADS=shape.heads,
+            KEY_HEADS=shape.key_heads,
+            SIZE=shape.size,
+            GATED=shape.gated,
+            ROWS=BLOCK,
+            KEYS=(16 if exact else 32) if wide else 64,
+            PRECISION=_precision(projected),
+            num_warps=8 if wide else 4,
+            num_stages=1 if exact else 2,
+        )
+        return out
+
+    def delta(
+        self,
+        projected: Tensor,
+        shape: DeltaShape,
+        taps: Tensor,
+        log_decay: Tensor,
+        decay_bias: Tensor,
+        tables: DeviceTables,
+    ) -> Tensor:
+        """See TapeOps."""
+        tokens, columns = projected.shape
+        mixed = self._convolve(projected, shape, taps, tables)
+
+        def empty(width: int, dtype: torch.dtype = projected.dtype) -> Tensor:
+            return torch.empty((tokens, width), dtype=dtype, device=projected.device)
+
+        fresh = empty(shape.value_heads * shape.value_size)
+        erased = empty(shape.value_heads * shape.key_size)
+        decayed = empty(shape.value_heads, torch.float32)
+        precision = _precision(projected)
+        sizes: dict[str, Any] = {
+            "KEY_HEADS": shape.key_heads,
+            "HEADS": shape.value_heads,
+            "KEY": shape.key_size,
+            "VALUE": shape.value_size,
+            "SIZE": BLOCK,
+            "PRECISION": precision,
+        }
+        kernels.delta_chunk_kernel[(tables.chunks.shape[0], shape.value_heads)](
+            mixed,
+            projected,
+            tables.chunks,
+            log_decay,
+            decay_bias,
+            fresh,
+            erased,
+            decayed,
+            columns,
+            shape.convolved,
+            shape.first_strength,
+            shape.first_decay,
+            **sizes,
+            SOLVE=precision,
+            num_warps=4,
+        )
+        out = empty(shape.value_heads * shape.value_size)
+        leaves = tables.leaves.shape[0]
+        width = 16 if leaves * shape.value_heads < FULL_DEVICE else 32
+        width = min(width, shape.value_size)
+        kernels.delta_scan_kernel[(leaves, shape.value_heads, shape.value_size // width)](
+            mixed,
+            fresh,
+            erased,
+            decayed,
+            tables.chunks,
+            tables.leaves,
+            out,
+            shape.convolved,
+            **sizes,
+            WIDTH=width,
+            num_warps=4,
+            num_stages=1 if projected.dtype == torch.float32 else 2,
+        )
+        return out
+
+    def gated_norm(self, x: Tensor, projected: Tensor, shape: DeltaShape, weight: Tensor) -> Tensor:
+        """See TapeOps."""
+        out = torch.empty_like(x)
+        rows = x.shape[0] * shape.value_heads
+        kernels.gated_norm_kernel[(-(-rows // STEP),)](
+            x,
+            projected,
+            weight,
+            out,
+            rows,
+            projected.shape[1],
+            shape.convolved,
+            shape.epsilon,
+            HEADS=shape.value_heads,
+            SIZE=shape.value_size,
+            STEP=STEP,
+            num_warps=4,
+        )
+        return out
+
+    @staticmethod
+    def _convolve(
+        projected: Tensor, shape: DeltaShape, taps: Tensor, tables: DeviceTables
+    ) -> Tensor:
+        tokens, columns = projected.shape
+        out = torch.empty((tokens, shape.convolved), dtype=projected.dtype, device=projected.device)
+        heads = 2 * shape.key_heads + shape.value_heads
+        kernels.convolve_kernel[(-(-tokens // STEP), heads)](
+            projected,
+            taps,
+            tables.parents,
+            out,
+            tokens,
+            columns,
+            shape.convolved,
+            shape.key_size**-0.5,
+            KEY_HEADS=shape.key_heads,
+            SIZE=shape.key_size,
+            TAPS=shape.taps,
+            STEP=STEP,
+            num_warps=4,
+        )
+        return out
+
+
+def _precision(x: Tensor) -> str:
+    """How the matrix units read float32 numbers: in three parts where the model is float32."""
+    return "tf32x3" if x.dtype == torch.float32 else "tf32"

@@ -1,0 +1,33 @@
+"""Whether a model runs on tapes here, and the runner for it if so."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from thisthat.engine.label_head import LabelHead
+from thisthat.engine.tape.capture import GraphRecorder
+from thisthat.engine.tape.grid import Grid, usual_grid
+from thisthat.engine.tape.model import TapeModel, why_not
+from thisthat.engine.tape.runner import TapeRunner
+
+
+def open_tapes(model: Any, head: LabelHead, grid: Grid | None = None) -> TapeRunner | str:
+    """A runner with every size of the grid recorded, or why there is none."""
+    device = model.device
+    if device.type != "cuda":
+        return "no graphs off CUDA"
+    if find_spec("triton") is None:
+        return "no graphs without triton"
+    reason = why_not(model, fused=True)
+    if reason is not None:
+        return f"no graphs: {reason}"
+    from thisthat.engine.tape.fused_ops import FusedOps
+
+    return TapeRunner(
+        TapeModel(model, head, FusedOps()),
+        device=device,
+        labels=head.labels,
+        grid=usual_grid() if grid is None else grid,
+        recorder=GraphRecorder(device),
+    )

@@ -1,0 +1,205 @@
+"""What a layer does to a tape besides matrix products, in plain torch: right anywhere, not fast.
+
+The protocol, and the plain form that defines what the fused kernels must give. Padding tokens at
+the end of a tape hold no meaning; nothing reads them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from thisthat.engine.tape.shapes import AttentionShape, DeltaShape
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTables:
+    """The tables of a tape where the model is; see ``layout.Tables``."""
+
+    ids: Tensor
+    positions: Tensor
+    parents: Tensor
+    until: Tensor
+    blocks: Tensor
+    chunks: Tensor
+    leaves: Tensor
+    slots: Tensor
+
+
+Turns = tuple[Tensor, Tensor]
+"""Cosines and sines [tokens, rotated pairs] of a tape's positions, float32."""
+
+
+class TapeOps(Protocol):
+    """Tapes are [tokens, columns]; norm weights are float32."""
+
+    def norm(self, x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+        """Each token divided by its root mean square and weighted."""
+
+    def gated_product(self, x: Tensor) -> Tensor:
+        """Silu of the first half of the columns times the second half."""
+
+    def rotate(
+        self,
+        projected: Tensor,
+        shape: AttentionShape,
+        turns: Turns,
+        weights: Tensor | None,
+    ) -> Tensor:
+        """Queries and keys [tokens, heads, size]; ``weights`` [2, size] norm them first."""
+
+    def attend(
+        self, heads: Tensor, projected: Tensor, shape: AttentionShape, tables: DeviceTables
+    ) -> Tensor:
+        """Attention along each token's path, gated where the shape says so."""
+
+    def delta(
+        self,
+        projected: Tensor,
+        shape: DeltaShape,
+        taps: Tensor,
+        log_decay: Tensor,
+        decay_bias: Tensor,
+        tables: DeviceTables,
+    ) -> Tensor:
+        """The gated delta rule along each token's path, after its convolution."""
+
+    def gated_norm(self, x: Tensor, projected: Tensor, shape: DeltaShape, weight: Tensor) -> Tensor:
+        """Each head normed, weighted and multiplied by silu of its output gate."""
+
+
+class PlainOps:
+    """The definition, token by token where that is clearest."""
+
+    def norm(self, x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+        """See TapeOps."""
+        wide = x.float()
+        scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + epsilon)
+        return (wide * scale * weight).to(x.dtype)
+
+    def gated_product(self, x: Tensor) -> Tensor:
+        """See TapeOps."""
+        gate, value = x.float().chunk(2, dim=-1)
+        return (functional.silu(gate) * value).to(x.dtype)
+
+    def rotate(
+        self,
+        projected: Tensor,
+        shape: AttentionShape,
+        turns: Turns,
+        weights: Tensor | None,
+    ) -> Tensor:
+        """See TapeOps."""
+        tokens = projected.shape[0]
+        queries = projected[:, : shape.first_key].view(tokens, shape.heads, shape.query_stride)
+        keys = projected[:, shape.first_key : shape.first_value]
+        heads = [
+            queries[..., : shape.size].float(),
+            keys.reshape(tokens, shape.key_heads, shape.size).float(),
+        ]
+        if weights is not None:
+            heads = [
+                self.norm(part, weight, shape.epsilon)
+                for part, weight in zip(heads, weights, strict=True)
+            ]
+        both = torch.cat(heads, dim=1)
+        cosine, sine = (part[:, None] for part in turns)
+        half = shape.rotated // 2
+        low, high, rest = torch.split(both, [half, half, shape.size - shape.rotated], dim=-1)
+        turned = [low * cosine - high * sine, high * cosine + low * sine, rest]
+        return torch.cat(turned, dim=-1).to(projected.dtype)
+
+    def attend(
+        self, heads: Tensor, projected: Tensor, shape: AttentionShape, tables: DeviceTables
+    ) -> Tensor:
+        """See TapeOps."""
+        tokens = projected.shape[0]
+        queries, keys = torch.split(heads.float(), [shape.heads, shape.key_heads], dim=1)
+        values = projected[:, shape.first_value :].float().view(tokens, -1, shape.size)
+        place = torch.arange(tokens, device=projected.device)
+        row = torch.full((tokens,), -1, dtype=torch.int32, device=projected.device)
+        for first, end, row_first in tables.blocks.tolist():
+            row[first:end] = row_first
+        seen = (
+            (place[None, :] <= place[:, None])
+            & (place[:, None] < tables.until[None, :])
+            & (row[:, None] == row[None, :])
+        )
+        group = shape.heads // shape.key_heads
+        keys = keys.repeat_interleave(group, dim=1)
+        values = values.repeat_interleave(group, dim=1)
+        score = torch.einsum("qhd,khd->hqk", queries, keys) * shape.scale
+        share = score.masked_fill(~seen, -1e30).softmax(-1)
+        answer = torch.einsum("hqk,khd->qhd", share, values)
+        if shape.gated:
+            both = projected[:, : shape.first_key].view(tokens, shape.heads, shape.query_stride)
+            answer = answer * torch.sigmoid(both[..., shape.size :].float())
+        return answer.reshape(tokens, -1).to(projected.dtype)
+
+    def delta(
+        self,
+        projected: Tensor,
+        shape: DeltaShape,
+        taps: Tensor,
+        log_decay: Tensor,
+        decay_bias: Tensor,
+        tables: DeviceTables,
+    ) -> Tensor:
+        """See TapeOps."""
+        tokens = projected.shape[0]
+        parents = tables.parents.tolist()
+        mixed = self._convolve(projected[:, : shape.convolved].float(), taps.float(), parents)
+        inner = shape.key_heads * shape.key_size
+        query, key, value = torch.split(mixed, [inner, inner, mixed.shape[1] - 2 * inner], dim=1)
+        group = shape.value_heads // shape.key_heads
+        query, key = (
+            _of_length_one(part.view(tokens, shape.key_heads, shape.key_size)).repeat_interleave(
+                group, dim=1
+            )
+            for part in (query, key)
+        )
+        value = value.reshape(tokens, shape.value_heads, shape.value_size)
+        strength = projected[:, shape.first_strength : shape.first_decay].float().sigmoid()
+        raw = projected[:, shape.first_decay :].float() + decay_bias
+        decay = torch.exp(-log_decay.exp() * functional.softplus(raw))
+        empty = torch.zeros(
+            shape.value_heads, shape.key_size, shape.value_size, device=projected.device
+        )
+        states: list[Tensor] = []
+        answers: list[Tensor] = []
+        for token, parent in enumerate(parents):
+            state = (states[parent] if parent >= 0 else empty) * decay[token, :, None, None]
+            held = torch.einsum("hkv,hk->hv", state, key[token])
+            change = (value[token] - held) * strength[token, :, None]
+            state = state + key[token, :, :, None] * change[:, None, :]
+            states.append(state)
+            answers.append(torch.einsum("hkv,hk->hv", state, query[token]))
+        answer = torch.stack(answers).mul(shape.key_size**-0.5)
+        return answer.reshape(tokens, -1).to(projected.dtype)
+
+    def gated_norm(self, x: Tensor, projected: Tensor, shape: DeltaShape, weight: Tensor) -> Tensor:
+        """See TapeOps."""
+        tokens = projected.shape[0]
+        gate = projected[:, shape.convolved : shape.first_strength].float()
+        normed = self.norm(x.float().view(tokens, -1, shape.value_size), weight, shape.epsilon)
+        return (normed.reshape(tokens, -1) * functional.silu(gate)).to(projected.dtype)
+
+    @staticmethod
+    def _convolve(x: Tensor, taps: Tensor, parents: list[int]) -> Tensor:
+        """Silu of the weighted sum of each token and those before it on its path."""
+        total = torch.zeros_like(x)
+        place = list(range(len(parents)))
+        for back in range(taps.shape[1]):
+            there = torch.tensor([at >= 0 for at in place], device=x.device)
+            values = torch.where(there[:, None], x[place], 0.0)
+            total += values * taps[:, taps.shape[1] - 1 - back]
+            place = [parents[at] if at >= 0 else -1 for at in place]
+        return functional.silu(total)
+
+
+def _of_length_one(x: Tensor) -> Tensor:
+    return x * torch.rsqrt(x.square().sum(-1, keepdim=True) + 1e-6)

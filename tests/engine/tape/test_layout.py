@@ -1,0 +1,127 @@
+"""Tapes: every path can be followed back token by token, and neighbours change nothing."""
+
+import itertools
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine import trees
+from thisthat.engine.rows import Row
+from thisthat.engine.tape.layout import (
+    BLOCK,
+    Need,
+    Tables,
+    need_of,
+    room_for,
+    table_entries,
+    write_tape,
+)
+
+many_rows = st.lists(trees.rows, max_size=6)
+
+
+def written(rows: list[Row], spare: int = 7) -> Tables:
+    need = sum((need_of(row) for row in rows), Need())
+    room = need + Need(spare, spare, spare, spare, spare)
+    memory = np.full(table_entries(room), 99, np.int32)
+    tables = Tables.views(memory, room)
+    write_tape(rows, tables)
+    return tables
+
+
+def path_to(tables: Tables, place: int) -> list[int]:
+    path = []
+    while place >= 0:
+        path.append(int(tables.ids[place]))
+        place = int(tables.parents[place])
+    return path[::-1]
+
+
+@settings(deadline=None)
+@given(rows=many_rows)
+def test_every_slot_has_the_path_that_leads_to_it(rows: list[Row]) -> None:
+    tables = written(rows)
+    slot = 0
+    for row in rows:
+        for branch in row.branches:
+            for place in branch.slots:
+                at = int(tables.slots[slot])
+                wanted = [*row.prefix, *row.trunk, *branch.tokens[: place.at + 1]]
+                assert path_to(tables, at) == wanted
+                assert tables.positions[at] == len(wanted) - 1
+                slot += 1
+
+
+@settings(deadline=None)
+@given(rows=many_rows)
+def test_a_token_is_seen_by_exactly_those_that_descend_from_it(rows: list[Row]) -> None:
+    tables = written(rows)
+    tokens = sum(row.tokens for row in rows)
+    row_of = np.full(tokens, -1)
+    for first, end, row_first in tables.blocks:
+        assert end - first <= BLOCK
+        row_of[first:end] = row_first
+    assert (row_of >= 0).all()
+    for later in range(tokens):
+        seen = {
+            earlier for earlier in range(row_of[later], later + 1) if later < tables.until[earlier]
+        }
+        place, descent = later, set()
+        while place >= 0:
+            descent.add(place)
+            place = int(tables.parents[place])
+        assert seen == descent
+
+
+@settings(deadline=None)
+@given(rows=many_rows)
+def test_leaves_walk_their_whole_path_and_own_every_token_once(rows: list[Row]) -> None:
+    tables = written(rows)
+    owned: list[int] = []
+    for shared, shared_end, own, own_end in tables.leaves:
+        if own == own_end:
+            continue
+        walked = [
+            token
+            for chunk in [*range(shared, shared_end), *range(own, own_end)]
+            for token in range(*tables.chunks[chunk])
+        ]
+        for before, token in itertools.pairwise(walked):
+            assert tables.parents[token] == before
+        assert tables.parents[walked[0]] == -1
+        owned += [t for chunk in range(own, own_end) for t in range(*tables.chunks[chunk])]
+    assert sorted(owned) == list(range(sum(row.tokens for row in rows)))
+
+
+@settings(deadline=None)
+@given(rows=st.lists(trees.rows, min_size=1, max_size=5), place=st.integers(0, 4))
+def test_a_row_is_laid_out_alike_wherever_it_stands(rows: list[Row], place: int) -> None:
+    place = min(place, len(rows) - 1)
+    before = sum((need_of(row) for row in rows[:place]), Need())
+    need = need_of(rows[place])
+    among, alone = written(rows), written([rows[place]])
+    for name in ("positions", "parents", "until"):
+        found = getattr(among, name)[before.tokens : before.tokens + need.tokens].astype(int)
+        wanted = getattr(alone, name)[: need.tokens].astype(int)
+        if name != "positions":
+            wanted = np.where(wanted >= 0, wanted + before.tokens, wanted)
+        assert (found == wanted).all()
+    blocks = among.blocks[before.blocks : before.blocks + need.blocks] - before.tokens
+    assert (blocks == alone.blocks[: need.blocks]).all()
+    chunks = among.chunks[before.chunks : before.chunks + need.chunks] - before.tokens
+    assert (chunks == alone.chunks[: need.chunks]).all()
+
+
+def test_what_is_left_over_is_empty() -> None:
+    tables = written([])
+    assert not tables.blocks.any()
+    assert not tables.leaves.any()
+    assert not tables.chunks.any()
+    assert (tables.parents == -1).all()
+
+
+@given(tokens=st.integers(1, 9000))
+def test_a_tape_has_room_for_one_plain_row_of_its_size(tokens: int) -> None:
+    row = Row((), (1,) * (tokens - 1), (trees.question((2,)),))
+    assert need_of(row).fits(room_for(tokens))

@@ -1,0 +1,167 @@
+"""Models on tapes against their own full pass, the counters, and what happens outside the grid."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine import trees
+from tests.engine.trees import LABELS, assert_same, path_by_path, question
+from thisthat.engine.label_head import LabelHead
+from thisthat.engine.looped_layers import loop_layers
+from thisthat.engine.rows import Row
+from thisthat.engine.tape.capture import NoRecorder, Work
+from thisthat.engine.tape.grid import Grid
+from thisthat.engine.tape.model import TapeModel, why_not
+from thisthat.engine.tape.open import open_tapes
+from thisthat.engine.tape.ops import DeviceTables, PlainOps
+from thisthat.engine.tape.runner import TapeRunner
+from thisthat.engine.torch_engine import TorchEngine
+from thisthat.errors import DeviceMemoryError
+
+ON_TAPES = ["llama", "qwen3", "hybrid2", "hybrid4"]
+OFF_TAPES = ["gpt2", "gemma2", "mistral", "gpt_neo", "mamba", "granite", "bloom"]
+
+
+class TooSmall(NoRecorder):
+    """A device on which work of more than a few recordings does not fit."""
+
+    def __init__(self, refused: int) -> None:
+        self._refused = refused
+
+    def record(self, work: Work) -> Work:
+        self._refused -= 1
+        if self._refused >= 0:
+            raise torch.OutOfMemoryError
+        return super().record(work)
+
+
+def plainly(
+    sizes: tuple[int, ...] = (16, 64), recorder: NoRecorder | None = None
+) -> Callable[[Any, LabelHead], TapeRunner]:
+    def tapes(model: Any, head: LabelHead) -> TapeRunner:
+        return TapeRunner(
+            TapeModel(model, head, PlainOps()),
+            device=model.device,
+            labels=head.labels,
+            grid=Grid(sizes),
+            recorder=recorder or NoRecorder(),
+        )
+
+    return tapes
+
+
+@cache
+def model(name: str) -> Any:
+    return trees.random_model(name)
+
+
+@cache
+def engine(name: str) -> TorchEngine:
+    return TorchEngine(model(name), LABELS, tapes=plainly())
+
+
+@pytest.mark.parametrize("name", ON_TAPES)
+@settings(deadline=None, max_examples=12)
+@given(rows=st.lists(trees.rows, max_size=4))
+def test_any_trees_agree_with_the_full_pass(name: str, rows: list[Row]) -> None:
+    found = engine(name).run(rows)
+    for row, result in zip(rows, found, strict=True):
+        assert_same(result, path_by_path(model(name), row))
+
+
+def test_layers_that_run_twice_do_so_on_a_tape() -> None:
+    looped = trees.random_model("llama")
+    loop_layers(looped, 0, 0, 3)
+    row = Row((1, 2), (3, 4), (question((5, 6)), question((7,))))
+    found = TorchEngine(looped, LABELS, tapes=plainly()).run([row])[0]
+    assert_same(found, path_by_path(looped, row))
+
+
+def test_the_model_itself_still_answers_after_its_weights_were_fused() -> None:
+    fresh, fused = trees.random_model("hybrid4"), trees.random_model("hybrid4")
+    TorchEngine(fused, LABELS, tapes=plainly())
+    ids = torch.tensor([[1, 2, 3, 4]])
+    with torch.no_grad():
+        assert torch.equal(fresh(ids).logits, fused(ids).logits)
+
+
+def test_every_capture_is_made_at_the_start_and_rows_outside_are_counted() -> None:
+    served = TorchEngine(model("llama"), LABELS, tapes=plainly((16, 32)))
+    small, large = Row((), (1, 2), (question((3,)),)), Row((), (1,) * 40, (question((3,)),))
+    for _ in range(2):
+        for row, result in zip([small, large], served.run([small, large]), strict=True):
+            assert_same(result, path_by_path(model("llama"), row))
+    counts = served.statistics
+    assert counts.captures_at_start == 2
+    assert counts.captures_after_start == 0
+    assert counts.eager_rows_outside_grid == 2
+
+
+def test_a_grid_that_does_not_fit_shrinks_and_says_so() -> None:
+    served = TorchEngine(model("llama"), LABELS, tapes=plainly((16, 32, 64), TooSmall(2)))
+    assert served.statistics.captures_at_start == 1
+    assert "1 graphs of 16 to 16 tokens; 32, 64 tokens did not fit" in served.description
+    row = Row((), (1,) * 30, (question((3,)),))
+    assert_same(served.run([row])[0], path_by_path(model("llama"), row))
+
+
+def test_a_grid_of_which_nothing_fits_leaves_everything_outside() -> None:
+    served = TorchEngine(model("llama"), LABELS, tapes=plainly((16,), TooSmall(1)))
+    row = Row((), (1, 2), (question((3,)),))
+    assert_same(served.run([row])[0], path_by_path(model("llama"), row))
+    assert "no graphs; 16 tokens did not fit" in served.description
+
+
+def test_a_row_too_large_for_the_device_fails_alone() -> None:
+    def tapes(model: Any, head: LabelHead) -> TapeRunner:
+        inner = TapeModel(model, head, PlainOps())
+
+        def forward(tables: DeviceTables) -> torch.Tensor:
+            if tables.ids.shape[0] > 64:
+                raise torch.OutOfMemoryError
+            return inner(tables)
+
+        return TapeRunner(
+            forward,
+            device=model.device,
+            labels=head.labels,
+            grid=Grid((16,)),
+            recorder=NoRecorder(),
+        )
+
+    served = TorchEngine(model("llama"), LABELS, tapes=tapes)
+    small, large = Row((), (1, 2), (question((3,)),)), Row((), (1,) * 80, (question((3,)),))
+    with pytest.raises(DeviceMemoryError, match="81 tokens and 1 branches"):
+        served.run([small, large])
+    assert_same(served.run([small])[0], path_by_path(model("llama"), small))
+
+
+def test_what_stands_beside_a_row_does_not_change_it() -> None:
+    served = engine("hybrid4")
+    row = Row((), tuple(range(12)), (question((5, 6)), question((7,))))
+    alone = served.run([row])[0].logits
+    others = [Row((), (n,) * (n + 3), (question((9,)),)) for n in range(3)]
+    among = served.run([*others, row])[3].logits
+    np.testing.assert_allclose(np.stack(alone), np.stack(among), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", OFF_TAPES)
+def test_other_models_say_why_they_stay_off(name: str) -> None:
+    assert why_not(model(name), fused=False)
+
+
+@pytest.mark.parametrize("name", ON_TAPES)
+def test_small_heads_are_not_for_the_fused_kernels(name: str) -> None:
+    assert why_not(model(name), fused=False) is None
+    assert "8 columns" in str(why_not(model(name), fused=True))
+
+
+def test_without_a_gpu_the_engine_says_that_there_are_no_graphs() -> None:
+    head = LabelHead(model("llama"), LABELS)
+    assert open_tapes(model("llama"), head) == "no graphs off CUDA"
