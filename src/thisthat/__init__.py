@@ -8,7 +8,6 @@ if decider.ask(state, "Is this refund within policy?") > 0.9:
 """
 
 from thisthat.decider import Decider
-from thisthat.decider import open_decider as open
 from thisthat.errors import (
     CheckpointError,
     FetchError,
@@ -17,6 +16,7 @@ from thisthat.errors import (
     StateTooLongError,
     ThisThatError,
 )
+from thisthat.opening import open_decider as open
 from thisthat.questions import (
     Answer,
     Boolean,

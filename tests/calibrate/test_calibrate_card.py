@@ -9,8 +9,8 @@ from thisthat.calibrate.card import calibrate, labelled_rows, write_temperatures
 from thisthat.calibrate.temperature import Temperatures
 from thisthat.checkpoint import open_checkpoint
 from thisthat.checkpoint.ship import ship_whole
-from thisthat.decider import open_decider
 from thisthat.errors import CheckpointError, InvalidInputError
+from thisthat.opening import open_decider
 from thisthat.questions import Kind
 from thisthat.suites.item import Item
 

@@ -19,7 +19,7 @@ RUNNER = CliRunner()
 @pytest.fixture
 def labelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """300 states, labelled with what the decider itself answers, beside their schema."""
-    monkeypatch.setattr("thisthat.decider.open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
     (tmp_path / "triage.json").write_text(
         json.dumps({"refund": {"type": "boolean", "instructions": "Is it within policy?"}}),
         encoding="utf-8",
@@ -89,7 +89,7 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
 def test_ask_says_what_a_policy_makes_of_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thisthat.decider.open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
     POLICY.save(tmp_path / "p.json")
     question = ["--boolean", "refund=Is it within policy?", "--policy", str(tmp_path / "p.json")]
     done = RUNNER.invoke(app, ["ask", "s", *question], catch_exceptions=False)

@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from tests.serve.support import QUESTIONS, REQUEST, in_process, run
 from thisthat.cli import app
-from thisthat.decider import Decider, open_decider
+from thisthat.decider import Decider
 from thisthat.declare import questions_from_json
+from thisthat.opening import open_decider
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
 

@@ -20,7 +20,8 @@ from thisthat.questions import Question, Text
 from thisthat.suites.item import Item, render_state
 
 if TYPE_CHECKING:
-    from thisthat.decider import Decider, EngineName
+    from thisthat.decider import Decider
+    from thisthat.opening import EngineName
 
 Done = Callable[[int, Reply], None]
 ENDPOINTS = ("chat", "systemone", "decisions")
@@ -126,7 +127,7 @@ class EngineSystem:
         dtype: str = "auto",
     ) -> EngineSystem:
         """Open a checkpoint by name, folder or Hub id."""
-        from thisthat.decider import open_decider
+        from thisthat.opening import open_decider
 
         return cls(open_decider(ref, lam=lam, engine=engine, form=form, dtype=dtype))
 

@@ -92,7 +92,7 @@ def ask(
         raise InvalidInputError("--explain", "is for one state, not for --states")
     given = None if states is not None else _state(state, file, json_state)
 
-    from thisthat.decider import open_decider
+    from thisthat.opening import open_decider
 
     decider = open_decider(checkpoint, lam=lam, engine=engine, form=form)  # type: ignore[arg-type]
     if policy is not None and not show_prompt:

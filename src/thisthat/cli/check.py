@@ -65,7 +65,7 @@ def check(
     from rich.console import Console
     from rich.progress import Progress
 
-    from thisthat.decider import open_decider
+    from thisthat.opening import open_decider
 
     decider = open_decider(checkpoint, lam=lam, engine=engine)  # type: ignore[arg-type]
     with Progress(console=Console(stderr=True), transient=True) as bar:

@@ -40,7 +40,7 @@ def pull(
     ] = "default",
 ) -> None:
     """Fetch and verify a checkpoint, and build its runtime form so that later starts are quick."""
-    from thisthat.decider import open_decider
+    from thisthat.opening import open_decider
 
     decider = open_decider(checkpoint)
     source = decider.source

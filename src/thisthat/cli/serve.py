@@ -74,7 +74,8 @@ def serve(
     Stops on SIGTERM once every accepted request is answered.
     """
     from thisthat.audit.log import DecisionLog
-    from thisthat.decider import Decider, open_decider
+    from thisthat.decider import Decider
+    from thisthat.opening import open_decider
 
     try:
         from thisthat.serve.keys import read_keys

@@ -63,7 +63,7 @@ def calibrate(
     """Fit temperatures on held-out rows and put them on the checkpoint's card."""
     from thisthat.calibrate.card import calibrate as fit
     from thisthat.calibrate.card import write_temperatures
-    from thisthat.decider import open_decider
+    from thisthat.opening import open_decider
     from thisthat.suites.files import read_items
 
     with open_decider(checkpoint) as decider:
@@ -85,7 +85,7 @@ def leakage(
     rows: Annotated[int, typer.Option(help="At most this many rows.")] = 500,
 ) -> None:
     """Measure whether offering "none of these" tells the model that it is the answer."""
-    from thisthat.decider import open_decider
+    from thisthat.opening import open_decider
     from thisthat.questions import Question, Text
     from thisthat.random import Rng
     from thisthat.suites.files import read_items

@@ -50,7 +50,7 @@ def open_answerer(
         if lam is not None:
             raise InvalidInputError("lambda", "is for a checkpoint; a server has its own")
         return ServerAnswerer(url, key, timeout)
-    from thisthat.decider import open_decider
+    from thisthat.opening import open_decider
 
     return DeciderAnswerer(open_decider(ref, lam=lam))
 

@@ -1,0 +1,107 @@
+"""Opening: a checkpoint and an engine that fits it and the machine, made into a decider."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from thisthat.decider import Decider, Reading
+from thisthat.engine.rows import Engine
+from thisthat.errors import InvalidInputError, MissingExtraError
+from thisthat.prompt.builder import ChatFrame, PromptBuilder
+from thisthat.questions import Source
+
+if TYPE_CHECKING:
+    from thisthat.checkpoint import Checkpoint
+
+EngineName: TypeAlias = Literal["auto", "onnx", "torch"]
+
+# The quantised forms are two to three times as fast and change too many answers of the base.
+DEFAULT_FORM = "float32"
+
+
+def open_decider(
+    ref: str | Path = "default",
+    *,
+    lam: float | None = None,
+    engine: EngineName = "auto",
+    form: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    threads: int | None = None,
+) -> Decider:
+    """Open a checkpoint and an engine for it.
+
+    ``ref`` is "default", a folder, a GGUF file or a Hub id; ``lam`` in [0, 1] scales the
+    checkpoint's delta. ``engine`` "auto" takes onnx on a CPU where the architecture allows it and
+    torch otherwise. ``form`` is the onnx numeric form ("float32", "block8" or "int8");
+    ``device`` and ``dtype`` are torch's. Raises CheckpointError, FetchError, MissingExtraError
+    or InvalidInputError.
+    """
+    from thisthat.checkpoint import open_checkpoint
+
+    checkpoint = open_checkpoint(ref, lam)
+    builder = PromptBuilder(checkpoint.encode, checkpoint.card.prompt, _chat_frame(checkpoint))
+    opened = _open_engine(checkpoint, builder, engine, form, device, dtype, threads)
+    card = checkpoint.card
+    reading = Reading(
+        layout=card.layout,
+        layouts=card.layouts,
+        path_tokens=min(card.limits.row_tokens, opened.longest),
+        state_tokens=card.limits.state_tokens,
+        temperatures=card.temperatures,
+    )
+    source = Source(card.name, card.version, checkpoint.lam)
+    return Decider(builder, opened, reading, source, checkpoint.decode)
+
+
+def _chat_frame(checkpoint: Checkpoint) -> ChatFrame | None:
+    if not checkpoint.card.prompt.chat or checkpoint.chat_template is None:
+        return None
+    from thisthat.prompt.chat import chat_frame
+
+    return chat_frame(checkpoint.chat_template, checkpoint.encode_template)
+
+
+def _open_engine(
+    checkpoint: Checkpoint,
+    builder: PromptBuilder,
+    engine: EngineName,
+    form: str | None,
+    device: str,
+    dtype: str,
+    threads: int | None,
+) -> Engine:
+    if engine not in ("auto", "onnx", "torch"):
+        raise InvalidInputError("engine", f"{engine!r} is none of auto, onnx, torch")
+    if engine == "auto":
+        engine = _fitting_engine(checkpoint, device)
+    if engine == "onnx":
+        from thisthat.engine.onnx_engine import OnnxEngine
+
+        return OnnxEngine.from_checkpoint(
+            checkpoint, builder.label_ids, form=form or DEFAULT_FORM, threads=threads
+        )
+    if form is not None:
+        raise InvalidInputError("form", f"{form!r} is for the onnx engine; torch takes dtype")
+    try:
+        from thisthat.engine.torch_engine import TorchEngine
+    except ImportError as error:
+        raise MissingExtraError(f"the checkpoint {checkpoint.card.name}", "torch") from error
+    return TorchEngine.from_checkpoint(checkpoint, builder.label_ids, device=device, dtype=dtype)
+
+
+def _fitting_engine(checkpoint: Checkpoint, device: str) -> EngineName:
+    from thisthat.engine.llama_shape import supports
+
+    wants_torch = device not in ("auto", "cpu") or (device == "auto" and _has_nvidia_gpu())
+    if wants_torch and find_spec("torch") is not None:
+        return "torch"
+    return "onnx" if supports(checkpoint.config) else "torch"
+
+
+def _has_nvidia_gpu() -> bool:
+    # Importing torch to ask takes seconds; the driver's own marks do not.
+    return Path("/proc/driver/nvidia/version").exists() or "CUDA_VISIBLE_DEVICES" in os.environ
