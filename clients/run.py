@@ -146,12 +146,15 @@ def served(name: str, options: list[str], keys: str | None = None) -> Iterator[t
     log = (BUILD / f"{name}-{os.getpid()}.log").open("w")
     for text in server.stderr:
         log.write(text)
+        if not text.startswith("{"):
+            continue  # a complaint of the interpreter, for whoever reads the log
         event = json.loads(text)
         address = event.get("address", address)
         if event["message"] == "ready":
             ready = event
             break
     if ready is None:
+        log.close()
         raise SystemExit(f"the server {name} did not start; see {log.name}")
     stderr = server.stderr
     reader = threading.Thread(target=lambda: shutil.copyfileobj(stderr, log))

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,7 @@ from tests.serve.support import (
     service_for,
 )
 from thisthat.declare import questions_from_json
+from thisthat.serve.run import Server
 from thisthat.serve.service import Service
 
 
@@ -92,6 +94,27 @@ def test_a_flood_of_header_bytes_is_cut_off() -> None:
         with contextlib.suppress(ConnectionError):
             assert b" 400 " in client.recv(65_536).splitlines()[0]
         assert httpx.get(f"{address}/healthz").status_code == 200
+
+
+def test_headers_without_an_end_are_a_400_that_names_the_limit() -> None:
+    with on_loopback(service_for(header_bytes=2_000)) as address, connect(address) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\n" + b"x-a: y\r\n" * 100)
+        client.sendall(b"x-b: z\r\n" * 200)
+        answer = everything(client)
+        assert b" 400 " in answer.splitlines()[0]
+        assert b"more than 2000 bytes" in answer
+
+
+def test_what_is_to_be_done_after_loading_is_done_once() -> None:
+    service = service_for(load=False)
+    seen: list[bool] = []
+    server = Server(service, lambda: seen.append(service.checkpoints.loaded is not None))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until(lambda: seen)
+    server.should_exit = True
+    thread.join(20)
+    assert seen == [True]
 
 
 def test_a_large_body_is_refused_before_it_is_sent() -> None:
