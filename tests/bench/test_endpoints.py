@@ -15,8 +15,9 @@ from thisthat.bench.endpoints import open_endpoint
 from thisthat.bench.endpoints.chat import ChatWire
 from thisthat.bench.endpoints.recording import Recording
 from thisthat.bench.endpoints.wire import UnusableError, distribution
+from thisthat.bench.protocol import SystemOptions
 from thisthat.bench.replies import Reply, count_problems
-from thisthat.bench.systems import SystemOptions, open_system
+from thisthat.bench.systems import open_system
 from thisthat.errors import InvalidInputError
 from thisthat.suites.item import Item
 

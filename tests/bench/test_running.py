@@ -15,6 +15,7 @@ from tests.bench.conftest import make_items
 from thisthat.bench import decisions
 from thisthat.bench.journal import Journal, set_hash
 from thisthat.bench.measure import Context, Setting, fair_subset, run_measurement
+from thisthat.bench.protocol import Done, Identity, SystemOptions
 from thisthat.bench.replies import Reply, count_problems, from_probabilities, unanswered
 from thisthat.bench.result import (
     Group,
@@ -24,7 +25,7 @@ from thisthat.bench.result import (
     read_result,
     write_result,
 )
-from thisthat.bench.systems import Done, Identity, SystemOptions, open_system
+from thisthat.bench.systems import open_system
 from thisthat.bench.table import print_result
 from thisthat.errors import InvalidInputError
 from thisthat.suites.files import write_items

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from thisthat.bench.protocol import Done, Identity, System
 from thisthat.bench.replies import Reply, from_probabilities
-from thisthat.bench.systems import Done, Identity, System
 from thisthat.errors import MissingExtraError
 from thisthat.suites.item import Item, render_state
 

@@ -10,16 +10,14 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from thisthat.bench.protocol import Done, Identity
 from thisthat.bench.replies import Reply, unanswered
-from thisthat.bench.systems import Done, Identity
 from thisthat.errors import MissingExtraError
+from thisthat.prompt.letters import CLOSING, OPENING, letter_prompt
 from thisthat.suites.item import Item, render_state
 
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
-
-_OPENING = '{"answer": "'
-_CLOSING = '"}'
 
 
 class LetterSystem:
@@ -67,19 +65,8 @@ class LetterSystem:
             done(number, self._decode(item))
 
     def _prompt(self, item: Item) -> list[int]:
-        lines = [
-            f"({label}) {name}: {text}" if text else f"({label}) {name}"
-            for (label, _), (name, text) in zip(self._labels, item.options, strict=False)
-        ]
-        text = "\n".join(
-            [
-                f"Context:\n{render_state(item.state)}\n",
-                f"Question: {item.question}",
-                "Options:",
-                *lines,
-                'Reply with the letter of one option as JSON: {"answer": "LETTER"}',
-            ]
-        )
+        letters = [label for label, _ in self._labels]
+        text = letter_prompt(render_state(item.state), item.question, item.options, letters)
         body = self._encode(text)
         if self._frame is None:
             return [*body, *self._encode("\n")]
@@ -91,7 +78,7 @@ class LetterSystem:
         started = time.perf_counter()
         prompt = self._prompt(item)
         letters = [token for _, token in self._labels[: len(item.options)]]
-        opening, closing = self._encode(_OPENING), self._encode(_CLOSING)
+        opening, closing = self._encode(OPENING), self._encode(CLOSING)
         plan = [[token] for token in opening] + [letters] + [[token] for token in closing]
         if len(prompt) + len(plan) > self._longest:
             return unanswered("too long")

@@ -28,9 +28,10 @@ from rich.progress import (
 from thisthat.bench import result as results
 from thisthat.bench.anchors import Price, prices
 from thisthat.bench.journal import Journal, key_of, set_hash
+from thisthat.bench.protocol import Identity, System, SystemOptions
 from thisthat.bench.replies import Reply, count_problems
 from thisthat.bench.result import Group, Line, Result
-from thisthat.bench.systems import EngineSystem, Identity, System, SystemOptions, open_system
+from thisthat.bench.systems import EngineSystem, open_system
 from thisthat.errors import InvalidInputError
 from thisthat.suites.item import Item
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from thisthat.bench.systems import SystemOptions
+from thisthat.bench.protocol import SystemOptions
 from thisthat.errors import ThisThatError
 
 _COMMAND = (sys.executable, "-c", "from thisthat.cli import main; main()", "serve")

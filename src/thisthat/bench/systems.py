@@ -1,4 +1,4 @@
-"""Anything that answers questions: the protocol, and our own engines behind it.
+"""Opening a system by its name, and our own engines as systems.
 
 A system is named by one text: ``default``, a checkpoint folder or a Hub id (our engines);
 ``base`` (the same checkpoint with λ = 0); ``majority``, ``constant``, ``bag-of-words``,
@@ -8,12 +8,12 @@ A system is named by one text: ``default``, a checkpoint folder or a Hub id (our
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
+from thisthat.bench.protocol import Done, Identity, System, SystemOptions
 from thisthat.bench.replies import Reply, from_probabilities, unanswered
 from thisthat.errors import DeviceMemoryError, InvalidInputError, StateTooLongError
 from thisthat.questions import Question, Text
@@ -23,60 +23,7 @@ if TYPE_CHECKING:
     from thisthat.decider import Decider
     from thisthat.opening import EngineName
 
-Done = Callable[[int, Reply], None]
 ENDPOINTS = ("chat", "systemone", "decisions")
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Which system answered: what a result file says about it."""
-
-    name: str
-    kind: str
-    version: str = ""
-    lam: float | None = None
-    engine: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready, with λ under its own name."""
-        row = asdict(self)
-        row["lambda"] = row.pop("lam")
-        return row
-
-
-class System(Protocol):
-    """Answers questions; calls ``done`` with each question's number as its reply arrives.
-
-    ``independent`` says that an answer does not depend on the other questions asked, so that it
-    may be kept and used again.
-    """
-
-    independent: ClassVar[bool]
-
-    @property
-    def identity(self) -> Identity:
-        """Which system this is."""
-
-    def answer(self, items: Sequence[Item], done: Done) -> None:
-        """Answer all items. A question that cannot be answered gets a reply that says why."""
-
-
-@dataclass(frozen=True)
-class SystemOptions:
-    """How a system is opened; fields that a kind of system does not know are not used by it."""
-
-    lam: float | None = None
-    engine: EngineName = "auto"
-    form: str | None = None
-    model: str = ""
-    key: str | None = None
-    concurrency: int = 8
-    timeout: float = 60.0
-    patience: float = 180.0
-    answer_tokens: int = 1024
-    token_budget: int | None = None
-    record: Path | None = None
-    replay: Path | None = None
 
 
 def open_system(name: str, options: SystemOptions) -> System:

@@ -106,7 +106,8 @@ def _context(
     """The setting that the shared options describe."""
     from thisthat.bench import anchors
     from thisthat.bench.measure import Context, Setting
-    from thisthat.bench.systems import ENDPOINTS, SystemOptions
+    from thisthat.bench.protocol import SystemOptions
+    from thisthat.bench.systems import ENDPOINTS
 
     if engine not in ("auto", "onnx", "torch"):
         raise InvalidInputError("--engine", f"{engine!r} is none of auto, onnx, torch")

@@ -7,7 +7,7 @@ from thisthat.bench.endpoints.client import EndpointSystem
 from thisthat.bench.endpoints.decisions import DecisionsWire
 from thisthat.bench.endpoints.systemone import SystemOneWire
 from thisthat.bench.endpoints.wire import Wire
-from thisthat.bench.systems import SystemOptions
+from thisthat.bench.protocol import SystemOptions
 
 
 def open_endpoint(scheme: str, url: str, options: SystemOptions) -> EndpointSystem:

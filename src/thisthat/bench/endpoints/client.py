@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from thisthat.bench.endpoints.recording import Exchange, Recorder, Recording, key_of
 from thisthat.bench.endpoints.wire import UnusableError, Wire, tokens
+from thisthat.bench.protocol import Done, Identity, SystemOptions
 from thisthat.bench.replies import Reply, unanswered
-from thisthat.bench.systems import Done, Identity, SystemOptions
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.suites.item import Item
 

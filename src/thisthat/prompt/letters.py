@@ -1,0 +1,33 @@
+"""The wording of the usual way: options behind letters, a reply in JSON that names one.
+
+For comparison only; nothing of ours is trained on it or asked with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+OPENING = '{"answer": "'
+CLOSING = '"}'
+
+
+def letter_prompt(
+    state: str,
+    question: str,
+    options: Sequence[tuple[str, str | None]],
+    letters: Sequence[str],
+) -> str:
+    """The whole prompt; option k stands behind ``letters[k]``, of which there are enough."""
+    lines = [
+        f"({letter}) {name}: {text}" if text else f"({letter}) {name}"
+        for letter, (name, text) in zip(letters, options, strict=False)
+    ]
+    return "\n".join(
+        [
+            f"Context:\n{state}\n",
+            f"Question: {question}",
+            "Options:",
+            *lines,
+            f"Reply with the letter of one option as JSON: {OPENING}LETTER{CLOSING}",
+        ]
+    )
