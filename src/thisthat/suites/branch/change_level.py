@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.branch.wording import json_span
 from thisthat.suites.family import Asked
@@ -103,15 +103,16 @@ def solve(case: Case) -> int:
 
 def twin(case: Case, rng: Rng) -> Case | None:
     """The same readings under other margins, or the scale turned round."""
+    return turned(case, (_changed(case, rng) for _ in range(10)), solve, case.levels)
+
+
+def _changed(case: Case, rng: Rng) -> Case:
     step = case.field.step
-    for _ in range(10):
-        inner = step * rng.integer(1, 6)
-        other = replace(case, inner=inner, outer=inner + step * rng.integer(1, 6))
-        if case.levels == 2 or rng.chance(0.2):
-            other = replace(case, falling=not case.falling)
-        if solve(other) not in (solve(case), case.levels):
-            return other
-    return None
+    inner = step * rng.integer(1, 6)
+    outer = inner + step * rng.integer(1, 6)
+    if case.levels == 2 or rng.chance(0.2):
+        return replace(case, falling=not case.falling)
+    return replace(case, inner=inner, outer=outer)
 
 
 def render(case: Case, rng: Rng) -> Asked:

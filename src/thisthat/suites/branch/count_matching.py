@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.family import Asked
 from thisthat.suites.records.asking import ask, numbered_levels
@@ -76,10 +76,7 @@ def twin(case: Case, rng: Rng) -> Case | None:
     fields = tuple(field for field in case.kind.fields if field.phrase in case.shown)
     kind = replace(case.kind, fields=fields)
     rule = draw_rule(rng, kind, record, rng.chance(0.5), len(case.rule.conditions), ("all", "any"))
-    for other in (replace(case, rule=rule), replace(case, failing=not case.failing)):
-        if solve(other) != solve(case):
-            return other
-    return None
+    return turned(case, (replace(case, rule=rule), replace(case, failing=not case.failing)), solve)
 
 
 def render(case: Case, rng: Rng) -> Asked:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.random import Rng
+from thisthat.suites.branch.abstain import with_abstain
 from thisthat.suites.branch.branches import Branches, draw_record_taking, twin_of, without_one
 from thisthat.suites.branch.clauses import draw_clause
 from thisthat.suites.branch.domains import domains
@@ -13,7 +14,7 @@ from thisthat.suites.branch.family import BranchFamily
 from thisthat.suites.branch.layout import Sheet, draw_sheet, lay_out
 from thisthat.suites.branch.rules import Rule
 from thisthat.suites.branch.settings import Setting
-from thisthat.suites.branch.wording import abstain_option, bullets
+from thisthat.suites.branch.wording import bullets
 from thisthat.suites.family import Asked
 
 _DOMAINS = domains(
@@ -105,10 +106,7 @@ def render(case: BlockerCase, rng: Rng) -> Asked:
         "clauses": len(clauses),
         "place": "state" if case.in_state else "question",
     }
-    if case.setting.abstain:
-        options.append(abstain_option(rng))
-        facts["abstain"] = options[-1][0]
-    return Asked(page.state, question, tuple(options), facts)
+    return Asked(page.state, question, *with_abstain(rng, options, facts, case.setting.abstain))
 
 
 def twin(case: BlockerCase, rng: Rng) -> BlockerCase | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.branch.wording import join
 from thisthat.suites.family import Asked
@@ -35,6 +35,7 @@ citation CI: author = Berg, Cole, Diaz, Endo | year # 1990-2024 | journal = Natu
     ),
     *record_types(),
 )
+OPEN = 2
 
 
 @dataclass(frozen=True)
@@ -111,18 +112,19 @@ def duplicates(case: Case) -> bool | None:
 def solve(case: Case) -> int:
     """0 for no, 1 for yes, 2 for open."""
     answer = duplicates(case)
-    return 2 if answer is None else int(answer == case.same_asked)
+    return OPEN if answer is None else int(answer == case.same_asked)
 
 
 def twin(case: Case, rng: Rng) -> Case | None:
     """The same pair under a rule that asks for other fields or another window."""
     usable = [name for name in case.shown if name != case.day]
-    for _ in range(12):
-        fields = tuple(rng.sample(usable, min(len(case.fields), len(usable))))
-        other = replace(case, fields=fields, window=rng.integer(1, 30))
-        if solve(other) not in (2, solve(case)) and solve(case) != 2:
-            return other
-    return None
+    count = min(len(case.fields), len(usable))
+    others = (
+        replace(case, fields=tuple(rng.sample(usable, count)), window=rng.integer(1, 30))
+        for _ in range(12)
+    )
+    # A pair that is open has no twin.
+    return turned(case, (other for other in others if solve(case) != OPEN), solve, OPEN)
 
 
 def render(case: Case, rng: Rng) -> Asked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.family import Asked
 from thisthat.suites.records.asking import ask
@@ -133,16 +133,16 @@ def solve(case: Case) -> int:
 
 def twin(case: Case, rng: Rng) -> Case | None:
     """The same records under another statement of the same form."""
-    for _ in range(12):
-        _, record = rng.choice(case.rows)
-        field = case.condition.field
-        condition = draw_condition(rng, field, record[field.phrase], rng.chance(0.5))
-        left, right = rng.sample(range(len(case.rows)), 2)
-        number = rng.integer(1, len(case.rows))
-        other = replace(case, condition=condition, left=left, right=right, number=number)
-        if solve(other) != solve(case):
-            return other
-    return None
+    return turned(case, (_changed(case, rng) for _ in range(12)), solve)
+
+
+def _changed(case: Case, rng: Rng) -> Case:
+    _, record = rng.choice(case.rows)
+    field = case.condition.field
+    condition = draw_condition(rng, field, record[field.phrase], rng.chance(0.5))
+    left, right = rng.sample(range(len(case.rows)), 2)
+    number = rng.integer(1, len(case.rows))
+    return replace(case, condition=condition, left=left, right=right, number=number)
 
 
 def render(case: Case, rng: Rng) -> Asked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -49,6 +49,21 @@ class BranchFamily(Family[CaseT, Setting], Generic[CaseT]):
             split=split,
             facts=asked.facts,
         )
+
+
+def turned(
+    case: CaseT,
+    others: Iterable[CaseT],
+    solve: Callable[[CaseT], int],
+    open_answer: int | None = None,
+) -> CaseT | None:
+    """The first of the others whose answer is known and is not the answer of the case, or None.
+
+    ``open_answer`` is the answer that says "cannot tell". The others are taken one by one, so a
+    generator draws no more of them than are needed.
+    """
+    unwanted = (open_answer, solve(case))
+    return next((other for other in others if solve(other) not in unwanted), None)
 
 
 def with_option_at(item: Item, place: int) -> Item:

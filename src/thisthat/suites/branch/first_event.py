@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.branch.wording import CITIES, FIRST_NAMES, SERVICES
 from thisthat.suites.family import Asked
@@ -89,7 +89,7 @@ def solve(case: Case) -> int:
 def twin(case: Case, rng: Rng) -> Case | None:
     """The same events, asked from the other end."""
     other = replace(case, ask_for=rng.choice(("first", "last", "rank 1")))
-    return other if solve(other) != solve(case) else None
+    return turned(case, [other], solve)
 
 
 def render(case: Case, rng: Rng) -> Asked:

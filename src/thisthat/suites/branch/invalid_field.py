@@ -8,7 +8,7 @@ from typing import Any
 
 from thisthat.questions import compact_json
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.family import Asked
 from thisthat.suites.records.asking import ask
@@ -53,8 +53,7 @@ def twin(case: Case, rng: Rng) -> Case | None:
     """The same specification with another field broken."""
     place = rng.below(len(case.spec))
     payload = break_field(rng, case.spec[place], draw_payload(rng, case.spec))
-    other = Case(case.spec, payload, case.notes)
-    return other if solve(other) != solve(case) else None
+    return turned(case, [Case(case.spec, payload, case.notes)], solve)
 
 
 def render(case: Case, rng: Rng) -> Asked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.branch.wording import PRODUCTS, json_span, reference
 from thisthat.suites.family import Asked
@@ -21,6 +21,7 @@ STOCK = ("on hand", "in stock", "units on shelf", "counted stock", "quantity ava
 HELD = ("reserved", "allocated to orders", "promised to customers", "set aside")
 COMING = ("on order", "arriving this week", "in transit", "due from supplier")
 POINTS = ("reorder point", "minimum level", "trigger level", "safety stock")
+OPEN = 2
 STOPS = ("discontinued", "blocked for purchase", "out of season", "replaced by another item")
 
 
@@ -90,7 +91,7 @@ def solve(case: Case) -> int:
     if case.stops and case.stopped:
         orders = False
     elif case.stock is None:
-        return 2
+        return OPEN
     else:
         reached = level(case, case.stock)
         orders = reached < case.point or (not case.strict and reached == case.point)
@@ -99,17 +100,16 @@ def solve(case: Case) -> int:
 
 def twin(case: Case, rng: Rng) -> Case | None:
     """The same item under another reorder point, exception or count."""
-    for _ in range(12):
-        change = rng.below(3)
-        if change == 0 and case.stock is not None:
-            other = replace(case, point=max(1, level(case, case.stock) + rng.integer(-3, 3)))
-        elif change == 1:
-            other = replace(case, subtracts=not case.subtracts)
-        else:
-            other = replace(case, adds=not case.adds)
-        if solve(other) != 2 and solve(other) != solve(case):
-            return other
-    return None
+    return turned(case, (_changed(case, rng) for _ in range(12)), solve, OPEN)
+
+
+def _changed(case: Case, rng: Rng) -> Case:
+    change = rng.below(3)
+    if change == 0 and case.stock is not None:
+        return replace(case, point=max(1, level(case, case.stock) + rng.integer(-3, 3)))
+    if change == 1:
+        return replace(case, subtracts=not case.subtracts)
+    return replace(case, adds=not case.adds)
 
 
 def render(case: Case, rng: Rng) -> Asked:

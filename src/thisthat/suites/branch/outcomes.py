@@ -12,6 +12,7 @@ from typing import Any
 
 from thisthat.questions import Kind
 from thisthat.random import Rng
+from thisthat.suites.branch.abstain import with_abstain
 from thisthat.suites.branch.branches import (
     Branches,
     draw_branches,
@@ -23,7 +24,7 @@ from thisthat.suites.branch.family import BranchFamily
 from thisthat.suites.branch.fields import Domain
 from thisthat.suites.branch.layout import MakePage, Sheet, draw_sheet, lay_out
 from thisthat.suites.branch.settings import Setting
-from thisthat.suites.branch.wording import abstain_option, bullets, sentence
+from thisthat.suites.branch.wording import bullets, sentence
 from thisthat.suites.family import Asked
 
 DrawBranches = Callable[[Domain, int, int, Rng], Branches]
@@ -183,10 +184,7 @@ def _render(case: OutcomeCase, words: OutcomeWords, kind: Kind, make_page: MakeP
         "clauses": len(case.branches.keys()),
         "place": "options" if case.in_options else "state",
     }
-    if case.setting.abstain:
-        options.append(abstain_option(rng))
-        facts["abstain"] = options[-1][0]
-    return Asked(page.state, question, tuple(options), facts)
+    return Asked(page.state, question, *with_abstain(rng, options, facts, case.setting.abstain))
 
 
 def _conditions(case: OutcomeCase) -> tuple[list[str], str]:

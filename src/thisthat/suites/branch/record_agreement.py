@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.branch.wording import join
 from thisthat.suites.family import Asked
@@ -73,12 +73,15 @@ def solve(case: Case) -> int:
 
 def twin(case: Case, rng: Rng) -> Case | None:
     """The same pair with other fields to compare, or differences instead of agreements."""
-    for _ in range(12):
-        fields = tuple(rng.sample(case.shown, len(case.fields)))
-        other = replace(case, fields=fields, differing=rng.chance(0.5))
-        if solve(other) not in (solve(case), len(fields) + 1):
-            return other
-    return None
+    others = (
+        replace(
+            case,
+            fields=tuple(rng.sample(case.shown, len(case.fields))),
+            differing=rng.chance(0.5),
+        )
+        for _ in range(12)
+    )
+    return turned(case, others, solve, len(case.fields) + 1)
 
 
 def render(case: Case, rng: Rng) -> Asked:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.questions import compact_json
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.family import Asked
 from thisthat.suites.records.asking import ask
@@ -58,19 +58,19 @@ def solve(case: Case) -> int:
 def twin(case: Case, rng: Rng) -> Case | None:
     """The same payload under a specification that accepts it, or one that does not."""
     wrong = fault(case.spec, case.payload)
-    for _ in range(20):
-        fresh = {parameter.name: parameter for parameter in draw_spec(rng, 10)}
-        names = wrong or [rng.choice(case.spec).name]
-        spec = tuple(
-            fresh.get(parameter.name, replace(parameter, required=not parameter.required))
-            if parameter.name in names
-            else parameter
-            for parameter in case.spec
-        )
-        other = replace(case, spec=spec)
-        if solve(other) != solve(case):
-            return other
-    return None
+    return turned(case, (_with_other_spec(case, wrong, rng) for _ in range(20)), solve)
+
+
+def _with_other_spec(case: Case, wrong: Sequence[str], rng: Rng) -> Case:
+    fresh = {parameter.name: parameter for parameter in draw_spec(rng, 10)}
+    names = wrong or [rng.choice(case.spec).name]
+    spec = tuple(
+        fresh.get(parameter.name, replace(parameter, required=not parameter.required))
+        if parameter.name in names
+        else parameter
+        for parameter in case.spec
+    )
+    return replace(case, spec=spec)
 
 
 def render(case: Case, rng: Rng) -> Asked:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from thisthat.random import Rng
+from thisthat.suites.branch.abstain import with_abstain
 from thisthat.suites.branch.clauses import Among, Between, Clause, Compares, Is
 from thisthat.suites.branch.domains import domains
 from thisthat.suites.branch.family import BranchFamily
@@ -14,7 +15,7 @@ from thisthat.suites.branch.fields import Domain, Field, Flag, Number, Pick
 from thisthat.suites.branch.layout import Sheet, draw_sheet, lay_out
 from thisthat.suites.branch.rules import Rule
 from thisthat.suites.branch.settings import Setting
-from thisthat.suites.branch.wording import CITIES, TEAMS, abstain_option, bullets
+from thisthat.suites.branch.wording import CITIES, TEAMS, bullets
 from thisthat.suites.family import Asked
 
 _DOMAINS = domains(
@@ -145,10 +146,7 @@ def render(case: RoutingCase, rng: Rng) -> Asked:
         "clauses": len(needed),
         "place": "state" if case.in_state else "options",
     }
-    if case.setting.abstain:
-        options.append(abstain_option(rng))
-        facts["abstain"] = options[-1][0]
-    return Asked(page.state, question, tuple(options), facts)
+    return Asked(page.state, question, *with_abstain(rng, options, facts, case.setting.abstain))
 
 
 def twin(case: RoutingCase, rng: Rng) -> RoutingCase | None:

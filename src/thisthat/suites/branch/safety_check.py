@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.branch.wording import FIRST_NAMES, join, json_span
 from thisthat.suites.family import Asked
 from thisthat.suites.records.asking import ask
 
+OPEN = 2
 HEADS = ("Zor", "Mel", "Kav", "Tri", "Ond", "Pel", "Vas", "Lum", "Quor", "Bex", "Nyl", "Sar")
 TAILS = ("ane", "imol", "axin", "orel", "edra", "uvite", "aphen", "ilium", "osta", "entil")
 PARTS = (
@@ -103,18 +104,20 @@ def safe(case: Case) -> bool | None:
 def solve(case: Case) -> int:
     """0 for no, 1 for yes, 2 for open."""
     answer = safe(case)
-    return 2 if answer is None else int(answer == case.safe_asked)
+    return OPEN if answer is None else int(answer == case.safe_asked)
 
 
 def twin(case: Case, rng: Rng) -> Case | None:
     """The same facts under other rules in force, or another dose limit."""
-    for _ in range(8):
-        size = rng.integer(1, 3)
-        checks = tuple(rng.sample(("allergy", "mixture", "dose"), size))
-        other = replace(case, checks=checks, per_weight=rng.integer(1, 5))
-        if solve(other) not in (2, solve(case)):
-            return other
-    return None
+    others = (
+        replace(
+            case,
+            checks=tuple(rng.sample(("allergy", "mixture", "dose"), rng.integer(1, 3))),
+            per_weight=rng.integer(1, 5),
+        )
+        for _ in range(8)
+    )
+    return turned(case, others, solve, OPEN)
 
 
 RULES = {

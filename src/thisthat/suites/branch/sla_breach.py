@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.branch.wording import json_span, person
 from thisthat.suites.family import Asked
@@ -109,8 +109,7 @@ def twin(case: Case, rng: Rng) -> Case | None:
         case.counted + rng.integer(0, 5) if breached else max(1, case.counted - rng.integer(1, 5))
     )
     limits = tuple((rank, moved if rank == case.rank else limit) for rank, limit in case.limits)
-    other = replace(case, limits=limits)
-    return other if solve(other) != solve(case) else None
+    return turned(case, [replace(case, limits=limits)], solve)
 
 
 def _clock(minutes: int) -> str:

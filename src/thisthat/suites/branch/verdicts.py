@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.abstain import with_abstain
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.fields import Domain, Value
 from thisthat.suites.branch.layout import MakePage, Sheet, draw_sheet, lay_out
 from thisthat.suites.branch.rules import Rule, draw_record_for, draw_rule
 from thisthat.suites.branch.settings import MOST_CLAUSES, Setting
-from thisthat.suites.branch.wording import abstain_option, sentence
+from thisthat.suites.branch.wording import sentence
 from thisthat.suites.family import Asked
 
 Place: TypeAlias = Literal["state", "question", "options"]
@@ -145,7 +146,7 @@ def twin_verdict(case: VerdictCase, rng: Rng) -> VerdictCase | None:
     else:
         moved = clause.value(not clause.holds(value), rng)
         twin = replace(case, sheet=replace(case.sheet, record={**record, clause.field.key: moved}))
-    return twin if solve_verdict(twin) != solve_verdict(case) else None
+    return turned(case, [twin], solve_verdict)
 
 
 def render_verdict(case: VerdictCase, words: Words, make_page: MakePage) -> Asked:
@@ -179,10 +180,7 @@ def render_verdict(case: VerdictCase, words: Words, make_page: MakePage) -> Aske
         "form": case.rule.form,
         "place": case.place,
     }
-    if case.setting.abstain:
-        options.append(abstain_option(rng))
-        facts["abstain"] = options[-1][0]
-    return Asked(page.state, question, tuple(options), facts)
+    return Asked(page.state, question, *with_abstain(rng, options, facts, case.setting.abstain))
 
 
 def _meanings(case: VerdictCase, rng: Rng) -> tuple[str, str]:

@@ -254,20 +254,3 @@ def either(rng: Rng, *texts: str) -> str:
 def criteria(lines: Mapping[str, str]) -> str:
     """``name: text`` lines, for rules that stand in a question."""
     return "\n".join(f"{name}: {text}" for name, text in lines.items())
-
-
-ABSTAIN_OPTIONS: tuple[tuple[str, str | None], ...] = (
-    ("cannot tell", "the facts given do not settle it"),
-    ("not enough information", None),
-    ("unknown", "a fact that decides is missing"),
-    ("undetermined", "it depends on something that is not stated"),
-    ("none of these", None),
-    ("needs more information", None),
-    ("abstain", "the record does not say enough"),
-    ("unclear", None),
-)
-
-
-def abstain_option(rng: Rng) -> tuple[str, str | None]:
-    """A name (and perhaps a description) for "this cannot be decided from what is given"."""
-    return rng.choice(ABSTAIN_OPTIONS)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from thisthat.random import Rng
-from thisthat.suites.branch.wording import abstain_option, remarks
+from thisthat.suites.branch.abstain import with_abstain
+from thisthat.suites.branch.wording import remarks
 from thisthat.suites.family import YES_NO, Asked
 from thisthat.suites.records.sheets import compose
 
@@ -26,12 +27,8 @@ def ask(
     parts = list(sections)
     if notes:
         parts.append(("notes", " ".join(remarks(rng, notes))))
-    answers = tuple(options)
-    kept: dict[str, Any] = {"deciding": list(dict.fromkeys(deciding)), **facts}
-    if abstain:
-        option = abstain_option(rng)
-        kept["abstain"] = option[0]
-        answers = (*answers, option)
+    kept = {"deciding": list(dict.fromkeys(deciding)), **facts}
+    answers, kept = with_abstain(rng, options, kept, abstain)
     return Asked(compose(rng, rng.shuffled(parts)), question, answers, kept)
 
 

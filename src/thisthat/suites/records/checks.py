@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.family import YES_NO, Asked
 from thisthat.suites.records.asking import ask
@@ -130,7 +130,7 @@ def twin_check(case: CheckCase, rng: Rng) -> CheckCase | None:
         if moved is None:
             return None
         twin = replace(case, record=moved)
-    return twin if solve_check(twin) != solve_check(case) else None
+    return turned(case, [twin], solve_check)
 
 
 def render_check(case: CheckCase, rng: Rng, wording: Wording) -> Asked:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.random import Rng
-from thisthat.suites.branch.family import BranchFamily
+from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.family import Asked
 from thisthat.suites.records.asking import ask, numbered_levels
@@ -116,13 +116,12 @@ def twin_rating(case: RatingCase, rng: Rng) -> RatingCase | None:
     if rng.chance(0.5):
         rubric = twin_rubric(rng, case.rubric, case.record)
         return None if rubric is None else replace(case, rubric=rubric)
-    for _ in range(20):
-        phrase = rng.choice(case.rubric.phrases)
-        moved = {**case.record, phrase: case.kind.field(phrase).draw(rng)}
-        twin = replace(case, record=moved)
-        if solve_rating(twin) != solve_rating(case):
-            return twin
-    return None
+    return turned(case, (_with_moved_fact(case, rng) for _ in range(20)), solve_rating)
+
+
+def _with_moved_fact(case: RatingCase, rng: Rng) -> RatingCase:
+    phrase = rng.choice(case.rubric.phrases)
+    return replace(case, record={**case.record, phrase: case.kind.field(phrase).draw(rng)})
 
 
 def render_rating(case: RatingCase, rng: Rng, wording: RatingWording) -> Asked:
