@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from thisthat.random import Rng
 from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
+from thisthat.suites.branch.wording import COUNT_WORDS
 from thisthat.suites.family import Asked
 from thisthat.suites.records.asking import ask
 from thisthat.suites.records.catalogue import record_types
@@ -20,7 +21,6 @@ from thisthat.suites.records.fields import (
     RecordType,
     TagsField,
 )
-from thisthat.suites.records.rules import COUNT_WORDS
 from thisthat.suites.records.sheets import write_records
 
 FORMS = ("any", "all", "none", "at least", "exactly", "larger", "smaller", "same", "largest")

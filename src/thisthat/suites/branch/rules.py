@@ -13,10 +13,9 @@ from typing import Any, Literal, TypeAlias
 from thisthat.random import Rng
 from thisthat.suites.branch.clauses import Clause, draw_clause
 from thisthat.suites.branch.fields import Domain, Field, Record, Value
-from thisthat.suites.branch.wording import bullets, join, sentence
+from thisthat.suites.branch.wording import COUNT_WORDS, bullets, join, sentence
 
 Form: TypeAlias = Literal["all", "any", "at least", "with any", "unless"]
-_COUNTS = ("zero", "one", "two", "three", "four", "five", "six")
 _TRIES = 300
 
 
@@ -122,7 +121,7 @@ class Rule:
                     f"any of these is true: {'; '.join(order)}",
                 )
             )
-        count = rng.choice((_COUNTS[self.needed], str(self.needed)))
+        count = rng.choice((COUNT_WORDS[self.needed], str(self.needed)))
         return f"at least {count} of these {len(said)} hold: {'; '.join(order)}"
 
     def negated(self) -> Rule | None:
@@ -180,7 +179,7 @@ class Rule:
         count = {
             "all": rng.choice(("every one", "each", "each and every one")),
             "any": rng.choice(("at least one", "any one")),
-            "at least": f"a minimum of {_COUNTS[self.needed]}",
+            "at least": f"a minimum of {COUNT_WORDS[self.needed]}",
         }[self.form]
         head = f"{sentence(f'{outcome} when {count} of these points applies')[:-1]}:"
         if rng.chance(0.3):

@@ -63,6 +63,9 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
 )  # fmt: skip
+COUNT_WORDS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+)  # fmt: skip
 FIRST_DAY = date(2022, 1, 3)
 PERIOD_DAYS = 1_400
 

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from typing import TypeAlias
 
 from thisthat.random import Rng
+from thisthat.suites.branch.wording import MONTHS
 
 Value: TypeAlias = "int | bool | str | tuple[str, ...] | None"
 Record: TypeAlias = Mapping[str, Value]
@@ -161,22 +162,6 @@ def say(field: Field, value: Value, day_style: str = "iso") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
-
-
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 
 
 def read_types(text: str) -> tuple[RecordType, ...]:

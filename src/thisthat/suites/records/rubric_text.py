@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from thisthat.random import Rng
+from thisthat.suites.branch.wording import COUNT_WORDS
 from thisthat.suites.records.conditions import sentence
 from thisthat.suites.records.fields import say_number
 from thisthat.suites.records.rubric import Rubric
-from thisthat.suites.records.rules import COUNT_WORDS, capital
+from thisthat.suites.records.rules import capital
 
 SCALES: tuple[tuple[str, ...], ...] = (
     ("not met", "met"),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from thisthat.random import Rng
-from thisthat.suites.branch.wording import join
+from thisthat.suites.branch.wording import COUNT_WORDS, join
 from thisthat.suites.records.conditions import (
     Condition,
     draw_condition,
@@ -19,19 +19,6 @@ from thisthat.suites.records.conditions import (
 from thisthat.suites.records.fields import NumberField, Record, RecordType, Value
 
 MODES = ("all", "any", "none", "at least", "unless")
-COUNT_WORDS = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-)
 
 
 @dataclass(frozen=True)
