@@ -53,9 +53,9 @@ def joined_layer(
     before, query, key, value, out, gate, up, down, after = weights
     normed = functional.rms_norm(hidden, hidden.shape[-1:], before, epsilon)
     joined = functional.linear(normed, torch.cat((query, key, value)))
-    heads = joined.unflatten(-1, (-1, width))
-    sizes = [matrix.shape[0] // width for matrix in (query, key, value)]
-    queries, keys, values = heads.split(sizes, dim=1)
+    heads = joined.view(len(hidden), -1, width)
+    many, few = query.shape[0] // width, key.shape[0] // width
+    queries, keys, values = torch.tensor_split(heads, (many, many + few), dim=1)
     attended = attend(_turned(queries, cos, sin), _turned(keys, cos, sin), values, *rows, None)
     hidden = hidden + functional.linear(attended.flatten(-2), out)
     normed = functional.rms_norm(hidden, hidden.shape[-1:], after, epsilon)

@@ -33,7 +33,7 @@ class Muon(torch.optim.Optimizer):
         super().__init__(parameters, defaults)
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """Update every matrix that has a gradient."""
         assert closure is None
         for group in self.param_groups:
