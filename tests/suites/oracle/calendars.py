@@ -20,8 +20,7 @@ def _busy(item: Item) -> list[tuple[str, set[int]]]:
     """Who is busy, and in which minutes."""
     if isinstance(item.state, dict):
         return [
-            (row["who"], _minutes((row["start"], row["end"])))
-            for row in item.state["calendar"]  # type: ignore[union-attr]
+            (row["who"], _minutes((row["start"], row["end"]))) for row in item.state["calendar"]
         ]
     assert isinstance(item.state, str)
     (block,) = [
@@ -77,9 +76,5 @@ def which_slot(item: Item) -> int:
         if not (late or early or minutes & busy):
             fitting.append(place)
     assert (over is None) != (begin is None)
-    return fitting[0] if len(fitting) == 1 else _nothing(fitting, nothing)
-
-
-def _nothing(fitting: list[int], nothing: int) -> int:
-    assert not fitting
-    return nothing
+    assert len(fitting) <= 1
+    return fitting[0] if fitting else nothing

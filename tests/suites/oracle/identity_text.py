@@ -37,11 +37,6 @@ def same(key: str, one: str, two: str) -> bool:
     return re.sub(r"[\W_]", "", one.lower()) == re.sub(r"[\W_]", "", two.lower())
 
 
-def kind_with(keys: set[str]) -> Kind:
-    """The kind that all these traits belong to."""
-    return next(kind for kind in KINDS if keys <= {trait.key for trait in kind.traits})
-
-
 def pair_of(item: Item) -> tuple[dict[str, Any], dict[str, Any], Kind, list[Any]]:
     """Two records side by side, their kind, and what else the state says."""
     if isinstance(item.state, dict):

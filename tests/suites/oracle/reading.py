@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from thisthat.suites.item import Item
@@ -64,11 +64,6 @@ def day(text: str) -> int:
         except ValueError:
             continue
     raise AssertionError(text)
-
-
-def iso(value: int) -> str:
-    """The day back as text."""
-    return date.fromordinal(value).isoformat()
 
 
 def clock(text: str) -> int:

@@ -325,28 +325,19 @@ class Sheet:
         record: dict[str, Any] = {}
         for sentence in re.split(r"(?<=\.)\s+(?=[A-Z0-9])", text):
             bare = sentence.rstrip(".")
-            flags = [
-                (field, found)
+            found = [
+                (field, match)
                 for field, pattern in self.words.facts
-                if isinstance(field, FlagField) and (found := pattern.fullmatch(bare))
+                if (match := pattern.fullmatch(bare))
             ]
+            flags = [(field, match) for field, match in found if isinstance(field, FlagField)]
             if flags:
-                ((field, found),) = flags
-                record[field.phrase] = found[1] is None
-                continue
-            if not bare or re.search(r"not recorded|was left blank", bare):
-                continue
-            stated = [
-                (field, found)
-                for field, pattern in self.words.facts
-                if not isinstance(field, FlagField) and (found := pattern.fullmatch(bare))
-            ]
-            if len(stated) > 1:
-                stated = [max(stated, key=lambda pair: len(pair[0].phrase))]
-            assert stated, bare
-            ((field, found),) = stated
-            shown = next(one for one in found.groups() if one is not None)
-            record[field.phrase] = read_value(field, shown)
+                ((flag, match),) = flags
+                record[flag.phrase] = match[1] is None
+            elif bare and not re.search(r"not recorded|was left blank", bare):
+                field, match = max(found, key=lambda pair: len(pair[0].phrase))
+                shown = next(one for one in match.groups() if one is not None)
+                record[field.phrase] = read_value(field, shown)
         return record
 
 

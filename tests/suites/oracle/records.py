@@ -194,7 +194,7 @@ def route(item: Item) -> int:
 
 
 def _line(line: str, names: Sequence[str]) -> tuple[str | None, str] | None:
-    # A heading may stand before the first line, on the same line.
+    """A line of the list: its condition (None for the rest) and its outcome; None for others."""
     name = f"(?P<name>{reading.one_of(names)})"
     what = rf"(?P<what>{TOKEN}(?:\W+(?:and |or )?{TOKEN})*)"
     for pattern in (

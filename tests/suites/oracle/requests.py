@@ -14,16 +14,16 @@ _LINE = re.compile(r"- (\w+) \((required|optional)\): (.*)")
 
 def _accepts(rule: dict[str, Any], value: object) -> bool:
     if "enum" in rule:
-        return value in rule["enum"]
+        return bool(value in rule["enum"])
     kinds = {"integer": int, "boolean": bool, "string": str, "array": list}
     if type(value) is not kinds[rule["type"]]:
         return False
     if isinstance(value, str):
         return len(value) >= 1
     if isinstance(value, list):
-        return len(value) <= rule["maxItems"]
+        return len(value) <= int(rule["maxItems"])
     if type(value) is int:
-        return value in range(rule["minimum"], rule["maximum"] + 1)
+        return int(rule["minimum"]) <= value <= int(rule["maximum"])
     return True
 
 
