@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from thisthat.bench import metrics
-from thisthat.bench.result import Group, Line, Result
+from thisthat.bench.result import Bar, Group, Line, Result, Timing
 
 FAMILIES = (
     "move_legal move_two_step blocked_pair cell_kind open_count only_way onward plan_survives "
@@ -38,6 +38,55 @@ def result(name: str, title: str, lam: float, **fields: Any) -> Result:
         finished="2026-01-01T00:00:00+00:00",
         **fields,
     )
+
+
+def sample_timings() -> list[Timing]:
+    """Three systems on nine workloads, each slower than the one before."""
+    names = ("one boolean, 60 tokens, cold", "triage, 4 questions, 200 tokens, state-first apart")
+    return [
+        Timing(
+            workload=f"{names[number % 2]}, {number}",
+            system=system,
+            per="call",
+            calls=9,
+            p50=20.0 * (number + 1) * 5**place,
+            p90=26.0 * (number + 1) * 5**place,
+            low=19.0 * (number + 1) * 5**place,
+            high=22.0 * (number + 1) * 5**place,
+            p25=18.0 * (number + 1) * 5**place,
+            p75=24.0 * (number + 1) * 5**place,
+            ratio=float(5**place),
+            same=8,
+            compared=9,
+        )
+        for number in range(9)
+        for place, system in enumerate(("(a) ours", "(b) another", "(d) a third, slow one"))
+    ]
+
+
+def sample_growth() -> list[dict[str, Any]]:
+    """Points on all four axes, a little off the formula."""
+    curves = {
+        "state": {"state first": (40, 1)},
+        "questions": {"one pass for all": (300, 12)},
+        "options": {"state first": (80, 6), "questions first, warm": (70, 0)},
+        "states": {"state first": (0, 500), "questions first, warm": (400, 50)},
+    }
+    return [
+        {
+            "axis": axis,
+            "curve": curve,
+            "x": x,
+            "tokens": fixed + each * x,
+            "milliseconds": (fixed + each * x) * 0.5 * (1 + 0.1 * (step % 3)),
+            "low": (fixed + each * x) * 0.48,
+            "high": (fixed + each * x) * 0.6,
+            "calls": 5,
+        }
+        for axis, by_curve in curves.items()
+        for curve, (fixed, each) in by_curve.items()
+        for step, x in enumerate((1, 4, 16, 64, 256))
+    ]
 
 
 def sample_results(lam: float = 1.0, seed: int = 0) -> list[Result]:
@@ -120,12 +169,27 @@ def sample_results(lam: float = 1.0, seed: int = 0) -> list[Result]:
         result("branch", "Branch suite", lam, lines=[], groups=branch, series=calibration),
         result("ladder", "Context ladder", lam, lines=[], series={"ladder": ladder}),
         result("lambda", "λ sweep", lam, lines=[], series={"lambda": sweep}),
-        result("latency", "Latency", lam, lines=[], series={"latency": timed}),
+        result(
+            "latency",
+            "Latency",
+            lam,
+            lines=[],
+            series={"latency": timed},
+            timings=sample_timings(),
+            bars=[
+                Bar("reached: (b)/(a)", 6.5, 5, True, "ratio"),
+                Bar("missed: p50", 120.0, 100, False, "ms", "set for another machine", "steam"),
+                Bar("absent: (c1)/(a)", None, 3.5, True, "ratio", "not installed"),
+            ],
+        ),
         result(
             "cost",
             "Cost",
             lam,
             lines=[accuracy],
-            series={"cost": {"dollars": 3e-5, "accuracy": 0.9, "questions": 68}},
+            series={
+                "cost": {"dollars": 3e-5, "accuracy": 0.9, "questions": 68},
+                "growth": sample_growth(),
+            },
         ),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,26 @@ import pytest
 from rich.console import Console
 
 from tests.path_engine import path_decider
-from thisthat.bench import actuator, branch, heldout, latency, measure, parity, suite
+from thisthat.bench import (
+    actuator,
+    branch,
+    contest,
+    growth,
+    heldout,
+    latency,
+    measure,
+    parity,
+    suite,
+)
 from thisthat.bench import ladder as ladder_module
 from thisthat.bench import lambda_sweep as sweep_module
+from thisthat.bench.competitors import COMPETITORS
+from thisthat.bench.contest import Limits
 from thisthat.bench.measure import Context, Setting, run_measurement
+from thisthat.bench.protocol import SystemOptions
 from thisthat.bench.result import Result, read_result
-from thisthat.bench.systems import EngineSystem, OneAtATime, SystemOptions
+from thisthat.bench.systems import EngineSystem, OneAtATime
+from thisthat.bench.table import print_result
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Source
 from thisthat.random import Rng
@@ -59,6 +74,10 @@ def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
     monkeypatch.setattr(ladder_module, "QUICK_WORLDS_PER_SIDE", 1)
     monkeypatch.setattr(sweep_module, "LAMBDAS", (0.0, 1.0))
     monkeypatch.setattr(latency, "QUICK_SECONDS", 0.1)
+    monkeypatch.setattr(contest, "PAUSE", 0.0)
+    once = Limits(seconds=0, patience=0, least=1, most=1)
+    monkeypatch.setattr(latency, "QUICK_LIMITS", once)
+    monkeypatch.setattr(growth, "QUICK_SPENDING", growth.Spending(once, 0.001))
     return Context(Setting(quick=True, out=tmp_path), Console(file=io.StringIO()))
 
 
@@ -154,6 +173,23 @@ def test_latency_states_its_workloads(context: Context) -> None:
     assert value(found, "latency.milliseconds") > 0
 
 
+def test_latency_names_every_competitor_and_every_bar(context: Context) -> None:
+    found = measured(context, "latency")
+    absent = [caveat for caveat in found.caveats if "absent. they run on the CPU" in caveat]
+    assert len(absent) == len(COMPETITORS)
+    # The memory and start of a fresh process are measured for engines on a CPU alone.
+    assert len(found.bars) == 10
+    assert found.timings
+    assert not list(context.setting.out.glob("turns-*"))
+    out = io.StringIO()
+    print_result(found, Console(file=out, width=250))
+    printed = out.getvalue()
+    assert "not measured (they run on the CPU" in printed
+    assert "≥ 3.5×" in printed
+    assert "(a) thisthat, schema-first" in printed
+    assert f"python {platform.python_version()}" in printed
+
+
 def test_cost_is_power_times_time(context: Context) -> None:
     found = measured(context, "cost")
     point = found.series["cost"]
@@ -161,6 +197,9 @@ def test_cost_is_power_times_time(context: Context) -> None:
     seconds = point["dollars"] / 0.30 * 3.6e6 / 80
     assert seconds < found.seconds + 1
     assert "80 W" in found.caveats[0]
+    assert {point["axis"] for point in found.series["growth"]} == set(growth.AXES)
+    assert any(line.label.endswith("tokens grow") for line in found.lines)
+    assert any(caveat.startswith("State length stops at 512") for caveat in found.caveats)
 
 
 def test_cost_with_the_cohort(context: Context, shared_data: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.bench.samples import sample_results
 from thisthat.bench import anchors, report, style
 from thisthat.bench.plots import PLOTS
 from thisthat.bench.result import ResultError, read_result, write_result
-from thisthat.bench.results_page import results_page
+from thisthat.bench.results_page import PAGES, RESULTS, Page, pictures_of
 from thisthat.cli import app
 
 
@@ -90,6 +90,8 @@ def test_plots_are_written_as_png_and_pdf(tmp_path: Path) -> None:
     assert sorted(path.name for path in written) == [
         "accuracy-cost.pdf",
         "accuracy-cost.png",
+        "growth.pdf",
+        "growth.png",
         "surfaces.pdf",
         "surfaces.png",
     ]
@@ -136,17 +138,29 @@ def test_a_report_needs_somewhere_to_go(files: list[Path]) -> None:
 
 def test_the_results_page_does_not_depend_on_the_order_of_files(files: list[Path]) -> None:
     results = [read_result(path) for path in files]
-    assert results_page(results) == results_page(results[::-1])
-    assert "| accuracy | 0.900 | 0.837 to 0.945 | 0.941 |" in results_page(results)
+    assert RESULTS.written(results) == RESULTS.written(results[::-1])
+    assert "| accuracy | 0.900 | 0.837 to 0.945 | 0.941 |" in RESULTS.written(results)
 
 
-def test_the_committed_results_page_is_what_the_result_files_give() -> None:
-    page, paths = ROOT / "docs" / "results.md", sorted((ROOT / "docs" / "results").glob("*.json"))
-    if not page.exists() and not paths:
-        pytest.skip("no results are committed yet")
-    results, left_out = report.read_results(paths)
+def test_every_result_is_on_exactly_one_page(files: list[Path]) -> None:
+    results = [read_result(path) for path in files]
+    placed = [result for page in PAGES.values() for result in page.of(results)]
+    assert sorted(map(id, placed)) == sorted(map(id, results))
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_the_committed_pages_are_what_the_result_files_give(page: Page) -> None:
+    written = ROOT / "docs" / f"{page.name}.md"
+    paths = sorted((ROOT / "docs" / "results").glob("*.json"))
+    results, left_out = report.read_results(paths) if paths else ([], [])
     assert left_out == []
-    assert page.read_text() == results_page(results)
+    if not page.of(results) and not written.exists():
+        pytest.skip(f"no result of docs/{page.name}.md is committed yet")
+    assert written.read_text() == page.written(results)
+    for result in page.of(results):
+        for _, file in pictures_of(result):
+            for form in ("", "-dark"):
+                assert (ROOT / "docs" / "pictures" / f"{file}{form}.svg").exists()
 
 
 def test_anchors_name_numbers_and_sources() -> None:

@@ -18,10 +18,12 @@ from thisthat.bench.measure import Context, Setting, fair_subset, run_measuremen
 from thisthat.bench.protocol import Done, Identity, SystemOptions
 from thisthat.bench.replies import Reply, count_problems, from_probabilities, unanswered
 from thisthat.bench.result import (
+    Bar,
     Group,
     Line,
     Result,
     ResultError,
+    Timing,
     read_result,
     write_result,
 )
@@ -163,6 +165,8 @@ def some_result() -> Result:
         groups=[
             Group("family", "first_move", 4, 2, 1, 0.1, 0.9, 0.25, "spatial.family.first_move")
         ],
+        timings=[Timing("w", "(a) ours", "call", 3, 2.0, 3.0, 1.5, 2.5, 1.8, 2.2, None, 2, 3)],
+        bars=[Bar("w: (b)/(a)", None, 5, True, "ratio", "not installed", "x86_64")],
         problems={"too long": 1},
         series={"risk_coverage": [[0.5, 0.1], [1.0, 0.2]], "empty": [], "deep": {"a": [1, 2]}},
         rows={"answer": [0, 1, 2], "text": ["a [", "b ]", "{"]},

@@ -1,11 +1,18 @@
-"""What one pass of questions costs: electricity for our engines, a price list for endpoints."""
+"""What questions cost: dollars for one pass, and for our engines how time grows with the work.
+
+Dollars are electricity for our engines and a price list for endpoints.
+"""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 import numpy as np
 
-from thisthat.bench import scoring
+from thisthat.bench import growth, scoring
 from thisthat.bench.cohort import FILE, cohort_items
+from thisthat.bench.contest import TurnJournal
 from thisthat.bench.measure import Context, Findings, Measurement, fair_subset
 from thisthat.bench.result import Line
 from thisthat.bench.systems import EngineSystem, OneAtATime
@@ -13,6 +20,13 @@ from thisthat.suites.item import Item
 
 JOULES_PER_KWH = 3.6e6
 OTHER_QUESTIONS = 68
+GROWTH_CAVEATS = (
+    "Growth: every place on an axis is the median of several calls with states of their own. The "
+    "formula counts tokens; one constant per panel turns them into milliseconds.",
+    f"States have {growth.QUESTION_STATE_TOKENS} tokens where questions are added, "
+    f"{growth.OPTION_STATE_TOKENS} where options are, {growth.MANY_STATE_TOKENS} (and "
+    f"{growth.MANY_OPTIONS} options) where states are.",
+)
 
 
 def electricity(seconds: float, watts: float, dollars_per_kwh: float) -> float:
@@ -56,7 +70,31 @@ def run(context: Context) -> Findings:
         middle = float(np.median(seconds)) * 1000
         lines.append(Line("milliseconds per question, median", middle, unit="ms"))
     point = {"dollars": dollars, "accuracy": lines[0].value, "questions": len(items)}
-    return Findings(lines, items, replies, series={"cost": point}, caveats=caveats)
+    series: dict[str, Any] = {"cost": point}
+    if isinstance(system, EngineSystem):
+        points, notes = _growth(context, system)
+        series["growth"] = [asdict(each) for each in points]
+        lines += growth.lines_of(points)
+        caveats += [*GROWTH_CAVEATS, *notes]
+    return Findings(lines, items, replies, series=series, caveats=caveats)
+
+
+def _growth(context: Context, system: EngineSystem) -> tuple[list[growth.Point], list[str]]:
+    setting = context.setting
+    identity = system.identity.as_dict()
+    journal = TurnJournal(
+        setting.out, {**identity, "seed": setting.seed, "quick": setting.quick, "of": "growth"}
+    )
+    with context.progress("growth", growth.steps()) as advance:
+        found = growth.measure(
+            system.decider,
+            journal,
+            growth.QUICK_SPENDING if setting.quick else growth.SPENDING,
+            setting.seed,
+            advance,
+        )
+    journal.finish()
+    return found
 
 
 def _items(context: Context) -> tuple[list[Item], bool]:
@@ -69,4 +107,4 @@ def _items(context: Context) -> tuple[list[Item], bool]:
     return fair_subset(drawn, 2)[:OTHER_QUESTIONS], False
 
 
-MEASUREMENT = Measurement("cost", "Cost of one pass", run, has_subset=False)
+MEASUREMENT = Measurement("cost", "Cost of one pass, and how it grows", run, has_subset=False)

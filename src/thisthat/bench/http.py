@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.bench import metrics
-from thisthat.bench.latency import WORKLOADS, random_state, words_for
+from thisthat.bench.latency import WORKLOADS, words_for
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.result import Line
 from thisthat.bench.served import post, serving
+from thisthat.bench.texts import random_state
 from thisthat.questions import Choice, Question
 from thisthat.random import Rng
 

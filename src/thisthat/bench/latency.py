@@ -1,4 +1,4 @@
-"""How long a decision takes in this process on this machine, for stated workloads.
+"""How long a decision takes on this machine, for stated workloads, and beside other ways to it.
 
 States differ from call to call, so nothing is answered from a cache that a real caller would not
 have; the questions stay the same, as they do in a program.
@@ -6,28 +6,34 @@ have; the questions stay the same, as they do in a program.
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from thisthat.bench import metrics
+from thisthat.bench.comparison import WORKLOADS as COMPARED
+from thisthat.bench.comparison import Outcome, compare
+from thisthat.bench.competitors import COMPETITORS, Absent, Competitor, Listed
+from thisthat.bench.contest import Limits, TurnJournal
+from thisthat.bench.footprint import Footprint, start_up
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.result import Line
+from thisthat.bench.texts import random_state
 from thisthat.decider import Decider
+from thisthat.engine.cores import usable_cores
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.random import Rng
 
 WARM_UP = 2
 LEAST_CALLS, QUICK_LEAST_CALLS = 10, 5
 MOST_CALLS = 200
-SECONDS, QUICK_SECONDS = 30.0, 8.0
+SECONDS, QUICK_SECONDS = 10.0, 4.0
+LIMITS = Limits(seconds=8, patience=25)
+QUICK_LIMITS = Limits(seconds=2, patience=4, least=3)
+BUSY = 0.5
 
-_TEXT = (
-    "order invoice refund customer delivery late parcel account charged twice card support agent "
-    "replied monday address changed before shipping warehouse confirmed stock item returned box "
-    "opened photo attached policy thirty days receipt total amount currency email phone verified"
-)
 _CHOICE = Choice(
     {"refund": "money back", "replace": "send again", "escalate": "a person", "close": "nothing"},
     "What should happen with this ticket?",
@@ -70,11 +76,14 @@ CAVEATS = (
 
 
 def run(context: Context) -> Findings:
-    """Time every workload; a checkpoint too short for one leaves it out and says so."""
+    """Time our engine alone, then in turns with its competitors, then a fresh process of it.
+
+    A checkpoint too short for a workload leaves it out and says so.
+    """
     decider = context.engine.decider
     lines: list[Line] = []
     series: dict[str, list[float]] = {}
-    caveats = list(CAVEATS)
+    caveats = [*_busy(), *CAVEATS]
     quick = context.setting.quick
     workloads = [workload for workload in WORKLOADS if workload.in_quick or not quick]
     with context.progress("latency", len(workloads)) as advance:
@@ -86,7 +95,62 @@ def run(context: Context) -> Findings:
                 series[workload.name] = [round(value, 3) for value in timed]
                 lines += _lines(workload, timed)
             advance(1)
-    return Findings(lines, series={"latency": series}, caveats=caveats)
+    compared = _compared(context)
+    footprint = _footprint(context) if _on_cpu(context) else Footprint()
+    return Findings(
+        [*lines, *compared.lines, *footprint.lines],
+        timings=compared.timings,
+        bars=[*compared.bars, *footprint.bars],
+        series={"latency": series, "compared": compared.turns},
+        caveats=[*caveats, *compared.caveats, *footprint.caveats],
+    )
+
+
+def _busy() -> list[str]:
+    """A caveat when something else was running as the measurement began."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return [f"The machine was busy (load {load:.1f}) when the run began."] if load > BUSY else []
+
+
+def _compared(context: Context) -> Outcome:
+    setting = context.setting
+    opened, absent = _competitors(context)
+    identity = context.engine.identity.as_dict()
+    journal = TurnJournal(setting.out, {**identity, "seed": setting.seed, "quick": setting.quick})
+    with context.progress("in turns with competitors", len(COMPARED)) as advance:
+        found = compare(
+            context.engine.decider,
+            opened,
+            absent,
+            journal,
+            QUICK_LIMITS if setting.quick else LIMITS,
+            setting.seed,
+            advance,
+        )
+    journal.finish()
+    return found
+
+
+def _on_cpu(context: Context) -> bool:
+    return ", cpu," in context.engine.identity.engine
+
+
+def _competitors(context: Context) -> tuple[dict[Listed, Competitor], list[Absent]]:
+    if not _on_cpu(context):
+        reason = f"they run on the CPU, the engine measured is {context.engine.identity.engine}"
+        return {}, [Absent(listed, reason) for listed in COMPETITORS]
+    from thisthat.bench.competitors import Material, open_competitors
+    from thisthat.checkpoint import open_checkpoint
+
+    setting = context.setting
+    ref = "default" if setting.system == "base" else setting.system
+    checkpoint = open_checkpoint(ref, context.engine.identity.lam)
+    return open_competitors(Material(checkpoint, usable_cores()))
+
+
+def _footprint(context: Context) -> Footprint:
+    setting = context.setting
+    return start_up(setting.system, setting.options, 1 if setting.quick else 3)
 
 
 def _lines(workload: Workload, timed: list[float]) -> list[Line]:
@@ -124,12 +188,6 @@ def _time(decider: Decider, workload: Workload, quick: bool, seed: int) -> list[
         if time.perf_counter() - started > budget and len(timed) >= least:
             break
     return timed[WARM_UP:]
-
-
-def random_state(rng: Rng, words: int) -> str:
-    """So many words of an order's history, in no order."""
-    known = _TEXT.split()
-    return " ".join(rng.choice(known) for _ in range(words))
 
 
 def words_for(decider: Decider, workload: Workload, rng: Rng) -> int:

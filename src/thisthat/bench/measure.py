@@ -30,7 +30,7 @@ from thisthat.bench.anchors import Price, prices
 from thisthat.bench.journal import Journal, key_of, set_hash
 from thisthat.bench.protocol import Identity, System, SystemOptions
 from thisthat.bench.replies import Reply, count_problems
-from thisthat.bench.result import Group, Line, Result
+from thisthat.bench.result import Bar, Group, Line, Result, Timing
 from thisthat.bench.systems import EngineSystem, open_system
 from thisthat.errors import InvalidInputError
 from thisthat.suites.item import Item
@@ -65,6 +65,8 @@ class Findings:
     series: Mapping[str, Any] = field(default_factory=dict)
     rows: Mapping[str, Any] = field(default_factory=dict)
     caveats: Sequence[str] = ()
+    timings: Sequence[Timing] = ()
+    bars: Sequence[Bar] = ()
 
 
 @dataclass(frozen=True)
@@ -259,6 +261,8 @@ def run_measurement(
         },
         lines=list(findings.lines),
         groups=list(findings.groups),
+        timings=list(findings.timings),
+        bars=list(findings.bars),
         problems=problems,
         series=findings.series,
         rows=findings.rows,

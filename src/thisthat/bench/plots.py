@@ -11,6 +11,7 @@ import numpy as np
 
 from thisthat.bench import anchors
 from thisthat.bench.result import Group, Result
+from thisthat.bench.speed_plots import compared, cost_growth
 from thisthat.bench.style import INK, MUTED, colour
 
 Figure = Any
@@ -396,4 +397,16 @@ PLOTS = (
     Plot("ladder", "Context ladder", "The same questions about the same worlds.", context_ladder),
     Plot("lambda", "λ sweep", "Shaded: 95 % intervals.", lambda_sweep),
     Plot("latency", "Latency", "In one process, one call after another.", latency_distribution),
+    Plot(
+        "compared",
+        "Beside other ways to the same decisions",
+        "In turns, in one run on one machine; the slowest over our engine is written out.",
+        compared,
+    ),
+    Plot(
+        "growth",
+        "How time grows",
+        "Marks are measured; dashed lines are the paper's token formula times one constant.",
+        cost_growth,
+    ),
 )

@@ -15,7 +15,8 @@ from typing import Any
 from thisthat.bench import anchors, style
 from thisthat.bench.plots import PLOTS
 from thisthat.bench.result import Result, ResultError, read_result
-from thisthat.bench.table import group_cells, kinds_of, line_cells
+from thisthat.bench.results_page import pictures_of
+from thisthat.bench.table import group_cells, kinds_of, line_cells, sheets_of
 from thisthat.errors import MissingExtraError
 from thisthat.files import write_atomically
 
@@ -76,6 +77,21 @@ def write_plots(folder: Path, results: Sequence[Result]) -> list[Path]:
     return written
 
 
+def write_pictures(folder: Path, results: Sequence[Result]) -> list[Path]:
+    """The plots that pages of the docs show, as SVG in light and in dark; the files written."""
+    written = []
+    by_name = {plot.name: plot for plot in PLOTS}
+    with style.styled() as plt:
+        for result in results:
+            for name, file in pictures_of(result):
+                figure = by_name[name].draw(plt, [result])
+                for dark in (False, True):
+                    path = folder / f"{file}{'-dark' if dark else ''}.svg"
+                    write_atomically(path, style.as_svg_file(figure, dark=dark))
+                    written.append(path)
+    return written
+
+
 def _inline_plots(results: Sequence[Result]) -> list[dict[str, str]]:
     drawn = []
     with style.styled() as plt:
@@ -98,6 +114,7 @@ def _shown(result: Result) -> dict[str, Any]:
         **vars(result),
         "label": result.label,
         "line_cells": [line_cells(line) for line in result.lines],
+        "sheets": sheets_of(result),
         "group_cells": {
             by: [group_cells(group) for group in result.grouped(by)]
             for by in kinds_of(result.groups)

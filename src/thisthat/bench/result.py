@@ -79,6 +79,51 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Timing:
+    """How long one system takes for one workload, in milliseconds per call or per state.
+
+    ``low`` and ``high`` hold the median with 95 %; ``ratio`` is its median over that of the first
+    system of the workload. ``same`` of ``compared`` answers were that system's too.
+    """
+
+    workload: str
+    system: str
+    per: str
+    calls: int
+    p50: float
+    p90: float
+    low: float
+    high: float
+    p25: float
+    p75: float
+    ratio: float | None = None
+    same: int = 0
+    compared: int = 0
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A number that has to be reached. ``value`` None: not measured; ``note`` says why.
+
+    A bar set for one kind of ``machine`` is neither reached nor missed on another.
+    """
+
+    label: str
+    value: float | None
+    limit: float
+    at_least: bool
+    unit: str = "number"
+    note: str = ""
+    machine: str | None = None
+
+    def reached(self, machine: str) -> bool | None:
+        """Whether it is, on a machine of that kind; None where that cannot be said."""
+        if self.value is None or self.machine not in (None, machine):
+            return None
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+
+@dataclass(frozen=True)
 class Result:
     """One measurement of one system."""
 
@@ -88,6 +133,8 @@ class Result:
     questions: Mapping[str, Any]
     lines: Sequence[Line]
     groups: Sequence[Group] = ()
+    timings: Sequence[Timing] = ()
+    bars: Sequence[Bar] = ()
     problems: Mapping[str, int] = field(default_factory=dict)
     series: Mapping[str, Any] = field(default_factory=dict)
     rows: Mapping[str, Any] = field(default_factory=dict)
@@ -118,6 +165,8 @@ def write_result(path: Path, result: Result) -> None:
     body = {"schema": SCHEMA, **vars(result)}
     body["lines"] = [_without_none(vars(line)) for line in result.lines]
     body["groups"] = [_without_none(vars(group)) for group in result.groups]
+    body["timings"] = [_without_none(vars(timing)) for timing in result.timings]
+    body["bars"] = [_without_none(vars(bar)) for bar in result.bars]
     text = json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False)
     write_atomically(path, _short_lists(text) + "\n")
 
@@ -140,6 +189,8 @@ def read_result(path: Path) -> Result:
     try:
         body["lines"] = [Line(**line) for line in body["lines"]]
         body["groups"] = [Group(**group) for group in body.get("groups", [])]
+        body["timings"] = [Timing(**timing) for timing in body.get("timings", [])]
+        body["bars"] = [Bar(**bar) for bar in body.get("bars", [])]
         return Result(**body)
     except (TypeError, KeyError) as error:
         raise ResultError(f"{path}: does not have the fields of a result: {error}") from None
@@ -162,7 +213,15 @@ def hardware() -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """Versions of what can move a number."""
     found = {"thisthat": __version__, "python": platform.python_version()}
-    for name in ("numpy", "onnxruntime", "torch", "transformers", "scikit-learn"):
+    for name in (
+        "numpy",
+        "onnxruntime",
+        "torch",
+        "transformers",
+        "scikit-learn",
+        "llama_cpp_python",
+        "outlines",
+    ):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

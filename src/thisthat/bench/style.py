@@ -97,13 +97,25 @@ def colour(number: int) -> str:
     return SERIES[number % len(SERIES)]
 
 
-def as_svg(figure: Any) -> str:
-    """The figure as inline SVG whose colours are CSS variables; the same text every time."""
+def as_svg_file(figure: Any, *, dark: bool) -> str:
+    """The figure as an SVG file of its own, in light or dark colours, on no background."""
+    svg = _drawn(figure)
+    for value, other in DARK.items() if dark else ():
+        svg = svg.replace(value, other)
+    return svg + "\n"
+
+
+def _drawn(figure: Any) -> str:
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = svg[svg.index("<svg") :].strip()
+    return re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+
+
+def as_svg(figure: Any) -> str:
+    """The figure as inline SVG whose colours are CSS variables; the same text every time."""
+    svg = _drawn(figure)
     for value, name in _NAMES.items():
         svg = svg.replace(value, f"var(--{name})")
     # The drawn width is the widest it gets; on a narrow page the view box keeps the proportions.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from thisthat.bench.anchors import Anchor, anchor
-from thisthat.bench.result import Group, Line, Result
+from thisthat.bench.result import Bar, Group, Line, Result, Timing
 
 OTHERS_SHOWN = 3
 
@@ -20,6 +21,8 @@ def number(value: float | None, unit: str = "share") -> str:
         return "–"
     if unit == "ms":
         return f"{value:,.1f} ms" if value < 1000 else f"{value:,.0f} ms"
+    if unit == "ratio":
+        return f"{value:,.2f}×" if value < 10 else f"{value:,.1f}×"
     if unit == "dollars":
         return f"${value:.3g}"
     if unit == "number":
@@ -67,6 +70,68 @@ def group_cells(group: Group) -> tuple[str, str, str, str, str, str, str]:
     )
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """A table beside the headline numbers: its headings and rows."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def sheets_of(result: Result) -> list[Sheet]:
+    """The tables of what has to be reached, and of systems timed in turns; none when empty."""
+    sheets = []
+    if result.bars:
+        machine = str(result.hardware.get("machine", ""))
+        bars = tuple(_bar_cells(bar, machine) for bar in result.bars)
+        sheets.append(Sheet(("bar", "measured", "has to be", "reached"), bars))
+    for workload in dict.fromkeys(timing.workload for timing in result.timings):
+        timings = [timing for timing in result.timings if timing.workload == workload]
+        per = timings[0].per
+        headings = (
+            f"{workload}, per {per}",
+            "calls",
+            "p50",
+            "95 % interval",
+            "p25 to p75",
+            "p90",
+            "over (a)",
+            "same answers",
+        )
+        rows = tuple(_timing_cells(timing) for timing in timings)
+        sheets.append(Sheet(headings, rows))
+    return sheets
+
+
+def _bar_cells(bar: Bar, machine: str) -> tuple[str, str, str, str]:
+    verdict = {True: "yes", False: "no", None: "not measured" if bar.value is None else "–"}
+    told = verdict[bar.reached(machine)]
+    sign = "≥" if bar.at_least else "≤"
+    return (
+        bar.label,
+        number(bar.value, bar.unit),
+        f"{sign} {bar.limit:g}{_unit_mark(bar.unit)}",
+        f"{told} ({bar.note})" if bar.note else told,
+    )
+
+
+def _unit_mark(unit: str) -> str:
+    return {"ratio": "×", "ms": " ms"}.get(unit, "")
+
+
+def _timing_cells(timing: Timing) -> tuple[str, ...]:
+    return (
+        timing.system,
+        str(timing.calls),
+        number(timing.p50, "ms"),
+        interval(timing.low, timing.high, "ms"),
+        interval(timing.p25, timing.p75, "ms"),
+        number(timing.p90, "ms"),
+        number(timing.ratio, "ratio"),
+        f"{timing.same} of {timing.compared}" if timing.compared else "",
+    )
+
+
 def kinds_of(groups: Sequence[Group]) -> list[str]:
     """The kinds of groups, in order of first appearance."""
     return list(dict.fromkeys(group.by for group in groups))
@@ -89,6 +154,8 @@ def print_result(result: Result, console: Console) -> None:
     for line in result.lines:
         table.add_row(*map(escape, line_cells(line)))
     console.print(table)
+    for sheet in sheets_of(result):
+        console.print(_sheet_table(sheet))
     for by in kinds_of(result.groups):
         console.print(_group_table(result, by))
     if result.problems:
@@ -96,6 +163,18 @@ def print_result(result: Result, console: Console) -> None:
         console.print(f"No answer: {told}.", markup=False)
     for caveat in result.caveats:
         console.print(f"· {caveat}", style="dim", markup=False)
+    machine = ", ".join(str(value) for value in result.hardware.values())
+    software = ", ".join(f"{name} {version}" for name, version in result.versions.items())
+    console.print(f"{machine} · {software}", style="dim", markup=False)
+
+
+def _sheet_table(sheet: Sheet) -> Table:
+    table = Table()
+    for number_of, heading in enumerate(sheet.headings):
+        table.add_column(escape(heading), justify="right" if number_of else "left")
+    for row in sheet.rows:
+        table.add_row(*map(escape, row))
+    return table
 
 
 def _group_table(result: Result, by: str) -> Table:

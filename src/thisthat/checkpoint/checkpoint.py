@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,16 @@ class Checkpoint:
     def model_folder(self) -> Path:
         """The folder of the base model's own files; ``folder`` is where the card is."""
         return self._model.folder
+
+    @property
+    def gguf_file(self) -> Path | None:
+        """The GGUF file the base is read from, if it is one."""
+        return self._model.path if isinstance(self._model, GgufModel) else None
+
+    def base_alone(self) -> Checkpoint:
+        """The base as a checkpoint of its own: no delta, no layer read twice."""
+        card = replace(self.card, delta=None, lam=0.0, loop=None)
+        return Checkpoint(card, self._model, self.folder, 0.0, None)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:

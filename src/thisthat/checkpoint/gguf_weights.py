@@ -59,6 +59,11 @@ class GgufModel:
             )
 
     @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    @property
     def folder(self) -> Path:
         """The folder of the file."""
         return self._path.parent

@@ -33,8 +33,8 @@ HELP = {
     "injection": "How often an instruction planted in a state moves the decision.",
     "evidence": "Is the part an answer rests on the one with the deciding fact?",
     "lambda": "The headline numbers from λ = 0 to 1.",
-    "latency": "Milliseconds per decision for stated workloads.",
-    "cost": "What one pass costs in electricity or at a price list.",
+    "latency": "Milliseconds per decision, alone and in turns with other ways to it.",
+    "cost": "What one pass costs, and how time grows with states, questions and options.",
     "http": "What HTTP adds to the library call, side by side.",
     "fidelity": "How far the numeric form's answers are from float32's.",
 }

@@ -20,12 +20,18 @@ def report(
     results_page: Annotated[
         Path | None, typer.Option(help="Write the Markdown page of results.")
     ] = None,
+    performance_page: Annotated[
+        Path | None, typer.Option(help="Write the Markdown page of speed, pictures beside it.")
+    ] = None,
 ) -> None:
     """Make a report from result files; a file that cannot be read is named and left out."""
-    if out is None and plots is None and results_page is None:
-        raise InvalidInputError("--out", "name at least one of --out, --plots, --results-page")
+    pages = {"results": results_page, "performance": performance_page}
+    if not any((out, plots, *pages.values())):
+        raise InvalidInputError(
+            "--out", "name at least one of --out, --plots, --results-page, --performance-page"
+        )
     from thisthat.bench import report as making
-    from thisthat.bench.results_page import results_page as page_of
+    from thisthat.bench.results_page import PAGES
     from thisthat.files import write_atomically
 
     found, left_out = making.read_results(results)
@@ -37,6 +43,9 @@ def report(
     if plots is not None:
         for path in making.write_plots(plots, found):
             print(path)
-    if results_page is not None:
-        write_atomically(results_page, page_of(found))
-        print(results_page)
+    for name, target in pages.items():
+        if target is not None:
+            page = PAGES[name]
+            making.write_pictures(target.parent / "pictures", page.of(found))
+            write_atomically(target, page.written(found))
+            print(target)
