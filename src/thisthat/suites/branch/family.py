@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from thisthat.random import Rng
+from thisthat.suites.branch.clauses import Clause
 from thisthat.suites.branch.settings import Setting
 from thisthat.suites.family import Family
 from thisthat.suites.item import Item
@@ -21,10 +22,12 @@ class BranchFamily(Family[CaseT, Setting], Generic[CaseT]):
     ``twin`` returns a case whose right answer differs from the given one although only the rule
     changed or only one fact did; None when it found none. A rendered case whose facts name an
     ``abstain`` option is a choice, whatever the family's kind, with that option last for
-    booleans and scores.
+    booleans and scores. ``clauses`` gives the conditions a case turns on, for families whose
+    states show ``case.sheet`` as a record: such cases can be asked about in drills.
     """
 
     twin: Callable[[CaseT, Rng], CaseT | None] | None = None
+    clauses: Callable[[CaseT], Sequence[Clause]] | None = None
 
     def item_for(self, case: CaseT, rng: Rng, split: str) -> Item:
         """The item for one case; the options of a choice stand in random order if they may."""

@@ -20,6 +20,7 @@ from thisthat.suites.branch.branches import (
     twin_of,
     without_one,
 )
+from thisthat.suites.branch.clauses import Clause
 from thisthat.suites.branch.family import BranchFamily
 from thisthat.suites.branch.fields import Domain
 from thisthat.suites.branch.layout import MakePage, Sheet, draw_sheet, lay_out
@@ -109,7 +110,12 @@ def outcome_family(
         solve=solve,
         render=render,
         twin=_twin,
+        clauses=_clauses if page is lay_out else None,
     )
+
+
+def _clauses(case: OutcomeCase) -> list[Clause]:
+    return [clause for rule in case.branches.rules for clause in rule.clauses]
 
 
 def _draw_case(

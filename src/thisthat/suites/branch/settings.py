@@ -28,14 +28,18 @@ class BranchSettings:
 
     ``difficulty`` fixes the knob; None draws a mix of everything. ``abstain`` is the share of
     items that offer an abstain option; ``twins`` the share that is followed by a twin: the same
-    state under a changed rule, or one fact moved across the boundary.
+    state under a changed rule, or one fact moved across the boundary. Items whose state shows a
+    record are followed by up to ``drills`` short questions about it, for training.
     """
 
     difficulty: Difficulty | None = None
     abstain: float = 0.15
     twins: float = 0.3
+    drills: int = 0
 
     def __post_init__(self) -> None:
+        if self.drills < 0:
+            raise InvalidInputError("drills", f"is {self.drills}; at least 0")
         for name in ("abstain", "twins"):
             value = getattr(self, name)
             if not 0 <= value <= 1:

@@ -39,12 +39,24 @@ def _with_twin(family: Family[Any, Any], settings: BranchSettings, rng: Rng) -> 
     case = family.draw(rng, settings.draw(rng))
     if case is None:
         return
-    yield family.item_for(case, rng, "train")
+    yield from _with_drills(family, case, settings, rng)
     twin = getattr(family, "twin", None)
     if twin is not None and rng.chance(settings.twins):
         other = twin(case, rng)
         if other is not None:
-            yield family.item_for(other, rng, "train")
+            yield from _with_drills(family, other, settings, rng)
+
+
+def _with_drills(
+    family: Family[Any, Any], case: Any, settings: BranchSettings, rng: Rng
+) -> Iterator[Item]:
+    item = family.item_for(case, rng, "train")
+    yield item
+    clauses = getattr(family, "clauses", None)
+    if settings.drills and clauses is not None:
+        from thisthat.suites.drills.about import drills_about
+
+        yield from drills_about(item.state, case.sheet, clauses(case), settings.drills, rng)
 
 
 def evaluation_items(

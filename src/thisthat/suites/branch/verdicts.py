@@ -81,6 +81,7 @@ def verdict_family(
         solve=solve_verdict,
         render=render,
         twin=twin_verdict,
+        clauses=(lambda case: case.rule.clauses) if page is lay_out else None,
     )
 
 

@@ -39,7 +39,7 @@ def ask_fact(subject: Subject, rng: Rng) -> Drill | None:
     clause = clause_with_truth(subject, rng.choice(subject.fields), wanted, rng)
     if clause is None:
         return None
-    return _stated(clause.say(rng), wanted, rng)
+    return stated(clause.say(rng), wanted, rng)
 
 
 def ask_rule(subject: Subject, rng: Rng) -> Drill | None:
@@ -51,7 +51,7 @@ def ask_rule(subject: Subject, rng: Rng) -> Drill | None:
     for _ in range(8):
         rule = _rule_about(subject, count, rng)
         if rule is not None and rule.truth(subject.record) is wanted:
-            return _stated(rule.say(rng), wanted, rng)
+            return stated(rule.say(rng), wanted, rng)
     return None
 
 
@@ -215,7 +215,7 @@ def _rule_about(subject: Subject, count: int, rng: Rng) -> Rule | None:
     return rule
 
 
-def _stated(text: str, truth: bool, rng: Rng) -> Drill:
+def stated(text: str, truth: bool, rng: Rng) -> Drill:
     """The text as a boolean question; a denial turns the answer round."""
     capital = f"{text[:1].upper()}{text[1:]}"
     if rng.chance(0.2):

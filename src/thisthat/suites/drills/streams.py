@@ -38,10 +38,11 @@ def training_items(seed: int, settings: DrillSettings | None = None) -> Iterator
             name, ask, _ = rng.weighted(ASKS, [weight for _, _, weight in ASKS])
             drill = ask(subject, rng)
             if drill is not None:
-                yield _item(name, subject, drill, rng)
+                yield item_of(name, subject, drill, rng)
 
 
-def _item(name: str, subject: Subject, drill: Drill, rng: Rng) -> Item:
+def item_of(name: str, subject: Subject, drill: Drill, rng: Rng) -> Item:
+    """The drill as an item of the family ``name``; the options of a choice in random order."""
     options, answer = drill.options, drill.answer
     if drill.kind == "choice":
         order = rng.shuffled(range(len(options)))
