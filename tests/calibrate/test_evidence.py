@@ -103,3 +103,13 @@ def test_bad_input_is_named() -> None:
         path_decider().ask(STATE, "Is it?", explain=True)
     with pytest.raises(InvalidInputError, match="state"):
         path_decider().decide(7, {"q": "Is it?"}, explain=True)  # type: ignore[call-overload]
+
+
+def test_a_state_that_had_to_be_cut_is_not_explained() -> None:
+    decider = path_decider()
+    long = "A sentence. " * decider.reading.state_tokens
+    assert decider.decide(long, {"q": "Is it?"}, keep="head").cut is not None
+    with pytest.raises(InvalidInputError, match=r"explain: .* only a whole state can be explained"):
+        decider.decide(long, {"q": "Is it?"}, keep="head", explain=True)
+    whole = decider.decide(STATE, {"q": "Is it?"}, keep="head", explain=True)
+    assert whole.evidence is not None

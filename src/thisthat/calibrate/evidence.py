@@ -13,11 +13,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from thisthat.calibrate.spans import spans_of
+from thisthat.errors import InvalidInputError
 from thisthat.prompt.sharing import share
 from thisthat.questions import Decision, Support, Usage
 
 if TYPE_CHECKING:
-    from thisthat.decider import Decider
+    from thisthat.decider import Decider, Job
     from thisthat.engine.rows import Row, RowResult
     from thisthat.questions import Question, Text
     from thisthat.way import Way
@@ -33,11 +34,14 @@ class Explanation:
     def __init__(
         self, decider: Decider, state: Text, questions: Mapping[str, Question], way: Way
     ) -> None:
-        """Check and tokenise. Raises what ``decide`` raises."""
-        self._decider = decider
-        self._spans = spans_of(state)
-        self.job, *self._others = [
-            decider.prepare(
+        """Check and tokenise.
+
+        Raises what ``decide`` raises, and InvalidInputError for a state that had to be cut: without
+        a part, other text would take its place.
+        """
+
+        def prepared(each: Text) -> Job:
+            return decider.prepare(
                 each,
                 questions,
                 layout=way.layout,
@@ -45,8 +49,17 @@ class Explanation:
                 keep=way.keep,
                 order=way.order,
             )
-            for each in [state, *(span.without for span in self._spans)]
-        ]
+
+        self._decider = decider
+        self.job = prepared(state)
+        if self.job.rendered.cut is not None:
+            raise InvalidInputError(
+                "explain",
+                f"the state has {self.job.rendered.cut.state_tokens} tokens and was cut to "
+                f"{self.job.rendered.cut.kept_tokens}; only a whole state can be explained",
+            )
+        self._spans = spans_of(state)
+        self._others = [prepared(span.without) for span in self._spans]
         self._shared = share([row for job in self._others for row in job.rendered.rows])
         self.rows = self._shared.rows
 
