@@ -172,3 +172,25 @@ def test_anchors_name_numbers_and_sources() -> None:
         assert anchors.table(name)[0]["system"]
         assert "paper" in anchors.caption(name)
     assert "paper" in anchors.sources()
+
+
+def test_the_performance_page_has_bars_turns_and_pictures(
+    files: list[Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "docs" / "performance.md"
+    given = [str(path) for path in files if path.stem in ("latency", "cost", "surfaces")]
+    outcome = CliRunner().invoke(app, ["report", *given, "--performance-page", str(out)])
+    assert outcome.exit_code == 0, outcome.output
+    page = out.read_text()
+    assert "| reached: (b)/(a) | 6.50× | ≥ 5× | yes |" in page
+    assert "| missed: p50 | 120.0 ms | ≤ 100 ms | – (set for another machine) |" in page
+    assert "| absent: (c1)/(a) | – | ≥ 3.5× | not measured (not installed) |" in page
+    assert "| (b) another | 9 | 100.0 ms |" in page
+    assert "Surfaces" not in page
+    shown = re.findall(r'(?:src|srcset)="(pictures/[^"]+)"', page)
+    assert len(shown) == 4
+    for name in shown:
+        svg = (out.parent / name).read_text()
+        dark = name.endswith("-dark.svg")
+        assert (style.DARK[style.SERIES[0]] in svg) == dark
+        assert (style.SERIES[0] in svg) != dark

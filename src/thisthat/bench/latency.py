@@ -29,8 +29,8 @@ from thisthat.random import Rng
 WARM_UP = 2
 LEAST_CALLS, QUICK_LEAST_CALLS = 10, 5
 MOST_CALLS = 200
-SECONDS, QUICK_SECONDS = 10.0, 4.0
-LIMITS = Limits(seconds=8, patience=25)
+SECONDS, QUICK_SECONDS = 8.0, 4.0
+LIMITS = Limits(seconds=6, patience=15)
 QUICK_LIMITS = Limits(seconds=2, patience=4, least=3)
 BUSY = 0.5
 

@@ -52,7 +52,7 @@ def compared(plt: Any, results: Sequence[Result]) -> Figure | None:
         if slowest.ratio is not None and slowest.ratio > 1:
             axes.annotate(
                 f"{slowest.ratio:.3g}×",
-                (slowest.p50, place),
+                (slowest.p75, place),
                 xytext=(9, 0),
                 textcoords="offset points",
                 va="center",
@@ -120,9 +120,11 @@ def cost_growth(plt: Any, results: Sequence[Result]) -> Figure | None:
         panel.set_yscale("log")
         for direction in (panel.xaxis, panel.yaxis):
             direction.set_major_formatter(plt.FuncFormatter(lambda value, _: f"{value:,g}"))
+            direction.set_minor_formatter(plt.NullFormatter())
         panel.set_title(title)
         panel.set_xlabel(growth.AXES[axis])
-        panel.legend(loc="upper left", title=f"dashed: {1000 * scale:.3g} µs per token")
+        told = f"dashed: {1000 * scale:.3g} µs per token"
+        panel.legend(loc="upper left", title=told, alignment="left")
     for panel in grid[:, 0]:
         panel.set_ylabel("milliseconds")
     return figure

@@ -6,6 +6,7 @@ The base is quantised once with llama.cpp's own quantiser and kept in the store.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -84,8 +85,8 @@ class LlamaGrammar:
             verbose=False,
         )
         self.settings = (
-            f"llama-cpp-python {llama_cpp.__version__}, built on this machine, {threads} threads, "
-            "greedy, grammar without white space; warm: questions first, the kept prefix is used"
+            f"llama-cpp-python {llama_cpp.__version__} ({_features()}), {threads} threads, greedy, "
+            "grammar without white space; warm: questions first, the kept prefix is used"
         )
 
     def answer(
@@ -121,6 +122,14 @@ def _frame(checkpoint: Checkpoint) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
     frame = chat_frame(checkpoint.chat_template, checkpoint.encode_template)
     return frame.head, frame.tail
+
+
+def _features() -> str:
+    """What the build uses of the processor, as llama.cpp tells it."""
+    import llama_cpp
+
+    told = llama_cpp.llama_print_system_info().decode()
+    return " ".join(re.findall(r"(\w+) = 1", told))
 
 
 @cache
