@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 EngineName: TypeAlias = Literal["auto", "onnx", "torch"]
 
-# The quantised forms are two to three times as fast and change too many answers of the base.
+# int8 is about twice as fast and changes too many answers of the base.
 DEFAULT_FORM = "float32"
 
 

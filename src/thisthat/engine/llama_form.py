@@ -1,11 +1,11 @@
 """The runtime form of a llama checkpoint in one of three numeric forms, built if not yet kept.
 
-Ties together smoothing, linear forms, graph and store; knows nothing of rows or sessions.
+Ties together linear forms, graph and store; knows nothing of rows or sessions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias, get_args
@@ -15,19 +15,18 @@ from numpy.typing import NDArray
 
 from thisthat.engine.int8_probe import weight_limit
 from thisthat.engine.llama_shape import LlamaShape
-from thisthat.engine.rows import Tokens
 from thisthat.engine.runtime_form import open_form
 from thisthat.errors import InvalidInputError
 
 Form: TypeAlias = Literal["int8", "block8", "float32"]
 
-_BUILDER = 1
+_BUILDER = 2
 """Raised when graphs change, so that kept forms are built again."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a form comes from. Weights and texts are asked for only when it has to be built.
+    """Where a form comes from. Weights are asked for only when it has to be built.
 
     ``identity`` differs whenever the weights do.
     """
@@ -36,7 +35,6 @@ class Source:
     shape: LlamaShape
     label_ids: tuple[int, ...]
     weights: Callable[[], dict[str, NDArray[np.float32]]]
-    calibration: Callable[[], Sequence[Tokens]]
 
 
 def check_form(name: str) -> Form:
@@ -68,15 +66,12 @@ def _build(source: Source, form: Form, limit: int | None, data: BinaryIO, name: 
     # These import onnx, which a kept form does not need and a quick start cannot afford.
     from thisthat.engine import linear_forms
     from thisthat.engine.onnx_graph import build_graph
-    from thisthat.engine.smoothing import smooth
 
-    weights = source.weights()
     linear: linear_forms.LinearForm
     if limit is not None:
-        weights = smooth(weights, source.shape, source.calibration())
         linear = linear_forms.Int8Linear(limit)
     elif form == "block8":
         linear = linear_forms.Block8Linear()
     else:
         linear = linear_forms.Float32Linear()
-    return build_graph(weights, source.shape, source.label_ids, linear, data, name)
+    return build_graph(source.weights(), source.shape, source.label_ids, linear, data, name)

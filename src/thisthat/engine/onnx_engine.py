@@ -109,8 +109,6 @@ class OnnxEngine:
         InvalidInputError for another form, CheckpointError for a model that is not a plain llama
         or a form that cannot be written.
         """
-        from thisthat.checkpoint.calibration_text import TEXTS
-
         chosen = check_form(form)
         shape = read_shape(checkpoint.config, checkpoint.card.loop)
         source = Source(
@@ -118,7 +116,6 @@ class OnnxEngine:
             shape=shape,
             label_ids=tuple(label_ids),
             weights=checkpoint.weights,
-            calibration=lambda: [tuple(checkpoint.encode(text)) for text in TEXTS],
         )
         return cls(
             open_llama_form(source, chosen),

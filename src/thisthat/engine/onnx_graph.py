@@ -20,7 +20,7 @@ from onnx import TensorProto, helper
 from thisthat.engine.graph_writer import CONTRIB, GraphWriter
 from thisthat.engine.linear_forms import LinearForm, Rows, settle
 from thisthat.engine.llama_shape import LlamaShape
-from thisthat.engine.smoothing import rotary_tables
+from thisthat.engine.rotary import rotary_tables
 from thisthat.errors import CheckpointError
 
 Array = NDArray[np.float32]
