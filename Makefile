@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types unit browser clients schema clean
+.PHONY: demo test lint types unit browser clients schema performance clean
 
 demo: .venv-demo/.ready
 	.venv-demo/bin/thisthat pull
@@ -50,6 +50,16 @@ clients: .venv/.ready
 schema: .venv/.ready
 	THISTHAT_SCHEMA_EXAMPLES=600 THISTHAT_SCHEMA_LEAST=5000 \
 		.venv/bin/python -m pytest -s tests/serve/test_openapi.py
+
+# Speed and cost of one numeric form on this machine, into docs/performance.md.
+FORM ?= float32
+performance:
+	for name in latency cost; do \
+		.venv/bin/thisthat bench $$name --form $(FORM) --out results/$(FORM) && \
+		mkdir -p docs/results && \
+		cp results/$(FORM)/$$name.json docs/results/$$name-$(FORM).json || exit 1; \
+	done
+	.venv/bin/thisthat report docs/results/*.json --performance-page docs/performance.md
 
 clean:
 	rm -rf .venv .venv-demo
