@@ -52,8 +52,7 @@ def _faults(item: Item) -> tuple[list[str], list[str]]:
         schema = state.get("specification") or state.get("schema")
         rules, required = schema["properties"], schema["required"]
         names = ("request", "body", "payload", "message", "input")
-        # A body without any field is not shown.
-        (payload,) = [state[name] for name in names if name in state] or [{}]
+        (payload,) = [state[name] for name in names if name in state]
     wrong = [
         name
         for name, rule in rules.items()

@@ -212,9 +212,9 @@ def say_fact(rng: Rng, field: Field, value: Value, noun: str, day_style: str = "
 def compose(rng: Rng, sections: Sequence[tuple[str, Any]]) -> Text:
     """One state from named sections: JSON when a section is JSON already, else headed text.
 
-    Empty sections are left out; a single text section stands without its name.
+    Sections without text are left out; a single text section stands without its name.
     """
-    filled = [(name, content) for name, content in sections if content]
+    filled = [(name, content) for name, content in sections if content != ""]
     if any(not isinstance(content, str) for _, content in filled):
         if len(filled) == 1:
             content = filled[0][1]
