@@ -4,10 +4,10 @@ from tests.train.test_packs import CPU, WEIGHTS, row
 from tests.train.tiny import config
 from thisthat.train.backbone import Backbone, build_backbone
 from thisthat.train.config import Loop, Model
-from thisthat.train.packs import Packs, packed_shape
+from thisthat.train.packs import Packs, packed_shapes
 from thisthat.train.stream import feed_batch
 
-SHAPE = packed_shape(100, 40)
+SHAPE = packed_shapes(100, 40)
 
 
 def logits(backbone: Backbone) -> torch.Tensor:

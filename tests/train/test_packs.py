@@ -10,7 +10,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.train.backbone import build_backbone
 from thisthat.train.buckets import Buckets, Shape
 from thisthat.train.config import Model
-from thisthat.train.packs import Packs, packed_shape, positions_in_rows
+from thisthat.train.packs import Packs, packed_shapes, positions_in_rows
 from thisthat.train.rows import TrainingRow
 from thisthat.train.stream import feed_batch
 
@@ -37,7 +37,7 @@ def row(length: int, seed: int = 0) -> TrainingRow:
 
 @given(st.lists(st.integers(2, 40), min_size=1, max_size=60))
 def test_every_row_is_packed_once_and_found_again(lengths: list[int]) -> None:
-    packs = Packs(packed_shape(100, 40))
+    packs = Packs(packed_shapes(100, 40))
     rows = [row(length, number) for number, length in enumerate(lengths)]
     batches = [batch for r in rows if (batch := packs.add(r)) is not None] + packs.flush()
     found = []
@@ -56,7 +56,7 @@ def test_every_row_is_packed_once_and_found_again(lengths: list[int]) -> None:
 
 
 def test_what_is_held_goes_on_where_it_was() -> None:
-    shape = packed_shape(100, 40)
+    shape = packed_shapes(100, 40)
     whole, first = Packs(shape), Packs(shape)
     rows = [row(30, number) for number in range(7)]
     for r in rows[:5]:
@@ -70,6 +70,18 @@ def test_what_is_held_goes_on_where_it_was() -> None:
             assert (left.tokens == right.tokens).all()
 
 
+def test_short_and_long_rows_do_not_share_a_sequence() -> None:
+    packs = Packs(packed_shapes(2048, 1024))
+    rows = [row(length, length) for length in (100, 900, 512, 513, 300, 1024, 40)]
+    batches = [batch for r in rows if (batch := packs.add(r)) is not None] + packs.flush()
+    for batch in batches:
+        lengths = [int(where.removeprefix("row ")) for where in batch.wheres]
+        assert all(length <= 512 for length in lengths) or all(length > 512 for length in lengths)
+    assert sorted(where for batch in batches for where in batch.wheres) == sorted(
+        r.where for r in rows
+    )
+
+
 def test_positions_start_anew_in_every_row() -> None:
     bounds = torch.tensor([0, 3, 5, 8, 8], dtype=torch.int32)
     assert positions_in_rows(bounds, 8).tolist() == [[0, 1, 2, 0, 1, 0, 1, 2]]
@@ -77,16 +89,16 @@ def test_positions_start_anew_in_every_row() -> None:
 
 def test_rows_that_cannot_fit_are_named() -> None:
     with pytest.raises(InvalidInputError, match="row 3: has 41 tokens; the longest may have 40"):
-        Packs(packed_shape(100, 40)).add(row(41, 3))
+        Packs(packed_shapes(100, 40)).add(row(41, 3))
     with pytest.raises(
         InvalidInputError, match=r"data\.tokens_per_batch: is 30, less than one row"
     ):
-        packed_shape(30, 40)
+        packed_shapes(30, 40)
 
 
 def test_packed_rows_give_the_logits_of_padded_ones() -> None:
     rows = [row(length, length) for length in (12, 40, 7, 25)]
-    packs, buckets = Packs(packed_shape(800, 40)), Buckets([Shape(4, 40)])
+    packs, buckets = Packs(packed_shapes(800, 40)), Buckets([Shape(4, 40)])
     for r in rows:
         packs.add(r)
     packed_batch = packs.flush()[0]

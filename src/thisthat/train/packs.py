@@ -1,7 +1,8 @@
-"""Rows one after another in a single sequence: no padding, and one shape for everything.
+"""Rows one after another in a single sequence: no padding, and few shapes.
 
-Where the device has attention over packed rows (CUDA), every batch is a fair sample of all lengths
-and a compiler meets one shape only. Attention between rows is cut at ``bounds``.
+Where the device has attention over packed rows (CUDA), short rows share one sequence and long rows
+another: attention sets out as many blocks for every row as the longest row may need, so a long
+limit is dear where rows are short. Attention between rows is cut at ``bounds``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from thisthat.train.rows import TrainingRow
 
 ATTENTION = "packed_rows"
 _TOKENS_PER_ROW = 192  # few rows are so short on average; more bounds cost attention time
+_SHORT = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +35,15 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class PackedShape(Shape):
-    """One sequence of ``length`` tokens that holds rows of at most ``longest`` tokens."""
+    """One sequence of ``length`` tokens that holds rows of ``shortest`` to ``longest`` tokens."""
 
     longest: int
+    shortest: int = 0
 
     @property
     def most_rows(self) -> int:
         """How many rows a sequence may hold; fixed, so that the bounds have one shape too."""
-        return self.length // _TOKENS_PER_ROW + 1
+        return self.length // max(_TOKENS_PER_ROW, self.shortest) + 1
 
     @property
     def most_bounds(self) -> int:
@@ -48,48 +51,69 @@ class PackedShape(Shape):
         return self.most_rows + self.length // self.longest + 2
 
 
-def packed_shape(tokens_per_batch: int, longest: int) -> PackedShape:
-    """The shape of packed batches. Raises InvalidInputError when a row might not fit."""
+def packed_shapes(tokens_per_batch: int, longest: int) -> list[PackedShape]:
+    """The shapes of packed batches, short rows first.
+
+    Raises InvalidInputError when a row might not fit.
+    """
     if tokens_per_batch < longest:
         raise InvalidInputError(
             "data.tokens_per_batch", f"is {tokens_per_batch}, less than one row of {longest} tokens"
         )
-    return PackedShape(1, tokens_per_batch, longest)
+    if longest <= _SHORT:
+        return [PackedShape(1, tokens_per_batch, longest)]
+    return [
+        PackedShape(1, tokens_per_batch, _SHORT),
+        PackedShape(1, tokens_per_batch, longest, _SHORT + 1),
+    ]
 
 
 class Packs:
-    """Takes rows one by one and gives back a batch whenever the next row does not fit."""
+    """Takes rows one by one and gives back a batch whenever the next row of its shape does not fit.
 
-    def __init__(self, shape: PackedShape, waiting: Sequence[TrainingRow] = ()) -> None:
-        self._shape = shape
-        self._held = list(waiting)
-        self._tokens = sum(len(row) for row in waiting)
+    ``shapes`` stand in order of their longest row.
+    """
+
+    def __init__(self, shapes: Sequence[PackedShape], waiting: Sequence[TrainingRow] = ()) -> None:
+        self._shapes = list(shapes)
+        self._held: list[list[TrainingRow]] = [[] for _ in shapes]
+        for row in waiting:
+            self._held[self._place(row)].append(row)
+
+    def _place(self, row: TrainingRow) -> int:
+        for place, shape in enumerate(self._shapes):
+            if len(row) <= shape.longest:
+                return place
+        raise InvalidInputError(
+            row.where, f"has {len(row)} tokens; the longest may have {self._shapes[-1].longest}"
+        )
 
     def add(self, row: TrainingRow) -> Batch | None:
         """Hold the row; the batch of those before it, when there is no more room beside them."""
-        if len(row) > self._shape.longest:
-            raise InvalidInputError(
-                row.where, f"has {len(row)} tokens; the longest may have {self._shape.longest}"
-            )
-        full = self._tokens + len(row) > self._shape.length
+        place = self._place(row)
+        shape, held = self._shapes[place], self._held[place]
+        full = sum(len(other) for other in held) + len(row) > shape.length
         batch = None
-        if self._held and (full or len(self._held) == self._shape.most_rows):
-            batch = collate_packed(self._held, self._shape)
-            self._held, self._tokens = [], 0
-        self._held.append(row)
-        self._tokens += len(row)
+        if held and (full or len(held) == shape.most_rows):
+            batch = collate_packed(held, shape)
+            held.clear()
+        held.append(row)
         return batch
 
     def flush(self) -> list[Batch]:
-        """What is held, as a batch of the usual shape."""
-        batches = [collate_packed(self._held, self._shape)] if self._held else []
-        self._held, self._tokens = [], 0
+        """What is held, as batches of the usual shapes."""
+        batches = [
+            collate_packed(held, shape)
+            for shape, held in zip(self._shapes, self._held, strict=True)
+            if held
+        ]
+        self._held = [[] for _ in self._shapes]
         return batches
 
     @property
     def waiting(self) -> list[TrainingRow]:
         """The rows held now; new Packs given them go on exactly from here."""
-        return list(self._held)
+        return [row for held in self._held for row in held]
 
 
 def collate_packed(rows: Sequence[TrainingRow], shape: PackedShape) -> Batch:

@@ -22,7 +22,7 @@ from thisthat.train.backbone import Backbone, build_backbone
 from thisthat.train.buckets import Shape, choose_lengths, shapes_for
 from thisthat.train.config import Loop, Run
 from thisthat.train.data import ChunkMaker, ItemStore, evaluation_rows, file_sha256
-from thisthat.train.packs import packed_shape
+from thisthat.train.packs import packed_shapes
 from thisthat.train.stream import Fed, chunks_from, fed_batches
 
 SAMPLE_ROWS = 4096
@@ -83,7 +83,7 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
     maker = ChunkMaker(run, builder, _states(evaluated), stores)
     shapes: Sequence[Shape]
     if run.data.pack:
-        shapes = [packed_shape(run.data.tokens_per_batch, run.data.longest)]
+        shapes = packed_shapes(run.data.tokens_per_batch, run.data.longest)
     else:
         lengths = lengths or _lengths(maker, run, say)
         shapes = shapes_for(lengths, run.data.tokens_per_batch)

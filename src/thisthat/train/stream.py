@@ -188,8 +188,9 @@ def _sorted(
 
 def gatherer(shapes: Sequence[Shape], waiting: Sequence[TrainingRow] = ()) -> Buckets | Packs:
     """What gathers rows into batches of these shapes."""
-    if isinstance(shapes[0], PackedShape):
-        return Packs(shapes[0], waiting)
+    packed = [shape for shape in shapes if isinstance(shape, PackedShape)]
+    if packed:
+        return Packs(packed, waiting)
     return Buckets(shapes, waiting)
 
 
