@@ -86,6 +86,26 @@ def test_a_shipped_delta_opens_at_every_lambda(shipped: Path, base: Checkpoint) 
         assert error < 0.1, name
 
 
+def test_byte_weights_are_what_eight_bits_hold(base: Checkpoint, tmp_path: Path) -> None:
+    ship_delta(base, _trained(), tmp_path, CARD, bits=8)
+    plain = open_checkpoint(tmp_path)
+    ship_delta(base, _trained(), tmp_path, replace(CARD, byte_weights=True), bits=8)
+    whole, back = open_checkpoint(tmp_path), open_checkpoint(tmp_path, lam=0)
+    assert whole.fingerprint != plain.fingerprint
+    start, unrounded = tiny_weights(), plain.weights()
+    for name, tensor in whole.weights().items():
+        assert np.array_equal(back.weights()[name], start[name]), name
+        if "_proj" not in name:
+            assert np.array_equal(tensor, unrounded[name]), name
+            continue
+        steps = np.abs(unrounded[name]).max(axis=1, keepdims=True) / 127
+        numbers = tensor / steps
+        np.testing.assert_allclose(numbers, np.rint(numbers), atol=1e-4)
+        assert (np.abs(tensor - unrounded[name]) <= 0.501 * steps).all(), name
+        again = tensor / (np.abs(tensor).max(axis=1, keepdims=True) / 127)
+        assert np.array_equal(np.rint(again), np.rint(numbers)), name
+
+
 def test_a_whole_model_ships_with_its_card(base: Checkpoint, tmp_path: Path) -> None:
     ship_whole(base, _trained(), tmp_path / "whole", CARD)
     checkpoint = open_checkpoint(tmp_path / "whole")

@@ -92,6 +92,7 @@ class Card:
     layouts: tuple[Layout, ...] = ("state-first", "schema-first")
     temperatures: Temperatures = field(default_factory=Temperatures)
     loop: Loop | None = None
+    byte_weights: bool = False
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -137,6 +138,7 @@ def read_card(path: Path) -> Card:
         temperatures=read_temperatures(fields.inner("temperatures")),
         limits=Limits(limits.whole("state_tokens", 1), limits.whole("row_tokens", 1)),
         loop=None if loop is None else _read_loop(loop),
+        byte_weights=fields.flag("byte_weights", False),
         provenance=fields.free("provenance"),
     )
     limits.finish()
@@ -180,6 +182,8 @@ def card_as_json(card: Card) -> dict[str, Any]:
             "last": card.loop.last,
             "times": card.loop.times,
         }
+    if card.byte_weights:
+        content["byte_weights"] = True
     if card.provenance:
         content["provenance"] = dict(card.provenance)
     return content

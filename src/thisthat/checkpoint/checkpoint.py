@@ -16,6 +16,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from thisthat.checkpoint.byte_weights import round_to_bytes
 from thisthat.checkpoint.card import CARD_FILE, Card, HubBase, PathBase, card_as_json, read_card
 from thisthat.checkpoint.delta import Delta, apply_delta, check_lambda
 from thisthat.checkpoint.fetch import fetch_base
@@ -98,12 +99,14 @@ class Checkpoint:
     def weights(self) -> Weights:
         """The tensors base + lambda * delta in float32; at lambda 0 those of the base, bit for bit.
 
+        Where the card says ``byte_weights``, those of linear layers are rounded to eight bits.
         Raises CheckpointError naming a missing or misshapen tensor.
         """
         weights = self.base_weights()
         if self._delta is None or self.lam == 0:
             return weights
-        return apply_delta(weights, self._delta, self.lam)
+        moved = apply_delta(weights, self._delta, self.lam)
+        return round_to_bytes(moved) if self.card.byte_weights else moved
 
     @cached_property
     def base_sha256(self) -> str:

@@ -1,0 +1,31 @@
+"""Weights that eight bits hold exactly, so that float32 and int8 are the same model.
+
+Every row of a linear layer inside the layers becomes whole numbers of -127 to 127 times a step of
+its own, the grid of the int8 runtime form. Knows tensor names; nothing of cards or runtime forms.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thisthat.checkpoint.model import Weights
+
+_LARGEST = np.float32(127)
+_LINEAR = re.compile(r"\.layers\.\d+\..*_proj\.weight$")
+
+
+def round_to_bytes(weights: Weights) -> Weights:
+    """The same weights, those of linear layers rounded; the given tensors stay as they are."""
+    return {
+        name: _rounded(value) if _LINEAR.search(name) and value.ndim == 2 else value
+        for name, value in weights.items()
+    }
+
+
+def _rounded(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    steps = np.maximum(np.abs(rows).max(axis=1, keepdims=True) / _LARGEST, np.float32(1e-12))
+    rounded: NDArray[np.float32] = np.rint(rows / steps) * steps
+    return rounded
