@@ -315,6 +315,8 @@ def _open_session(graph: Path, threads: int) -> Any:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     # The same mode as the worker thread's, for the threads that help it.
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    # Planning which buffers to share takes seconds where lengths are unknown, and saves nothing.
+    options.enable_mem_reuse = False
     # Spinning threads would take the cores of the program that asks.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
