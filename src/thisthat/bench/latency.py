@@ -109,7 +109,12 @@ def run(context: Context) -> Findings:
 def _busy() -> list[str]:
     """A caveat when something else was running as the measurement began."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    return [f"The machine was busy (load {load:.1f}) when the run began."] if load > BUSY else []
+    if load <= BUSY:
+        return []
+    return [
+        f"The machine was busy (load {load:.1f}) when the run began. That slows systems whose "
+        "threads wait for each other more than others: these figures are not for quoting."
+    ]
 
 
 def _compared(context: Context) -> Outcome:
