@@ -1,6 +1,7 @@
 """The engine for any causal model of `transformers` on CUDA, MPS or a CPU.
 
-On CUDA, models that can run on tapes do (see ``tape``). Elsewhere prefixes are read once and kept.
+On CUDA, models that can run on tapes do when asked to (see ``tape``). Elsewhere prefixes are read
+once and kept.
 Where every layer attends to all earlier tokens, a row is one pass with a tree mask; elsewhere
 (recurrent or windowed layers) the trunk is read once and its state is forked for each branch. Knows
 nothing of text, temperatures or where weights come from.

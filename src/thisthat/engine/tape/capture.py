@@ -71,8 +71,15 @@ class GraphRecorder:
 
 @contextmanager
 def fixed_products() -> Iterator[None]:
-    """Matrix products whose sums are not split, so that their order is the same at any size."""
+    """Matrix products whose sums are not split, so that their order is the same at any size.
+
+    Only cuBLASLt can be told not to split them.
+    """
     products: Any = torch.backends.cuda.matmul
+    built = torch.backends.cuda.is_built()
+    library = torch.backends.cuda.preferred_blas_library()
+    if built:
+        torch.backends.cuda.preferred_blas_library("cublaslt")
     name = "allow_bf16_reduced_precision_reduction"
     before = (getattr(products, name), getattr(products, f"{name}_split_k", True))
     setattr(products, name, (False, False))
@@ -80,3 +87,5 @@ def fixed_products() -> Iterator[None]:
         yield
     finally:
         setattr(products, name, before)
+        if built:
+            torch.backends.cuda.preferred_blas_library(library)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,12 +12,16 @@ from thisthat.engine.tape.grid import Grid, usual_grid
 from thisthat.engine.tape.model import TapeModel, why_not
 from thisthat.engine.tape.runner import TapeRunner
 
+SWITCH = "THISTHAT_GRAPHS"
+
 
 def open_tapes(model: Any, head: LabelHead, grid: Grid | None = None) -> TapeRunner | str:
     """A runner with every size of the grid recorded, or why there is none."""
     device = model.device
     if device.type != "cuda":
         return "no graphs off CUDA"
+    if os.environ.get(SWITCH) != "1":
+        return f"no graphs: not yet proven on a GPU; {SWITCH}=1 turns them on"
     if find_spec("triton") is None:
         return "no graphs without triton"
     reason = why_not(model, fused=True)
