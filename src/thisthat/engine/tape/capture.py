@@ -76,7 +76,7 @@ def fixed_products() -> Iterator[None]:
     Only cuBLASLt can be told not to split them.
     """
     products: Any = torch.backends.cuda.matmul
-    built = torch.backends.cuda.is_built()
+    built = torch.version.cuda is not None
     library = torch.backends.cuda.preferred_blas_library()
     if built:
         torch.backends.cuda.preferred_blas_library("cublaslt")
