@@ -15,6 +15,7 @@ from thisthat.bench.style import INK, MUTED, colour
 
 Figure = Any
 _MARKS = "osD^vP"
+_CURVES = (growth.STATE_FIRST, growth.SCHEMA_FIRST, growth.ONE_PASS)
 _PANELS = {
     "state": "longer states",
     "questions": "more questions",
@@ -51,7 +52,7 @@ def compared(plt: Any, results: Sequence[Result]) -> Figure | None:
         )
         if slowest.ratio is not None and slowest.ratio > 1:
             axes.annotate(
-                f"{slowest.ratio:.3g}×",
+                f"{slowest.ratio:,.0f}×" if slowest.ratio >= 100 else f"{slowest.ratio:.3g}×",
                 (slowest.p75, place),
                 xytext=(9, 0),
                 textcoords="offset points",
@@ -98,7 +99,8 @@ def cost_growth(plt: Any, results: Sequence[Result]) -> Figure | None:
             panel.set_visible(False)
             continue
         scale = growth.milliseconds_per_token(mine)
-        for number, curve in enumerate(dict.fromkeys(point.curve for point in mine)):
+        for curve in dict.fromkeys(point.curve for point in mine):
+            number = _CURVES.index(curve)
             part = [point for point in mine if point.curve == curve]
             x = [point.x for point in part]
             panel.plot(
