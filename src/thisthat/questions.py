@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import total_ordering
@@ -24,6 +25,7 @@ Name: TypeAlias = "str | bool | int"
 MOST_OPTIONS = 255
 MOST_DEPTH = 64
 ABSTAIN = "none of these"
+_UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def check_text(value: object, field: str) -> None:
@@ -41,15 +43,17 @@ def check_text(value: object, field: str) -> None:
 
 
 def _check_characters(text: str, field: str) -> None:
-    for position, character in enumerate(text):
-        if character == "\0":
-            raise InvalidInputError(field, f"has a NUL character at position {position}")
-        if "\ud800" <= character <= "\udfff":
-            raise InvalidInputError(
-                field,
-                f"has a lone surrogate U+{ord(character):04X} at position {position}; "
-                "it cannot be written as UTF-8",
-            )
+    found = _UNREADABLE.search(text)
+    if found is None:
+        return
+    character, position = found.group(), found.start()
+    if character == "\0":
+        raise InvalidInputError(field, f"has a NUL character at position {position}")
+    raise InvalidInputError(
+        field,
+        f"has a lone surrogate U+{ord(character):04X} at position {position}; "
+        "it cannot be written as UTF-8",
+    )
 
 
 def _check_json(value: object, field: str, depth: int) -> None:

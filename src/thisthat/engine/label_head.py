@@ -40,7 +40,9 @@ class LabelHead:
 
     def __call__(self, hidden: Tensor) -> Tensor:
         """Logits [slots, labels] in float32 for hidden states [slots, size]."""
-        logits = torch.nn.functional.linear(hidden.float(), self._rows, self._bias) * self._scale
+        logits = torch.nn.functional.linear(hidden.float(), self._rows, self._bias)
+        if self._scale != 1.0:
+            logits = logits * self._scale
         if self._softcap is not None:
             logits = torch.tanh(logits / self._softcap) * self._softcap
         return logits

@@ -11,7 +11,8 @@ weights or devices.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +36,23 @@ class Need:
     slots: int = 0
 
     def __add__(self, other: Need) -> Need:
-        return Need(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Need)))
+        return Need(
+            self.tokens + other.tokens,
+            self.blocks + other.blocks,
+            self.chunks + other.chunks,
+            self.leaves + other.leaves,
+            self.slots + other.slots,
+        )
 
     def fits(self, room: Need) -> bool:
         """Whether there is room for all of it."""
-        return all(getattr(self, f.name) <= getattr(room, f.name) for f in fields(Need))
+        return (
+            self.tokens <= room.tokens
+            and self.blocks <= room.blocks
+            and self.chunks <= room.chunks
+            and self.leaves <= room.leaves
+            and self.slots <= room.slots
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +122,7 @@ def need_of(row: Row) -> Need:
     )
 
 
+@lru_cache(256)
 def room_for(tokens: int) -> Need:
     """The room of a tape of so many tokens: short rows and many questions included."""
     many = max(8, tokens // 32)

@@ -98,20 +98,26 @@ class TapeModel:
         """Logits [slots, labels] in float32."""
         ops = self._ops
         hidden = functional.embedding(tables.ids, self._embedding)
-        angles = tables.positions.float()[:, None] * self._frequencies
-        turns = (angles.cos() * self._turn_scale, angles.sin() * self._turn_scale)
+        turns = self._turns(tables.positions)
         for number, layer in enumerate(self._layers):
             projected = layer.mixer.project(ops.norm(hidden, layer.mixing_norm, layer.epsilon))
             mixed = layer.mixer.mix(projected, turns, tables, ops)
             if number == len(self._layers) - 1:
                 hidden = hidden.index_select(0, tables.slots)
                 mixed = mixed.index_select(0, tables.slots)
-            hidden = torch.addmm(hidden, mixed, layer.mixer.outward)
+            # In place: the sum would first copy what it is added to, a kernel of its own.
+            hidden.addmm_(mixed, layer.mixer.outward)
             both = functional.linear(
                 ops.norm(hidden, layer.gated_norm, layer.epsilon), layer.gated.inward
             )
-            hidden = torch.addmm(hidden, ops.gated_product(both), layer.gated.outward)
+            hidden.addmm_(ops.gated_product(both), layer.gated.outward)
         return self._head(ops.norm(hidden, self._last_norm, self._epsilon))
+
+    def _turns(self, positions: Tensor) -> Turns:
+        angles = positions[:, None] * self._frequencies
+        if self._turn_scale == 1.0:
+            return angles.cos(), angles.sin()
+        return angles.cos() * self._turn_scale, angles.sin() * self._turn_scale
 
 
 class _Attention:
