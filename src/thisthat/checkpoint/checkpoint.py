@@ -106,7 +106,12 @@ class Checkpoint:
         if self._delta is None or self.lam == 0:
             return weights
         moved = apply_delta(weights, self._delta, self.lam)
-        return round_to_bytes(moved) if self.card.byte_weights else moved
+        return round_to_bytes(moved) if self.has_byte_weights else moved
+
+    @property
+    def has_byte_weights(self) -> bool:
+        """True when eight bits hold the linear layers exactly; the base alone is never rounded."""
+        return self.card.byte_weights and self._delta is not None and self.lam != 0
 
     @cached_property
     def base_sha256(self) -> str:
