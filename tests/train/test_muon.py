@@ -83,8 +83,23 @@ def test_a_stepper_gives_matrices_to_muon_and_the_rest_to_adamw_and_resumes() ->
         assert torch.equal(one, other)
 
 
-def test_weight_decay_shrinks_what_has_no_gradient_left() -> None:
-    matrix = nn.Parameter(torch.ones(2, 2))
-    matrix.grad = torch.zeros(2, 2)
-    Muon([matrix], lr=0.5, weight_decay=0.1).step()
-    assert matrix.detach().flatten().tolist() == pytest.approx([0.95] * 4)
+def test_a_pull_draws_matrices_back_to_where_they_began_and_nothing_else() -> None:
+    made = [
+        ("trunk.layers.0.weight", nn.Parameter(torch.ones(2, 2))),
+        ("trunk.norm.weight", nn.Parameter(torch.ones(2))),
+    ]
+    stepper = Stepper(made, Optimiser(name="adamw", rate=0.1, pull=0.5))
+    (_, matrix), (_, norm) = made
+    with torch.no_grad():
+        matrix.add_(1.0)
+        norm.add_(1.0)
+    for _ in range(2):
+        matrix.grad, norm.grad = torch.zeros(2, 2), torch.zeros(2)
+        stepper.step(0.1)
+    assert matrix.detach().flatten().tolist() == pytest.approx([1 + 0.95**2] * 4)
+    assert norm.detach().tolist() == [2.0, 2.0]
+
+
+def test_a_pull_and_eight_bits_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match="pull needs a copy of the weights"):
+        Optimiser(name="adamw-8bit", pull=0.1)

@@ -135,16 +135,24 @@ class Optimiser(_Part):
     """``adamw`` keeps float32 master weights and moments; ``adamw-8bit`` rounds stochastically.
 
     ``muon`` moves the matrices inside the layers by orthogonal updates of the size AdamW's have,
-    and everything else as ``adamw`` does.
+    and everything else as ``adamw`` does. ``pull`` draws every matrix back towards where the run
+    began, by the rate times ``pull`` of the way in a step: what the data do not ask for fades. It
+    needs a second copy of the weights, for which ``adamw-8bit`` is not the place.
     """
 
     name: Literal["adamw", "adamw-8bit", "muon"] = "adamw"
     rate: Positive = 3e-4
     beta1: Share = 0.9
     beta2: Share = 0.98
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    pull: Annotated[float, Field(ge=0)] = 0.0
     clip: Positive = 1.0
     accumulate: Count = 1
+
+    @model_validator(mode="after")
+    def _room_for_a_copy(self) -> Optimiser:
+        if self.pull and self.name == "adamw-8bit":
+            raise ValueError("pull needs a copy of the weights; adamw-8bit saves memory instead")
+        return self
 
 
 class Schedule(_Part):

@@ -56,12 +56,12 @@ def predict_memory(backbone: Backbone, run: Run, shapes: Sequence[Shape]) -> Mem
     count = sum(p.numel() for p in trained)
     own = sum(p.numel() * p.element_size() for p in trained)
     eight_bit = run.optimiser.name == "adamw-8bit"
-    moments = 1 if run.optimiser.name == "muon" else 2
+    moments = (1 if run.optimiser.name == "muon" else 2) + (run.optimiser.pull > 0)
     apart = not eight_bit and run.model.dtype != "float32"
     if eight_bit:
         gradients, optimiser = own, int(2 * count * (1 + 4 / 256))
     elif apart:
-        # Gradients of the last batch meet their float32 sums; masters and two moments stay.
+        # Gradients of the last batch meet their float32 sums; masters and moments stay.
         gradients, optimiser = own + 4 * count, (1 + moments) * 4 * count
     else:
         gradients, optimiser = own, moments * 4 * count

@@ -27,10 +27,8 @@ class Muon(torch.optim.Optimizer):
         parameters: Iterable[Tensor],
         lr: float,
         momentum: float = 0.95,
-        weight_decay: float = 0.0,
     ) -> None:
-        defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay}
-        super().__init__(parameters, defaults)
+        super().__init__(parameters, {"lr": lr, "momentum": momentum})
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -50,8 +48,6 @@ class Muon(torch.optim.Optimizer):
         torch._foreach_lerp_(momenta, gradients, 1 - group["momentum"])
         # Looking ahead (Nesterov): the momentum as it will be if the gradient stays.
         ahead = torch._foreach_lerp(gradients, momenta, group["momentum"])
-        if group["weight_decay"]:
-            torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
         shapes: dict[torch.Size, list[int]] = {}
         for index, matrix in enumerate(matrices):
             shapes.setdefault(matrix.shape, []).append(index)

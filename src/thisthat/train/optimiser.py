@@ -39,6 +39,8 @@ class Stepper:
             if self._apart
             else list(self.parameters)
         )
+        self._pulled = [m for m in self.masters if m.ndim >= 2] if settings.pull else []
+        self._origins = [matrix.detach().clone() for matrix in self._pulled]
         self.optimisers = self._build()
 
     def _build(self) -> list[torch.optim.Optimizer]:
@@ -47,27 +49,23 @@ class Stepper:
         if self.settings.name == "muon":
             inner = [master for name, master in left if _is_inner_matrix(name, master)]
             if inner:
-                made.append(
-                    Muon(inner, self.settings.rate, weight_decay=self.settings.weight_decay)
-                )
+                made.append(Muon(inner, self.settings.rate))
             left = [(name, master) for name, master in left if not _is_inner_matrix(name, master)]
         if left:
             made.append(self._adamw([master for _, master in left]))
         return made
 
     def _adamw(self, masters: Sequence[Tensor]) -> torch.optim.Optimizer:
-        decayed = [master for master in masters if master.ndim >= 2]
-        plain = [master for master in masters if master.ndim < 2]
-        groups = [
-            {"params": decayed, "weight_decay": self.settings.weight_decay},
-            {"params": plain, "weight_decay": 0.0},
-        ]
-        groups = [group for group in groups if group["params"]]
         betas = (self.settings.beta1, self.settings.beta2)
         if self.eight_bit:
-            return _eight_bit(groups, self.settings.rate, betas)
-        on_cuda = self.masters[0].is_cuda
-        return torch.optim.AdamW(groups, lr=self.settings.rate, betas=betas, fused=on_cuda)
+            return _eight_bit(masters, self.settings.rate, betas)
+        return torch.optim.AdamW(
+            masters,
+            lr=self.settings.rate,
+            betas=betas,
+            weight_decay=0.0,
+            fused=self.masters[0].is_cuda,
+        )
 
     def gather(self) -> None:
         """Add the model's gradients of one batch to the masters' and clear them."""
@@ -85,6 +83,9 @@ class Stepper:
     def step(self, rate: float) -> Tensor:
         """Clip, update at ``rate``, clear; returns the gradient's norm without waiting for it."""
         norm = torch.nn.utils.clip_grad_norm_(self.masters, self.settings.clip)
+        if self._pulled:
+            with torch.no_grad():
+                torch._foreach_lerp_(self._pulled, self._origins, rate * self.settings.pull)
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
                 if isinstance(group["lr"], Tensor):
@@ -141,14 +142,14 @@ def _is_inner_matrix(name: str, master: Tensor) -> bool:
 
 
 def _eight_bit(
-    groups: list[dict[str, Any]], rate: float, betas: tuple[float, float]
+    masters: Sequence[Tensor], rate: float, betas: tuple[float, float]
 ) -> torch.optim.Optimizer:
     try:
         from torchao.optim import AdamW8bit
     except ImportError:
         raise MissingExtraError("optimiser.name = 'adamw-8bit'", "train") from None
     optimiser: torch.optim.Optimizer = AdamW8bit(
-        groups, lr=rate, betas=betas, bf16_stochastic_round=True
+        masters, lr=rate, betas=betas, weight_decay=0.0, bf16_stochastic_round=True
     )
     return optimiser
 

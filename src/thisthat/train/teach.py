@@ -193,7 +193,7 @@ def _run(work: Path, initial: str, minutes: float, held_out: int) -> Run:
         "output": ".",
         "model": model,
         "data": {"longest": 2048, "tokens_per_batch": tokens, "shapes": 12},
-        "optimiser": {"rate": rate, "weight_decay": 0.05},
+        "optimiser": {"rate": rate, "pull": 0.05},
         "schedule": {"minutes": minutes, "warm_up_steps": 5, "cool_down": 0.6},
         # Half of the rows keep the declared order: it is the one that will be asked.
         "augment": {
