@@ -236,34 +236,49 @@ def _per_state(turns: Sequence[Turn]) -> list[float]:
 
 
 def _timings(workload: Workload, held: Mapping[str, Sequence[Turn]]) -> list[Timing]:
-    found = []
-    first: float | None = None
+    found: list[Timing] = []
     for label, turns in held.items():
-        values = np.array(_per_state(turns))
-        middle = metrics.bootstrap_statistic(
-            lambda rows, values=values: float(np.median(values[rows])),  # type: ignore[misc]
-            values.size,
-        )
-        p25, p75, p90 = (float(np.percentile(values, share)) for share in (25, 75, 90))
-        first = middle.value if first is None else first
         found.append(
-            Timing(
-                workload=workload.name,
-                system=label,
-                per="state" if workload.states == MANY else "call",
-                calls=values.size,
-                p50=middle.value,
-                p90=p90,
-                low=middle.low,
-                high=middle.high,
-                p25=p25,
-                p75=p75,
-                ratio=middle.value / first,
-                same=sum(turn.same for turn in turns),
-                compared=sum(turn.compared for turn in turns),
+            timing_of(
+                workload.name,
+                label,
+                "state" if workload.states == MANY else "call",
+                _per_state(turns),
+                found[0].p50 if found else None,
+                (sum(turn.same for turn in turns), sum(turn.compared for turn in turns)),
             )
         )
     return found
+
+
+def timing_of(
+    workload: str,
+    system: str,
+    per: str,
+    milliseconds: Sequence[float],
+    first: float | None,
+    agreement: tuple[int, int],
+) -> Timing:
+    """Spread and median of some calls; ``first`` is the first system's median, if not its own."""
+    values = np.array(milliseconds)
+    middle = metrics.bootstrap_statistic(lambda rows: float(np.median(values[rows])), values.size)
+    p25, p75, p90 = (float(np.percentile(values, share)) for share in (25, 75, 90))
+    same, compared = agreement
+    return Timing(
+        workload=workload,
+        system=system,
+        per=per,
+        calls=values.size,
+        p50=middle.value,
+        p90=p90,
+        low=middle.low,
+        high=middle.high,
+        p25=p25,
+        p75=p75,
+        ratio=middle.value / (middle.value if first is None else first),
+        same=same,
+        compared=compared,
+    )
 
 
 def total_milliseconds(turns: Sequence[Turn], states: int) -> float:

@@ -67,6 +67,8 @@ class Findings:
     caveats: Sequence[str] = ()
     timings: Sequence[Timing] = ()
     bars: Sequence[Bar] = ()
+    system: Identity | None = None
+    """What was measured, where that is not the system of the setting."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +245,8 @@ def run_measurement(
     quick = context.setting.quick and measurement.has_subset
     if quick:
         caveats.append("Quick: a fixed, smaller set of questions, the same on every machine.")
-    damaged = getattr(context.system, "damaged_lines", 0)
+    identity = findings.system or context.system.identity
+    damaged = 0 if findings.system else getattr(context.system, "damaged_lines", 0)
     if damaged:
         caveats.append(f"The recording had {damaged} unreadable lines.")
     problems = count_problems(findings.replies)
@@ -252,7 +255,7 @@ def run_measurement(
     outcome = Result(
         measurement=measurement.name,
         title=measurement.title,
-        system=context.system.identity.as_dict(),
+        system=identity.as_dict(),
         questions={
             "count": len(items),
             "states": len({item.state_hash for item in items}),

@@ -207,6 +207,7 @@ def hardware() -> dict[str, Any]:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         found["gpu"] = torch.cuda.get_device_name(0)
+        found["cuda"] = f"CUDA {torch.version.cuda}"
     return found
 
 
@@ -218,6 +219,8 @@ def versions() -> dict[str, str]:
         "onnxruntime",
         "torch",
         "transformers",
+        "triton",
+        "flash-linear-attention",
         "scikit-learn",
         "llama_cpp_python",
         "outlines",

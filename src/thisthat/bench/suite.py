@@ -32,10 +32,11 @@ MODULES = {
     "cost": "cost",
     "http": "http",
     "fidelity": "forms",
+    "gpu": "gpu",
 }
 """Every measurement that needs no file, and its module."""
 
-SUITE = tuple(name for name in MODULES if name != "fidelity")
+SUITE = tuple(name for name in MODULES if name not in ("fidelity", "gpu"))
 """What ``bench all`` runs, in this order."""
 
 Report = Callable[[Path, Result], None]

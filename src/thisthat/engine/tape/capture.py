@@ -27,15 +27,22 @@ class Recorder(Protocol):
 
 
 class NoRecorder:
-    """Repeats work by calling it: for devices without graphs, and for tests."""
+    """Repeats work by calling it: for devices without graphs, and to see what graphs save."""
 
     def record(self, work: Work) -> Work:
         """See Recorder."""
-        work()
-        return work
+
+        def repeat() -> None:
+            with fixed_products():
+                work()
+
+        repeat()
+        return repeat
 
     def wait(self) -> None:
-        """Work is done when its call returns."""
+        """See Recorder."""
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            torch.cuda.current_stream().synchronize()
 
 
 class GraphRecorder:

@@ -1,0 +1,9 @@
+"""What `bench gpu` calls its two models and the three ways to run them. Imports nothing."""
+
+from __future__ import annotations
+
+LARGE, SMALL = "1.88 B shape", "135 M default"
+GRAPHS = "(a) fused kernels in graphs"
+UNRECORDED = "(b) the same without graphs"
+EAGER = "(c) transformers, eager"
+WAYS = (GRAPHS, UNRECORDED, EAGER)
