@@ -5,13 +5,21 @@ Knows the few things models do to logits after the unembedding; nothing of rows 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from thisthat.errors import CheckpointError
+
+Product = Callable[[Tensor, Tensor], Tensor]
+"""Hidden states and label rows in, their products in float32 out."""
+
+
+def plain_product(hidden: Tensor, rows: Tensor) -> Tensor:
+    """The product in float32."""
+    return torch.nn.functional.linear(hidden.float(), rows)
 
 
 class LabelHead:
@@ -38,9 +46,11 @@ class LabelHead:
         """How many labels there are."""
         return int(self._rows.shape[0])
 
-    def __call__(self, hidden: Tensor) -> Tensor:
+    def __call__(self, hidden: Tensor, product: Product = plain_product) -> Tensor:
         """Logits [slots, labels] in float32 for hidden states [slots, size]."""
-        logits = torch.nn.functional.linear(hidden.float(), self._rows, self._bias)
+        logits = product(hidden, self._rows)
+        if self._bias is not None:
+            logits = logits + self._bias
         if self._scale != 1.0:
             logits = logits * self._scale
         if self._softcap is not None:

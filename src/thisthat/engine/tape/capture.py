@@ -58,11 +58,7 @@ class GraphRecorder:
             for _ in range(WARM_UPS):
                 work()
             self._stream.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(
-                graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
-            ):
-                work()
+            graph = self._captured(work)
         self._stream.synchronize()
 
         def repeat() -> None:
@@ -74,6 +70,25 @@ class GraphRecorder:
     def wait(self) -> None:
         """See Recorder."""
         self._stream.synchronize()
+
+    def _captured(self, work: Work) -> torch.cuda.CUDAGraph:
+        graph = torch.cuda.CUDAGraph()
+        lost: torch.OutOfMemoryError | None = None
+        try:
+            with torch.cuda.graph(
+                graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
+            ):
+                try:
+                    work()
+                except torch.OutOfMemoryError as error:
+                    lost = error
+        except RuntimeError:
+            # A capture that lacked memory cannot be ended either; what it lacked is the reason.
+            if lost is None:
+                raise
+        if lost is not None:
+            raise lost
+        return graph
 
 
 @contextmanager

@@ -15,6 +15,9 @@ from thisthat.engine.tape.shapes import AttentionShape, DeltaShape
 STEP = 16
 """Tokens of a program where tokens do not depend on each other."""
 
+LABEL_STEP = 16
+"""Labels of a program; there are few, and so few programs."""
+
 FULL_DEVICE = 1_024
 """Programs beyond which a wider split of the state's columns pays."""
 
@@ -33,6 +36,27 @@ class FusedOps:
         width = _power_of_two(size)
         kernels.norm_kernel[(rows,)](
             x, weight, out, size, epsilon, WIDTH=width, num_warps=4 if width <= 2048 else 8
+        )
+        return out
+
+    def product(self, x: Tensor, weight: Tensor) -> Tensor:
+        """See TapeOps."""
+        rows, size = x.shape
+        columns = weight.shape[0]
+        out = torch.empty((rows, columns), dtype=torch.float32, device=x.device)
+        kernels.product_kernel[(-(-rows // STEP), -(-columns // LABEL_STEP))](
+            x,
+            weight,
+            out,
+            rows,
+            size,
+            columns,
+            ROWS=STEP,
+            COLUMNS=LABEL_STEP,
+            STEP=64,
+            PRECISION=_precision(x),
+            num_warps=2,
+            num_stages=3,
         )
         return out
 

@@ -29,6 +29,43 @@ def norm_kernel(x, weight, out, size, epsilon, WIDTH: tl.constexpr):
 
 
 @triton.jit
+def product_kernel(
+    x,
+    weight,
+    out,
+    rows,
+    size,
+    columns,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    STEP: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """out = x @ weight.T in float32. Sums go in the same order however many rows there are."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    total = tl.zeros([ROWS, COLUMNS], tl.float32)
+    for start in range(0, size, STEP):
+        at = start + tl.arange(0, STEP)
+        left = tl.load(
+            x + row[:, None] * size + at[None, :],
+            mask=(row < rows)[:, None] & (at < size)[None, :],
+            other=0.0,
+        )
+        right = tl.load(
+            weight + column[None, :] * size + at[:, None],
+            mask=(column < columns)[None, :] & (at < size)[:, None],
+            other=0.0,
+        )
+        total = tl.dot(left, right.to(left.dtype), total, input_precision=PRECISION)
+    tl.store(
+        out + row[:, None] * columns + column[None, :],
+        total,
+        mask=(row < rows)[:, None] & (column < columns)[None, :],
+    )
+
+
+@triton.jit
 def gated_product_kernel(x, out, size, WIDTH: tl.constexpr):
     """out[row] = silu(first half of x[row]) * second half."""
     row = tl.program_id(0).to(tl.int64)

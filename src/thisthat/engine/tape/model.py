@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from thisthat.engine.label_head import Product
 from thisthat.engine.tape.ops import DeviceTables, TapeOps, Turns
 from thisthat.engine.tape.shapes import AttentionShape, DeltaShape
 
@@ -25,7 +26,7 @@ PLAIN_KINDS = ("llama", "mistral", "qwen2", "qwen3", "qwen3_5_text")
 FIXED_ROTATIONS = ("default", "linear", "llama3", "yarn")
 """Rotations that do not depend on the length of a text."""
 
-Head = Callable[[Tensor], Tensor]
+Head = Callable[[Tensor, Product], Tensor]
 
 
 def why_not(model: Any, fused: bool) -> str | None:
@@ -111,7 +112,7 @@ class TapeModel:
                 ops.norm(hidden, layer.gated_norm, layer.epsilon), layer.gated.inward
             )
             hidden.addmm_(ops.gated_product(both), layer.gated.outward)
-        return self._head(ops.norm(hidden, self._last_norm, self._epsilon))
+        return self._head(ops.norm(hidden, self._last_norm, self._epsilon), ops.product)
 
     def _turns(self, positions: Tensor) -> Turns:
         angles = positions[:, None] * self._frequencies

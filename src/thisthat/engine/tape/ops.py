@@ -40,6 +40,12 @@ class TapeOps(Protocol):
     def norm(self, x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
         """Each token divided by its root mean square and weighted."""
 
+    def product(self, x: Tensor, weight: Tensor) -> Tensor:
+        """x times the transposed weight, in float32, a token's the same whatever others there are.
+
+        The weight is float32, with values that the numeric form of ``x`` holds exactly.
+        """
+
     def gated_product(self, x: Tensor) -> Tensor:
         """Silu of the first half of the columns times the second half."""
 
@@ -80,6 +86,10 @@ class PlainOps:
         wide = x.float()
         scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + epsilon)
         return (wide * scale * weight).to(x.dtype)
+
+    def product(self, x: Tensor, weight: Tensor) -> Tensor:
+        """See TapeOps."""
+        return functional.linear(x.float(), weight)
 
     def gated_product(self, x: Tensor) -> Tensor:
         """See TapeOps."""

@@ -151,8 +151,10 @@ class TapeRunner:
 
     def _run_outside(self, rows: Sequence[Row]) -> Logits:
         need = sum((need_of(row) for row in rows), Need())
+        # No fewer slots than any size of a grid has: products of a row or two sum otherwise.
+        slots = max(need.slots, room_for(SMALLEST).slots)
         tokens = -(-need.tokens // SMALLEST) * SMALLEST
-        room = Need(tokens, need.blocks, need.chunks, need.leaves, need.slots)
+        room = Need(tokens, need.blocks, need.chunks, need.leaves, slots)
         memory = np.zeros(table_entries(room), np.int32)
         write_tape(rows, Tables.views(memory, room))
         with fixed_products():
