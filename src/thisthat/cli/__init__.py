@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 import typer
@@ -47,6 +48,9 @@ app.command("report")(report.report)
 
 def main() -> None:
     """Run the command line; an error of ours is one line on standard error and exit code 2."""
+    # transformers looks at torchao whenever it is installed, and torchao remarks on what it lacks.
+    for talkative in ("torchao", "torch.utils._pytree"):
+        logging.getLogger(talkative).setLevel(logging.ERROR)
     try:
         app()
     except ThisThatError as error:
