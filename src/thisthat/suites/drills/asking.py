@@ -149,7 +149,7 @@ def ask_band(subject: Subject, rng: Rng) -> Drill | None:
 
 def ask_route(subject: Subject, rng: Rng) -> Drill | None:
     """Choice: which of several routes does the record take, by the first rule that holds?"""
-    count = rng.integer(2, 4)
+    count = rng.weighted((1, 2, 3, 4), (2, 4, 3, 1))
     if len(subject.fields) < count:
         return None
     taken = rng.below(count + 1)
