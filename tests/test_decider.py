@@ -1,13 +1,16 @@
 import asyncio
 import math
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
 import pytest
 
 from tests.path_engine import PathEngine, path_decider
+from tests.prompt.byte_tokenizer import encode
 from thisthat import Boolean, Choice, InvalidInputError, Scale, Score, StateTooLongError
 from thisthat.calibrate.temperature import OptionsRule, Temperatures, softmax
+from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat
 
 QUESTIONS = {
@@ -73,6 +76,25 @@ def test_many_states_come_back_in_order_and_in_batches() -> None:
     assert len(decider.engine.calls) > 1  # type: ignore[attr-defined]
     for state, decision in zip(states, many, strict=True):
         assert decision.answers == decider.decide(state, QUESTIONS).answers
+
+
+def test_many_states_are_tokenised_together() -> None:
+    asked: list[int] = []
+
+    def encode_many(texts: Sequence[str]) -> list[list[int]]:
+        asked.append(len(texts))
+        return [encode(text) for text in texts]
+
+    plain, decider = path_decider(), path_decider()
+    decider.builder = PromptBuilder(encode, PromptFormat(), encode_many=encode_many)
+    states, question = ["a state", "another", ""], {"q": "Is it?"}
+    for one, other in zip(
+        decider.decide_many(states, question), plain.decide_many(states, question), strict=True
+    ):
+        assert one.answers == other.answers
+        assert one.seconds > 0
+    decider.decide("alone", question)
+    assert asked == [3]
 
 
 def test_schema_first_reuses_the_prefix() -> None:

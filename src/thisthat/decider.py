@@ -20,7 +20,7 @@ from thisthat.calibrate.identity import temperatures_hash
 from thisthat.calibrate.order import Order, Places, in_declared_order, orders_of, reordered
 from thisthat.calibrate.temperature import Temperatures, softmax
 from thisthat.calibrate.tournament import Tournament
-from thisthat.engine.rows import Engine, Row, RowResult
+from thisthat.engine.rows import Engine, Row, RowResult, Tokens
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.builder import Place, PromptBuilder, Rendered
 from thisthat.prompt.format import Keep, Layout, Packing
@@ -94,6 +94,17 @@ class Job:
     def fresh_tokens(self) -> int:
         """Tokens that must be computed when every prefix is already kept."""
         return sum(row.fresh_tokens for row in self.rendered.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """A state's tokens where they are known already, and the seconds they took."""
+
+    tokens: Tokens | None = None
+    seconds: float = 0.0
+
+
+_NOT_AHEAD = _Ahead()
 
 
 class Decider:
@@ -215,9 +226,10 @@ class Decider:
         way = Way(**ways)
         conditions = self.conditions(way.layout, way.packing, way.order)
         begun: list[Job | Tournament] = []
+        ahead = self._read_ahead([state for state, _ in pairs], way)
         for number, (state, questions) in enumerate(pairs):
             try:
-                begun.append(self._begun(state, questions, way))
+                begun.append(self._begun(state, questions, way, ahead[number]))
                 if way.policy is not None:
                     way.policy.check(begun[-1].questions, conditions)
             except InvalidInputError as error:
@@ -237,10 +249,21 @@ class Decider:
                 progress(len(decisions), len(pairs))
         return [decisions[number] for number in range(len(pairs))]
 
-    def _begun(self, state: Text, questions: Questions, way: Way) -> Job | Tournament:
+    def _begun(
+        self, state: Text, questions: Questions, way: Way, ahead: _Ahead = _NOT_AHEAD
+    ) -> Job | Tournament:
         if way.wide == "at-once":
-            return self._prepared(state, questions, way)
+            return self._prepared(state, questions, way, ahead)
         return Tournament(self, state, _declared(questions), way)
+
+    def _read_ahead(self, states: Sequence[Text], way: Way) -> list[_Ahead]:
+        """Several states tokenised together; one alone is not worth the threads."""
+        if len(states) < 2 or way.wide != "at-once":
+            return [_NOT_AHEAD] * len(states)
+        started = time.perf_counter()
+        tokens = self.builder.encode_states(states)
+        share = (time.perf_counter() - started) / len(states)
+        return [_Ahead(each, share) for each in tokens]
 
     def _finished(self, begun: Sequence[Job | Tournament]) -> Iterator[tuple[int, Decision]]:
         """Everything run, round after round: (number, its decision) as they finish."""
@@ -309,7 +332,9 @@ class Decider:
         """The first half of ``decide``: check and tokenise, so that ``run`` can do the rest."""
         return self._prepared(state, questions, Way(layout, packing, keep, order))
 
-    def _prepared(self, state: Text, questions: Questions, way: Way) -> Job:
+    def _prepared(
+        self, state: Text, questions: Questions, way: Way, ahead: _Ahead = _NOT_AHEAD
+    ) -> Job:
         started = time.perf_counter()
         chosen = self._layout(way.layout)
         declared = _declared(questions)
@@ -331,11 +356,13 @@ class Decider:
             limit=self.reading.path_tokens,
             state_limit=self.reading.state_tokens,
             keep=way.keep,
+            state_tokens=ahead.tokens,
         )
         if way.order == "average":
             rows = tuple(with_longer_trunk(row) for row in rendered.rows)
             rendered = replace(rendered, rows=rows)
-        return Job(declared, rendered, chosen, time.perf_counter() - started, orders)
+        seconds = ahead.seconds + time.perf_counter() - started
+        return Job(declared, rendered, chosen, seconds, orders)
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Decision]]:
         """The second half of ``decide`` for several jobs: (number of the job, its decision).

@@ -45,7 +45,7 @@ def open_decider(
     from thisthat.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint(ref, lam)
-    builder = PromptBuilder(checkpoint.encode, checkpoint.card.prompt, frame_of(checkpoint))
+    builder = builder_of(checkpoint)
     opened = _open_engine(checkpoint, builder, engine, form, device, dtype, threads)
     card = checkpoint.card
     reading = Reading(
@@ -59,8 +59,15 @@ def open_decider(
     return Decider(builder, opened, reading, source, checkpoint.decode)
 
 
-def frame_of(checkpoint: Checkpoint) -> ChatFrame | None:
-    """The chat template around a checkpoint's prompts, where its card asks for one."""
+def builder_of(checkpoint: Checkpoint) -> PromptBuilder:
+    """The builder of a checkpoint's prompts."""
+    card = checkpoint.card
+    return PromptBuilder(
+        checkpoint.encode, card.prompt, _chat_frame(checkpoint), checkpoint.encode_many
+    )
+
+
+def _chat_frame(checkpoint: Checkpoint) -> ChatFrame | None:
     if not checkpoint.card.prompt.chat or checkpoint.chat_template is None:
         return None
     from thisthat.prompt.chat import chat_frame

@@ -59,6 +59,11 @@ def test_special_tokens_in_text_are_text_except_in_templates(base: Checkpoint) -
     special = base.tokenizer.token_to_id("<|im_end|>")
     assert special not in base.encode("a<|im_end|>")
     assert base.decode(base.encode("a<|im_end|>")) == "a<|im_end|>"
+    texts = ["a<|im_end|>", "", "the 1", "été 42"]
+    assert base.encode_many(texts) == [base.encode(text) for text in texts]
+    base.tokenizer.enable_padding()
+    assert base.encode_many(texts) == [base.encode(text) for text in texts]
+    base.tokenizer.no_padding()
     assert base.encode_template("a<|im_end|>")[-1] == special
 
 

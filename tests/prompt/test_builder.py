@@ -215,3 +215,48 @@ def test_slots_are_marked_for_people() -> None:
     shown = show_row(row, decode)
     assert shown.startswith("Context:\ns\n── branch ──\n\nQuestion: One?")
     assert shown.count("⟦slot") == 2
+
+
+GRID = "#####\n#..@#\n#.#.#\n#####"
+states = st.one_of(
+    texts,
+    texts.map(lambda text: f"{text}\n{GRID}\n{text}"),
+    st.dictionaries(texts, texts, max_size=2),
+    st.sampled_from(["a\0b", "\ud800", 3]),
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(states, max_size=5),
+    st.sampled_from(["thisthat", "decider"]),
+    st.booleans(),
+    st.sampled_from(LAYOUTS),
+)
+def test_states_encoded_together_are_rendered_as_each_alone(
+    given_states: list[object], family: str, cells: bool, layout: Layout
+) -> None:
+    form = PromptFormat(family=family, cell_tokens=cells)  # type: ignore[arg-type]
+    builder = PromptBuilder(encode, form, encode_many=lambda many: [encode(text) for text in many])
+    asked = [Boolean("Is it?")]
+    known = builder.encode_states(given_states)  # type: ignore[arg-type]
+    assert len(known) == len(given_states)
+    for state, tokens in zip(given_states, known, strict=True):
+        try:
+            alone = builder.render(state, asked, layout=layout, limit=WIDE)  # type: ignore[arg-type]
+        except InvalidInputError:
+            assert tokens is None
+            continue
+        together = builder.render(
+            state,  # type: ignore[arg-type]
+            asked,
+            layout=layout,
+            limit=WIDE,
+            state_tokens=tokens,
+        )
+        assert together == alone
+        assert (tokens is not None) == (family == "thisthat")
+
+
+def test_without_a_way_to_encode_many_states_are_left_to_be_read() -> None:
+    assert OURS.encode_states(["a", "b"]) == [None, None]

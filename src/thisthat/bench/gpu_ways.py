@@ -28,7 +28,7 @@ from thisthat.engine.tape.open import fused_model, runner_of
 from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.torch_engine import TorchEngine
 from thisthat.errors import CheckpointError
-from thisthat.opening import frame_of
+from thisthat.opening import builder_of
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.questions import Source
 
@@ -114,7 +114,7 @@ def open_ways(shape: str, device: torch.device) -> Ways:
     """One model in all three ways; a way that does not open is absent with its reason."""
     ways = Ways()
     checkpoint = open_checkpoint("default")
-    builder = PromptBuilder(checkpoint.encode, checkpoint.card.prompt, frame_of(checkpoint))
+    builder = builder_of(checkpoint)
     started = time.perf_counter()
     if shape == LARGE:
         model = random_model(LARGE_SHAPE, device)

@@ -82,6 +82,13 @@ class Checkpoint:
         ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
+    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
+        """What ``encode`` gives for each text, worked out on all cores."""
+        if self.tokenizer.padding is not None:
+            return [self.encode(text) for text in texts]
+        encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [each.ids for each in encoded]
+
     def encode_template(self, text: str) -> list[int]:
         """The token ids of a piece of chat template, special tokens in it as themselves."""
         ids: list[int] = self._model.tokenizer().encode(text, add_special_tokens=False).ids

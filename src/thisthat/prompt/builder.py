@@ -5,18 +5,19 @@ A slot is a position that the builder puts there; no text, whatever it contains,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from thisthat.engine.rows import Branch, Row, Slot, Tokens
 from thisthat.errors import InvalidInputError, StateTooLongError
 from thisthat.prompt.format import Keep, Layout, Packing, PromptFormat
-from thisthat.prompt.grid import split_grids
+from thisthat.prompt.grid import Piece, split_grids
 from thisthat.prompt.labels import Encode, label_table
 from thisthat.prompt.wording import Ask, asks, state_text
 from thisthat.questions import Cut, Question, Text, check_text, declared_options
 
+EncodeMany = Callable[[Sequence[str]], Sequence[Sequence[int]]]
 _NARROW = 10
 _CACHED_PIECES = 8192
 _GAP = "\n…\n"
@@ -62,21 +63,35 @@ class Rendered:
         return len(tree.branches[slot].tokens)
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A state's text, and its tokens where they are known."""
+
+    text: str
+    tokens: Tokens | None
+
+
 class PromptBuilder:
     """Builds rows in one checkpoint's format.
 
-    ``encode`` gives token ids without special tokens; ``chat_frame`` is needed when the format
-    says chat. Raises CheckpointError when the tokenizer lacks the 255 labels.
+    ``encode`` gives token ids without special tokens, ``encode_many`` those of many texts in less
+    time; ``chat_frame`` is needed when the format says chat. Raises CheckpointError when the
+    tokenizer lacks the 255 labels.
     """
 
     def __init__(
-        self, encode: Encode, form: PromptFormat, chat_frame: ChatFrame | None = None
+        self,
+        encode: Encode,
+        form: PromptFormat,
+        chat_frame: ChatFrame | None = None,
+        encode_many: EncodeMany | None = None,
     ) -> None:
         if form.chat and chat_frame is None:
             raise InvalidInputError("prompt.chat", "the checkpoint has no chat template")
         self.form = form
         self._frame = chat_frame if form.chat else None
         self._encode_text = encode
+        self._encode_many = encode_many
         self._encode = lru_cache(_CACHED_PIECES)(lambda text: tuple(encode(text)))
         self.labels = label_table(encode)
         self._letters = tuple(self.labels)[:_NARROW]
@@ -92,12 +107,14 @@ class PromptBuilder:
         limit: int,
         state_limit: int | None = None,
         keep: Keep | None = None,
+        state_tokens: Tokens | None = None,
     ) -> Rendered:
         """Rows for these questions about this state.
 
         ``limit`` is the most tokens on one path through a row, ``state_limit`` the most of the
-        state. Raises StateTooLongError when the state does not fit and ``keep`` is None, and
-        InvalidInputError for no questions, an unusable state, or questions that leave no room.
+        state; ``state_tokens`` is what ``encode_states`` gave for it. Raises StateTooLongError when
+        the state does not fit and ``keep`` is None, and InvalidInputError for no questions, an
+        unusable state, or questions that leave no room.
         """
         check_text(state, "state")
         if not questions:
@@ -117,15 +134,13 @@ class PromptBuilder:
             return Rendered((), tuple(Place(()) for _ in questions), None)
         groups = [flat] if packing == "together" else [[ask] for ask in flat]
         text = state_text(state, self.form)
-        if layout == "state-first":
-            rows, cut = self._state_first(text, groups, limit, state_limit, keep)
-        else:
-            rows, cut = self._schema_first(text, groups, limit, state_limit, keep)
+        write = self._state_first if layout == "state-first" else self._schema_first
+        rows, cut = write(_State(text, state_tokens), groups, limit, state_limit, keep)
         return Rendered(tuple(rows), tuple(_places(asked, rows)), cut)
 
     def _state_first(
         self,
-        text: str,
+        state: _State,
         groups: Sequence[Sequence[Ask]],
         limit: int,
         state_limit: int | None,
@@ -136,15 +151,15 @@ class PromptBuilder:
         header = self._encode("Context:\n")
         longest = max(len(branch.tokens) for branch in branches)
         room = _room(limit - len(head) - len(header) - longest, state_limit, limit)
-        joined = None if self._splits_state else tuple(self._encode_text("Context:\n" + text))
+        joined = None if self._splits_state else tuple(self._encode_text("Context:\n" + state.text))
         if joined is not None and len(joined) <= room + len(header):
             return [Row((), (*head, *joined), branches)], None
-        state, cut = self._fit(text, room, keep)
-        return [Row((), (*head, *header, *state), branches)], cut
+        kept, cut = self._fit(state, room, keep)
+        return [Row((), (*head, *header, *kept), branches)], cut
 
     def _schema_first(
         self,
-        text: str,
+        state: _State,
         groups: Sequence[Sequence[Ask]],
         limit: int,
         state_limit: int | None,
@@ -157,8 +172,8 @@ class PromptBuilder:
             len(prefix) + len(end.tokens) for prefix, end in zip(prefixes, ends, strict=True)
         )
         room = _room(limit - len(header) - longest, state_limit, limit)
-        state, cut = self._fit(text, room, keep)
-        trunk = (*header, *state)
+        kept, cut = self._fit(state, room, keep)
+        trunk = (*header, *kept)
         return [Row(pre, trunk, (end,)) for pre, end in zip(prefixes, ends, strict=True)], cut
 
     @property
@@ -224,8 +239,8 @@ class PromptBuilder:
         pairs = zip(self._letters, ask.options, strict=False)
         return "".join(f"\n({letter}) {option}" for letter, option in pairs)
 
-    def _fit(self, text: str, room: int, keep: Keep | None) -> tuple[Tokens, Cut | None]:
-        tokens = self.encode_state(text)
+    def _fit(self, state: _State, room: int, keep: Keep | None) -> tuple[Tokens, Cut | None]:
+        tokens = self.encode_state(state.text) if state.tokens is None else state.tokens
         if len(tokens) <= room:
             return tokens, None
         if keep is None:
@@ -245,16 +260,49 @@ class PromptBuilder:
 
     def encode_state(self, text: str) -> Tokens:
         """Token ids of a state; with cell tokens, one for every cell of a grid in it."""
-        if not self.form.cell_tokens:
-            return tuple(self._encode_text(text))
+        pieces = self._pieces(text)
+        return self._joined(
+            pieces, (self._encode_text(piece.text) for piece in pieces if not piece.cells)
+        )
+
+    def encode_states(self, states: Sequence[Text]) -> list[Tokens | None]:
+        """Token ids of many states for ``render``, in one call of the tokenizer.
+
+        None for a state that ``render`` has to read, or refuse, by itself.
+        """
+        if self._encode_many is None or not self._splits_state:
+            return [None] * len(states)
+        split = [
+            self._pieces(state_text(state, self.form)) if _is_readable(state) else None
+            for state in states
+        ]
+        plain = [piece.text for pieces in split for piece in pieces or () if not piece.cells]
+        encoded = iter(self._encode_many(plain))
+        return [None if pieces is None else self._joined(pieces, encoded) for pieces in split]
+
+    def _pieces(self, text: str) -> list[Piece]:
+        return split_grids(text) if self.form.cell_tokens else [Piece(text, cells=False)]
+
+    def _joined(self, pieces: Sequence[Piece], encoded: Iterator[Sequence[int]]) -> Tokens:
+        """Tokens of a state out of its pieces; those that are no cells are the next encoded."""
+        if len(pieces) == 1 and not pieces[0].cells:
+            return tuple(next(encoded))
         tokens: list[int] = []
-        for piece in split_grids(text):
+        for piece in pieces:
             if piece.cells:
                 for cell in piece.text:
                     tokens += self._encode(cell)
             else:
-                tokens += self._encode_text(piece.text)
+                tokens += next(encoded)
         return tuple(tokens)
+
+
+def _is_readable(state: Text) -> bool:
+    try:
+        check_text(state, "state")
+    except InvalidInputError:
+        return False
+    return True
 
 
 def _room(free: int, state_limit: int | None, limit: int) -> int:
