@@ -8,6 +8,7 @@ process when the device itself was left unusable.
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -192,6 +193,7 @@ def measure_shape(shape: str, names: Sequence[str], seed: int, seconds: float) -
     for work in WORKS:
         if work.shape == shape and work.name in names:
             report.found[work.name] = do_work(work, ways, seed, seconds)
+            _tell(work, report.found[work.name])
             try:
                 torch.cuda.synchronize()
                 torch.cuda.empty_cache()
@@ -205,6 +207,15 @@ def measure_shape(shape: str, names: Sequence[str], seed: int, seconds: float) -
         for name in ("captures_at_start", "captures_after_start", "eager_rows_outside_grid"):
             report.counters[name] = int(getattr(counts, name))
     return report
+
+
+def _tell(work: Work, found: Mapping[str, Found]) -> None:
+    """One line as soon as a work is done, in case the rest is never seen."""
+    told = [
+        f"{way} {each.failure or f'{np.median(each.milliseconds):.2f} ms'}"
+        for way, each in found.items()
+    ]
+    print(f"{work.shape}: {work.name}: {', '.join(told)}", file=sys.stderr, flush=True)
 
 
 def do_work(work: Work, ways: Ways, seed: int, seconds: float) -> dict[str, Found]:

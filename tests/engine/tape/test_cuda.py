@@ -74,8 +74,14 @@ def model(name: str, dtype: torch.dtype) -> Any:
     torch.manual_seed(5)
     kind, settings = MODELS[name]
     config = AutoConfig.for_model(kind, **settings)
-    made = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    return made.to("cuda", dtype).eval()
+    with torch.device("cuda"):
+        made = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    rotation = made.base_model.rotary_emb
+    frequencies = rotation.inv_freq.clone()
+    made.to(dtype)
+    # A loaded model keeps its frequencies in float32, whatever its weights are in.
+    rotation.inv_freq = frequencies
+    return made
 
 
 def tapes(

@@ -13,8 +13,6 @@ import torch
 
 Work = Callable[[], None]
 
-WARM_UPS = 2
-
 
 class Recorder(Protocol):
     """Turns work into something that repeats it; ``wait`` returns when it is done."""
@@ -55,8 +53,8 @@ class GraphRecorder:
     def record(self, work: Work) -> Work:
         """See Recorder. Raises torch.OutOfMemoryError when the work does not fit."""
         with torch.cuda.stream(self._stream), fixed_products():
-            for _ in range(WARM_UPS):
-                work()
+            # Once outside a capture: kernels are compiled and loaded, libraries set up.
+            work()
             self._stream.synchronize()
             graph = self._captured(work)
         self._stream.synchronize()
