@@ -12,7 +12,6 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from tests.engine.trees import question
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.rows import Branch, Logits, Row, Slot
 from thisthat.engine.tape.capture import GraphRecorder, NoRecorder, Recorder
@@ -227,7 +226,7 @@ def test_a_request_too_large_for_the_device_fails_alone() -> None:
     before = answers(served, [small])[0]
     with at_most(512 << 20):
         with pytest.raises(DeviceMemoryError, match="100001 tokens and 1 branches"):
-            served.run([Row((), (1,) * 100_000, (question((3,)),))])
+            served.run([row(100_000, (1,))])
         np.testing.assert_array_equal(answers(served, [small])[0], before)
     np.testing.assert_array_equal(answers(served, [small])[0], before)
 
