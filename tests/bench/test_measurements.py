@@ -36,6 +36,7 @@ from thisthat.questions import Source
 from thisthat.random import Rng
 from thisthat.suites.item import Item
 from thisthat.suites.spatial import released
+from thisthat.suites.spatial.evenness import Evenness
 from thisthat.suites.spatial.pool import EvaluationPool
 from thisthat.suites.spatial.registry import benchmark_families
 from thisthat.suites.spatial.training import ask_about
@@ -50,7 +51,7 @@ def few_released() -> list[Item]:
         found = 0
         while found < 6:
             scene = pool.scene(family.scene_kind, rng, rng.choice((8, 16)))
-            item = ask_about(scene, family, rng) if scene else None
+            item = ask_about(scene, family, rng, Evenness()) if scene else None
             if item is not None:
                 items.append(item)
                 found += 1

@@ -15,6 +15,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.random import Rng
 from thisthat.suites.item import Item
 from thisthat.suites.spatial.ask import SpatialFamily
+from thisthat.suites.spatial.evenness import Evenness
 from thisthat.suites.spatial.recorded import is_recorded
 from thisthat.suites.spatial.registry import (
     auxiliary_families,
@@ -114,51 +115,40 @@ def training_items(seed: int, settings: TrainingSettings | None = None) -> Itera
     names = [name for name in weights if weights[name] > 0]
     numbers = [weights[name] for name in names]
     families = training_families()
+    evenness = Evenness()
     while True:
         family = families[rng.weighted(names, numbers)]
-        found = _first_question(family, scenes, rng)
+        found = _first_question(family, scenes, rng, evenness)
         if found:
             scene, item = found
             yield _maybe_verified(item, rng, settings)
-            yield from _more_questions(scene, family, weights, rng, settings)
+            yield from _more_questions(scene, family, weights, rng, settings, evenness)
 
 
 def _first_question(
-    family: SpatialFamily[Any], scenes: _SceneMaker, rng: Rng
+    family: SpatialFamily[Any], scenes: _SceneMaker, rng: Rng, evenness: Evenness
 ) -> tuple[Scene, Item] | None:
-    """A scene and a question with the answer that was aimed at, or any other after some tries.
-
-    Aiming makes rare answers less rare: each answer is wanted equally often. An outcome is
-    never aimed at.
-    """
-    wanted = rng.below(family.option_count or 1)
-    fallback = None
+    """A scene and a question about it; None when no scene gave an answer that is still wanted."""
     for _ in range(_SCENE_TRIES[family.scene_kind]):
         scene = scenes.make(family.scene_kind)
         case = family.draw(rng, scene) if scene else None
-        if scene is None or case is None:
-            continue
-        if not family.balanced or family.solve(case) == wanted:
+        if scene is not None and case is not None and evenness.take(family, case):
             return scene, family.item_for(case, rng, "train")
-        fallback = scene, case
-    return fallback and (fallback[0], family.item_for(fallback[1], rng, "train"))
+    return None
 
 
-def ask_about(scene: Scene, family: SpatialFamily[Any], rng: Rng) -> Item | None:
-    """One item of the family about a given scene, its answer as even as the scene allows.
+def ask_about(
+    scene: Scene, family: SpatialFamily[Any], rng: Rng, evenness: Evenness
+) -> Item | None:
+    """One item of the family about a given scene.
 
-    None when the scene admits no such question. An outcome is never aimed at.
+    None when the scene admits no such question, or none whose answer is still wanted.
     """
-    wanted = rng.below(family.option_count or 1)
-    chosen = None
     for _ in range(_ANSWER_TRIES):
         case = family.draw(rng, scene)
-        if case is None:
-            continue
-        chosen = case
-        if not family.balanced or family.solve(case) == wanted:
-            break
-    return None if chosen is None else family.item_for(chosen, rng, "train")
+        if case is not None and evenness.take(family, case):
+            return family.item_for(case, rng, "train")
+    return None
 
 
 def _more_questions(
@@ -167,6 +157,7 @@ def _more_questions(
     weights: Mapping[str, float],
     rng: Rng,
     settings: TrainingSettings,
+    evenness: Evenness,
 ) -> Iterator[Item]:
     """Further questions about the same scene, from other families while there are any."""
     pool = [
@@ -179,7 +170,7 @@ def _more_questions(
             return
         family = rng.weighted(pool, [weights[family.name] for family in pool])
         pool.remove(family)
-        item = ask_about(scene, family, rng)
+        item = ask_about(scene, family, rng, evenness)
         if item:
             yield _maybe_verified(item, rng, settings)
 
