@@ -20,6 +20,7 @@ from thisthat.questions import Cut, Question, Text, check_text, declared_options
 EncodeMany = Callable[[Sequence[str]], Sequence[Sequence[int]]]
 _NARROW = 10
 _CACHED_PIECES = 8192
+_CACHED_BRANCHES = 256
 _GAP = "\n…\n"
 
 
@@ -93,6 +94,7 @@ class PromptBuilder:
         self._encode_text = encode
         self._encode_many = encode_many
         self._encode = lru_cache(_CACHED_PIECES)(lambda text: tuple(encode(text)))
+        self._branch_after_state = lru_cache(_CACHED_BRANCHES)(self._question_branch)
         self.labels = label_table(encode)
         self._letters = tuple(self.labels)[:_NARROW]
         self.label_ids = tuple(self.labels.values())
@@ -146,7 +148,7 @@ class PromptBuilder:
         state_limit: int | None,
         keep: Keep | None,
     ) -> tuple[list[Row], Cut | None]:
-        branches = tuple(self._question_branch(group) for group in groups)
+        branches = tuple(self._branch_after_state(tuple(group)) for group in groups)
         head = self._frame.head if self._frame else ()
         header = self._encode("Context:\n")
         longest = max(len(branch.tokens) for branch in branches)

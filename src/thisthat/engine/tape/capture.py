@@ -52,6 +52,8 @@ class GraphRecorder:
 
     def record(self, work: Work) -> Work:
         """See Recorder. Raises torch.OutOfMemoryError when the work does not fit."""
+        # Weights may still be on their way to where the work reads them.
+        self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream), fixed_products():
             # Once outside a capture: kernels are compiled and loaded, libraries set up.
             work()
