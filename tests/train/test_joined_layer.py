@@ -1,9 +1,12 @@
+import pytest
 import torch
 
 from tests.train.test_packs import CPU, WEIGHTS, row
 from tests.train.tiny import config
+from thisthat.errors import InvalidInputError
 from thisthat.train.backbone import Backbone, build_backbone
 from thisthat.train.config import Loop, Model
+from thisthat.train.joined_layer import rounded
 from thisthat.train.packs import Packs, packed_shapes
 from thisthat.train.stream import feed_batch
 
@@ -53,3 +56,26 @@ def test_adapters_and_checkpointing_keep_the_layers_of_transformers() -> None:
     ):
         backbone = build_backbone(config(), WEIGHTS, range(255), settings, CPU, packed=True)
         assert not backbone.joined
+
+
+def test_rounded_rows_have_at_most_255_values_and_gradients_pass() -> None:
+    rows = torch.randn(5, 300, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    found = rounded(rows)
+    steps = rows.detach().abs().amax(-1, keepdim=True) / 127
+    whole = found.detach() / steps
+    torch.testing.assert_close(whole, whole.round(), atol=1e-3, rtol=0)
+    assert ((found - rows).detach().abs() <= steps / 2 + 1e-6).all()
+    found.sum().backward()  # type: ignore[no-untyped-call]
+    assert rows.grad is not None
+    assert (rows.grad == 1).all()
+
+
+def test_eight_bits_change_logits_a_little_and_need_plain_layers() -> None:
+    joined, _ = pair(Model())
+    exact = logits(joined)
+    joined.eight_bit = True
+    off = (logits(joined) - exact).abs().max()
+    assert 0 < off < 0.05 * exact.abs().max()
+    settings = Model(checkpointing=True, eight_bit=True)
+    with pytest.raises(InvalidInputError, match=r"model\.eight_bit: is for whole, plain"):
+        build_backbone(config(), WEIGHTS, range(255), settings, CPU, packed=True)

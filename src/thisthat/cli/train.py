@@ -44,7 +44,7 @@ def teach(
     data: Annotated[Path, typer.Argument(help="Rows: .jsonl, .jsonl.zst or .parquet.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the checkpoint.")],
     model: Annotated[str, typer.Option(help="Checkpoint to start from.")] = "default",
-    minutes: Annotated[float, typer.Option(help="How long to train.")] = 10.0,
+    minutes: Annotated[float, typer.Option(help="How long to train.")] = 8.0,
 ) -> None:
     """Teach a checkpoint your own decisions from a few hundred rows."""
     from thisthat.train.teach import teach as start

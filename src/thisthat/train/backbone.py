@@ -67,6 +67,9 @@ class Backbone(nn.Module):
             self._add_adapters(settings.rank)
         self.joined = can_join(trunk) and not settings.checkpointing and not self.first_trained
         self._joined_step: Callable[..., Tensor] = joined_layer
+        self.eight_bit = settings.eight_bit
+        if settings.eight_bit and not self.joined:
+            raise InvalidInputError("model.eight_bit", "is for whole, plain llama layers only")
         if settings.checkpointing and not self.plain:
             self.trunk.gradient_checkpointing_enable({"use_reentrant": False})
 
@@ -95,7 +98,15 @@ class Backbone(nn.Module):
             more = {"bounds": packed.bounds, "longest": packed.longest}
         angles = self.trunk.rotary_emb(hidden, position_ids=positions)
         if packed is not None and self.joined:
-            return run_joined(self.trunk, self.order, hidden, angles, packed, self._joined_step)
+            return run_joined(
+                self.trunk,
+                self.order,
+                hidden,
+                angles,
+                packed,
+                self._joined_step,
+                self.eight_bit,
+            )
         for index in self.order:
             layer = self.trunk.layers[index]
             if index < self.first_trained:

@@ -109,7 +109,9 @@ class Model(_Part):
     paths being taken from the run file) or a Hub id. ``train`` is all parameters, all but the
     embedding (which keeps a delta small), the last ``last_layers`` layers, or adapters of rank
     ``rank`` on every linear layer. ``compile``
-    compiles the decoder layers: once for all shapes, once per shape, or not at all.
+    compiles the decoder layers: once for all shapes, once per shape, or not at all. ``eight_bit``
+    rounds what linear layers see as the int8 runtime form does, so that the model learns to bear
+    it (packed rows).
     """
 
     initial: str = "default"
@@ -120,6 +122,7 @@ class Model(_Part):
     compile: Literal["dynamic", "static", "off"] = "off"
     checkpointing: bool = False
     dtype: Literal["float32", "bfloat16"] = "float32"
+    eight_bit: bool = False
     loop: Loop | None = None
 
 
@@ -225,6 +228,12 @@ class Run(_Part):
     evaluations: tuple[Evaluation, ...] = ()
     contamination: Literal["stop", "leave out"] = "stop"
     never_train_on: tuple[Path, ...] = ()
+
+    @model_validator(mode="after")
+    def _rounding_where_it_is_known(self) -> Run:
+        if self.model.eight_bit and not self.data.pack:
+            raise ValueError("model.eight_bit needs data.pack = true")
+        return self
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Run:

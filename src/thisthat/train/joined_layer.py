@@ -45,22 +45,25 @@ def joined_layer(
     rows: tuple[Tensor, int],
     width: int,
     epsilon: float,
+    eight_bit: bool,
 ) -> Tensor:
     """The layer's output for ``hidden`` (tokens x size); heads are ``width`` wide.
 
     ``cos`` and ``sin`` are tokens x width, ``rows`` the bounds of packed rows and their longest.
+    With ``eight_bit`` linear layers see their inputs and weights rounded to eight bits.
     """
     before, query, key, value, out, gate, up, down, after = weights
+    linear = _eight_bit_linear if eight_bit else functional.linear
     normed = functional.rms_norm(hidden, hidden.shape[-1:], before, epsilon)
-    joined = functional.linear(normed, torch.cat((query, key, value)))
+    joined = linear(normed, torch.cat((query, key, value)))
     heads = joined.view(len(hidden), -1, width)
     many, few = query.shape[0] // width, key.shape[0] // width
     queries, keys, values = torch.tensor_split(heads, (many, many + few), dim=1)
     attended = attend(_turned(queries, cos, sin), _turned(keys, cos, sin), values, *rows, None)
-    hidden = hidden + functional.linear(attended.flatten(-2), out)
+    hidden = hidden + linear(attended.flatten(-2), out)
     normed = functional.rms_norm(hidden, hidden.shape[-1:], after, epsilon)
-    gated, raised = functional.linear(normed, torch.cat((gate, up))).chunk(2, dim=-1)
-    return hidden + functional.linear(functional.silu(gated) * raised, down)
+    gated, raised = linear(normed, torch.cat((gate, up))).chunk(2, dim=-1)
+    return hidden + linear(functional.silu(gated) * raised, down)
 
 
 def run_joined(
@@ -70,6 +73,7 @@ def run_joined(
     angles: tuple[Tensor, Tensor],
     rows: Rows,
     step: Callable[..., Tensor],
+    eight_bit: bool,
 ) -> Tensor:
     """All layers in ``order``; ``step`` is ``joined_layer``, compiled or not."""
     cos, sin = (angle.squeeze(0) for angle in angles)
@@ -84,6 +88,7 @@ def run_joined(
             (rows.bounds, rows.longest),
             layer.self_attn.head_dim,
             trunk.config.rms_norm_eps,
+            eight_bit,
         )
     return flat.unsqueeze(0)
 
@@ -99,6 +104,21 @@ def _linears(layer: Any) -> list[Any]:
         mlp.up_proj,
         mlp.down_proj,
     ]
+
+
+def _eight_bit_linear(given: Tensor, weight: Tensor) -> Tensor:
+    return functional.linear(rounded(given), rounded(weight))
+
+
+def rounded(rows: Tensor) -> Tensor:
+    """Every row in whole multiples of its largest number / 127; gradients pass as if it were not.
+
+    The grid of the int8 runtime form: a scale per token for activations, per output for weights.
+    """
+    wide = rows.detach().float()
+    step = (wide.abs().amax(-1, keepdim=True) / 127).clamp_min(1e-12)
+    nearest = (torch.round(wide / step) * step).to(rows.dtype)
+    return rows + (nearest - rows.detach())
 
 
 def _turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
