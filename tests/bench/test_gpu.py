@@ -23,6 +23,7 @@ from thisthat.bench.gpu_names import EAGER, GRAPHS, LARGE, SMALL, UNRECORDED
 from thisthat.bench.gpu_ways import PlainPasses, Ways
 from thisthat.bench.measure import Context, Measurement, Setting, run_measurement
 from thisthat.bench.result import Result, read_result
+from thisthat.bench.results_page import pictures_of
 from thisthat.bench.table import print_result
 from thisthat.cli import app
 from thisthat.decider import Decider
@@ -129,6 +130,7 @@ def test_rates_ratios_agreement_and_counters_are_reported(tmp_path: Path) -> Non
     assert (eager.ratio, eager.same, eager.compared) == (25.0, 2, 3)
     told = {line.label: line.value for line in result.lines}
     assert any("gigabytes" in label and value == 2.0 for label, value in told.items())
+    assert all(len(file) < 120 for _, file in pictures_of(result))
     screen = io.StringIO()
     print_result(result, Console(file=screen, width=200))
     assert "≤ 3.5 ms" in screen.getvalue()

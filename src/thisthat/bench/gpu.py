@@ -333,13 +333,14 @@ def findings_of(reports: Mapping[str, Report], device: str) -> Findings:
         bars.append(Bar(f"{shape}: captures after the start", late, 0, False, note=note))
         for counter, count in report.counters.items():
             lines.append(Line(f"{shape}: {counter.replace('_', ' ')}", count, unit="number"))
-    engines = "; ".join(f"{shape}: {report.engine}" for shape, report in reports.items())
+        if report.engine:
+            caveats.append(f"{shape}: {report.engine}.")
     series = {
         f"{shape}: {work}": {way: _rounded(each.milliseconds) for way, each in by.items()}
         for shape, report in reports.items()
         for work, by in report.found.items()
     }
-    system = Identity("1.88 B shape and 135 M default", "engine", engine=engines)
+    system = Identity(f"{LARGE}, {SMALL}", "engine", engine=f"torch, {device}, bfloat16")
     return Findings(
         lines, timings=timings, bars=bars, series={"gpu": series}, caveats=caveats, system=system
     )
