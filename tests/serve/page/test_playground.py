@@ -48,11 +48,22 @@ def questions_asked(page: Page) -> list[Request]:
 
 
 def asked_by(page: Page, act: Any) -> dict[str, Any]:
-    """The body of the request that ``act`` leads to, once its answer is shown."""
-    with page.expect_request("**/v1/systemone") as caught:
+    """The body of the request that ``act`` leads to, once its answer is shown.
+
+    An earlier change may have its own request still to come: the last one is that of ``act``.
+    """
+    sent: list[str] = []
+
+    def remember(request: Any) -> None:
+        if request.url.endswith("/v1/systemone"):
+            sent.append(request.post_data or "")
+
+    page.on("request", remember)
+    with page.expect_request("**/v1/systemone"):
         act()
     page.wait_for_selector(ANSWERED)
-    body: dict[str, Any] = json.loads(caught.value.post_data or "")
+    page.remove_listener("request", remember)
+    body: dict[str, Any] = json.loads(sent[-1])
     return body
 
 
