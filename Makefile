@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types unit browser clients schema performance clean
+.PHONY: demo test lint types unit browser oracle clients schema performance clean
 
 demo: .venv-demo/.ready
 	.venv-demo/bin/thisthat pull
@@ -52,8 +52,8 @@ schema: .venv/.ready
 		.venv/bin/python -m pytest -s tests/serve/test_openapi.py
 
 # Speed and cost of one numeric form on this machine, into docs/performance.md.
-FORM ?= float32
-performance:
+FORM ?= int8
+performance: .venv/.ready
 	for name in latency cost; do \
 		.venv/bin/thisthat bench $$name --form $(FORM) --out results/$(FORM) && \
 		mkdir -p docs/results && \

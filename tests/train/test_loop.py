@@ -223,6 +223,7 @@ def test_a_training_row_that_is_evaluated_stops_the_run(workplace: Path) -> None
     run = run_in(workplace, evaluations=evaluations, contamination="leave out")
     train(run, lines.append)
     assert "colours.jsonl: 3 rows show an evaluated state and are left out" in lines
+    assert not any("checked against no file" in line for line in lines)
 
 
 def test_a_dry_run_prints_shapes_and_memory_and_writes_nothing(workplace: Path) -> None:
@@ -232,6 +233,7 @@ def test_a_dry_run_prints_shapes_and_memory_and_writes_nothing(workplace: Path) 
     assert "shapes (rows x tokens):" in text
     assert "peak" in text
     assert "colours/tiny/colour/choice" in text
+    assert "colours.jsonl: checked against no file" in text
     assert not (workplace / "run").exists()
 
 

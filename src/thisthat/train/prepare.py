@@ -168,6 +168,8 @@ def _allowed(file: Path, run: Run, evaluated: list[Item], say: Say) -> Iterator[
             yield item
     if left_out:
         say(f"{file.name}: {left_out} rows show an evaluated state and are left out")
+    if not (run.evaluations or run.never_train_on):
+        say(f"{file.name}: checked against no file; name some in evaluations or never_train_on")
 
 
 def _lengths(maker: ChunkMaker, run: Run, say: Say) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from thisthat.bench.gpu_ways import LARGE_SHAPE
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.rows import Branch, Logits, Row, Slot
 from thisthat.engine.tape.capture import GraphRecorder, NoRecorder, Recorder
@@ -35,19 +36,9 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "hybrid": (
         "qwen3_5_text",
         {
+            **LARGE_SHAPE,
             **SHARED,
-            "hidden_size": 2048,
             "num_hidden_layers": 4,
-            "intermediate_size": 6144,
-            "num_attention_heads": 8,
-            "num_key_value_heads": 2,
-            "head_dim": 256,
-            "linear_num_key_heads": 16,
-            "linear_num_value_heads": 16,
-            "linear_key_head_dim": 128,
-            "linear_value_head_dim": 128,
-            "linear_conv_kernel_dim": 4,
-            "tie_word_embeddings": True,
         },
     ),
     # The layers of the 135 M default.

@@ -54,6 +54,7 @@ def _with_drills(
     yield item
     clauses = getattr(family, "clauses", None)
     if settings.drills and clauses is not None:
+        # Drills are made of this folder's clauses and records: at the top it would be a circle.
         from thisthat.suites.drills.about import drills_about
 
         yield from drills_about(item.state, case.sheet, clauses(case), settings.drills, rng)
