@@ -61,14 +61,13 @@ def open_decider(
 
 def builder_of(checkpoint: Checkpoint) -> PromptBuilder:
     """The builder of a checkpoint's prompts."""
-    card = checkpoint.card
     return PromptBuilder(
-        checkpoint.encode, card.prompt, _chat_frame(checkpoint), checkpoint.encode_many
+        checkpoint.encode, checkpoint.prompt, _chat_frame(checkpoint), checkpoint.encode_many
     )
 
 
 def _chat_frame(checkpoint: Checkpoint) -> ChatFrame | None:
-    if not checkpoint.card.prompt.chat or checkpoint.chat_template is None:
+    if not checkpoint.prompt.chat or checkpoint.chat_template is None:
         return None
     from thisthat.prompt.chat import chat_frame
 

@@ -167,6 +167,7 @@ def card_as_json(card: Card) -> dict[str, Any]:
             "chat": card.prompt.chat,
             "isolated_levels": card.prompt.isolated_levels,
             "cell_tokens": card.prompt.cell_tokens,
+            "open_state": card.prompt.open_state,
         },
         "layout": card.layout,
         "layouts": list(card.layouts),
@@ -301,6 +302,7 @@ def _read_prompt(fields: Fields) -> PromptFormat:
         chat=fields.flag("chat", False),
         isolated_levels=fields.flag("isolated_levels", False),
         cell_tokens=fields.flag("cell_tokens", False),
+        open_state=fields.flag("open_state", False),
     )
     fields.finish()
     return prompt

@@ -26,6 +26,7 @@ from thisthat.checkpoint.model import Model, Weights
 from thisthat.checkpoint.safetensors_weights import SafetensorsModel, hub_folder
 from thisthat.checkpoint.store import sha256_of
 from thisthat.errors import CheckpointError, InvalidInputError
+from thisthat.prompt.format import PromptFormat
 
 DEFAULT = "default"
 _DEFAULT_FOLDER = Path(__file__).parent / "default"
@@ -67,8 +68,19 @@ class Checkpoint:
 
     def base_alone(self) -> Checkpoint:
         """The base as a checkpoint of its own: no delta, no layer read twice."""
-        card = replace(self.card, delta=None, lam=0.0, loop=None)
+        form = replace(self.card.prompt, open_state=False)
+        card = replace(self.card, delta=None, lam=0.0, loop=None, prompt=form)
         return Checkpoint(card, self._model, self.folder, 0.0, None)
+
+    @property
+    def prompt(self) -> PromptFormat:
+        """The prompt format in force: what the delta taught beyond wording goes when it goes.
+
+        At lambda 0 a state is read as the base reads any text, each token seeing those before it.
+        """
+        form = self.card.prompt
+        is_base = self._delta is not None and self.lam == 0
+        return replace(form, open_state=False) if is_base else form
 
     @cached_property
     def tokenizer(self) -> Tokenizer:

@@ -8,7 +8,9 @@ the same positions. A slot is a place in a branch whose hidden state answers one
     prefix ── trunk ──┼ branch 1 … slot
                       └ branch 2 … slot … slot
 
-`together` is one branch with all slots; `apart` is one branch per question.
+`together` is one branch with all slots; `apart` is one branch per question. Tokens see what is
+before them on their path. The first ``opened`` tokens of a trunk also see each other, in blocks:
+see ``open_trunk``.
 """
 
 from __future__ import annotations
@@ -42,11 +44,15 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One tree: a prefix to keep (maybe empty), a trunk (maybe empty), one or more branches."""
+    """One tree: a prefix to keep (maybe empty), a trunk (maybe empty), one or more branches.
+
+    ``opened`` is how many tokens of the trunk, from its first on, see each other.
+    """
 
     prefix: Tokens
     trunk: Tokens
     branches: tuple[Branch, ...]
+    opened: int = 0
 
     @property
     def fresh_tokens(self) -> int:

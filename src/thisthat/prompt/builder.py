@@ -155,9 +155,12 @@ class PromptBuilder:
         room = _room(limit - len(head) - len(header) - longest, state_limit, limit)
         joined = None if self._splits_state else tuple(self._encode_text("Context:\n" + state.text))
         if joined is not None and len(joined) <= room + len(header):
-            return [Row((), (*head, *joined), branches)], None
+            return [self._row((), (*head, *joined), branches)], None
         kept, cut = self._fit(state, room, keep)
-        return [Row((), (*head, *header, *kept), branches)], cut
+        return [self._row((), (*head, *header, *kept), branches)], cut
+
+    def _row(self, prefix: Tokens, trunk: Tokens, branches: tuple[Branch, ...]) -> Row:
+        return Row(prefix, trunk, branches, len(trunk) if self.form.open_state else 0)
 
     def _schema_first(
         self,
@@ -176,7 +179,7 @@ class PromptBuilder:
         room = _room(limit - len(header) - longest, state_limit, limit)
         kept, cut = self._fit(state, room, keep)
         trunk = (*header, *kept)
-        return [Row(pre, trunk, (end,)) for pre, end in zip(prefixes, ends, strict=True)], cut
+        return [self._row(pre, trunk, (end,)) for pre, end in zip(prefixes, ends, strict=True)], cut
 
     @property
     def _splits_state(self) -> bool:

@@ -17,10 +17,12 @@ class PromptFormat:
 
     ``family`` picks the wording and where encodes are split. ``chat`` wraps the prompt in the
     checkpoint's chat template. ``isolated_levels`` asks a score level by level. ``cell_tokens``
-    gives every cell of a grid in the state a token of its own.
+    gives every cell of a grid in the state a token of its own. ``open_state`` lets the tokens of a
+    state see each other, not only those before them.
     """
 
     family: Family = "thisthat"
     chat: bool = False
     isolated_levels: bool = False
     cell_tokens: bool = False
+    open_state: bool = False

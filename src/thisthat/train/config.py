@@ -92,6 +92,7 @@ class Prompt(_Part):
     """Overrides of the initial checkpoint's prompt format; None keeps what its card says."""
 
     cell_tokens: bool | None = None
+    open_state: bool | None = None
 
 
 class Loop(_Part):

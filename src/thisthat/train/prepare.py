@@ -65,9 +65,8 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
     device = pick_device(run)
     checkpoint = open_checkpoint(run.model.initial, run.model.lam)
     run = _with_loop_of(checkpoint, run)
-    form = checkpoint.card.prompt
-    if run.prompt.cell_tokens is not None:
-        form = replace(form, cell_tokens=run.prompt.cell_tokens)
+    form = checkpoint.prompt
+    form = replace(form, **run.prompt.model_dump(exclude_none=True))
     if form.chat:
         raise InvalidInputError(
             "model.initial", "a checkpoint with a chat layout cannot be trained"

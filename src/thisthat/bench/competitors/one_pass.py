@@ -28,11 +28,11 @@ class OnePassPerQuestion:
     def __init__(self, model: Any, checkpoint: Checkpoint, threads: int) -> None:
         self._model = model
         frame = None
-        if checkpoint.card.prompt.chat and checkpoint.chat_template is not None:
+        if checkpoint.prompt.chat and checkpoint.chat_template is not None:
             from thisthat.prompt.chat import chat_frame
 
             frame = chat_frame(checkpoint.chat_template, checkpoint.encode_template)
-        self._builder = PromptBuilder(checkpoint.encode, checkpoint.card.prompt, frame)
+        self._builder = PromptBuilder(checkpoint.encode, checkpoint.prompt, frame)
         self._limit = checkpoint.card.limits.row_tokens
         self.settings = (
             f"{threads} threads, scaled dot-product attention, unembedding at the slot alone"

@@ -28,7 +28,7 @@ class OnePassPerOption:
     def __init__(self, model: Any, checkpoint: Checkpoint, threads: int) -> None:
         self._model = model
         self._encode = checkpoint.encode
-        self._form = checkpoint.card.prompt
+        self._form = checkpoint.prompt
         self.settings = (
             f"transformers float32, {threads} threads, one pass per option, unembedding at the "
             "option's tokens alone; the options are not listed in the prompt, so that it is short"
