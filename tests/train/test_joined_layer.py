@@ -19,7 +19,7 @@ def logits(backbone: Backbone) -> torch.Tensor:
         packs.add(row(20 + number, number))
     (batch,) = packs.flush()
     fed = feed_batch(batch, pin=False)
-    made: torch.Tensor = backbone(fed.tokens, fed.row, fed.at, fed.packed(CPU))
+    made: torch.Tensor = backbone(fed.tokens, fed.row, fed.at, fed.sight(CPU))
     return made
 
 

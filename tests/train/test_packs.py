@@ -21,7 +21,7 @@ WEIGHTS = {
 }
 
 
-def row(length: int, seed: int = 0) -> TrainingRow:
+def row(length: int, seed: int = 0, opened: tuple[int, int] = (0, 0)) -> TrainingRow:
     random = np.random.default_rng(seed)
     return TrainingRow(
         tokens=random.integers(0, 60, size=length, dtype=np.int32),
@@ -32,6 +32,7 @@ def row(length: int, seed: int = 0) -> TrainingRow:
         outcomes=np.array([-1, -1]),
         tags=("one/boolean", "two/choice"),
         where=f"row {seed}",
+        opened=np.array(opened, dtype=np.int32),
     )
 
 
@@ -96,8 +97,10 @@ def test_rows_that_cannot_fit_are_named() -> None:
         packed_shapes(30, 40)
 
 
-def test_packed_rows_give_the_logits_of_padded_ones() -> None:
-    rows = [row(length, length) for length in (12, 40, 7, 25)]
+@pytest.mark.parametrize("is_open", [False, True])
+def test_packed_rows_give_the_logits_of_padded_ones(is_open: bool) -> None:
+    spans = [(0, 9), (5, 30), (0, 0), (10, 12)] if is_open else [(0, 0)] * 4
+    rows = [row(n, n, span) for n, span in zip((12, 40, 7, 25), spans, strict=True)]
     packs, buckets = Packs(packed_shapes(800, 40)), Buckets([Shape(4, 40)])
     for r in rows:
         packs.add(r)
@@ -108,7 +111,7 @@ def test_packed_rows_give_the_logits_of_padded_ones() -> None:
         backbone = build_backbone(config(), WEIGHTS, range(255), Model(), CPU, packed)
         fed = feed_batch(batch, pin=False)
         tokens, places, at, *_ = fed.to(CPU)
-        logits = backbone(tokens, places, at, fed.packed(CPU))
+        logits = backbone(tokens, places, at, fed.sight(CPU))
         logits.square().sum().backward()
         gradient = backbone.trunk.layers[0].self_attn.q_proj.weight.grad
         results.append((logits.detach(), gradient))

@@ -1,7 +1,8 @@
 """The model under training: a decoder trunk without its language head, read at slots only.
 
-Rows are padded on the right and attention is causal, so padding changes nothing before it and no
-mask is needed. Only the hidden states at slots meet the 255 label rows. Knows nothing of text.
+Rows are padded on the right or packed. Causal rows need no mask, as padding changes nothing before
+it; an open state, whose tokens see each other, does. Only the hidden states at slots meet the 255
+label rows. Knows nothing of text.
 """
 
 from __future__ import annotations
@@ -13,13 +14,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import BlockMask
 from torch.utils.checkpoint import checkpoint
 
 from thisthat.errors import CheckpointError, InvalidInputError
+from thisthat.train.attention import (
+    ATTENTION,
+    CAUSAL,
+    BlockMasks,
+    Packed,
+    Sight,
+    padded_mask,
+    register_attention,
+)
 from thisthat.train.buckets import LABELS
 from thisthat.train.config import Loop, Model
 from thisthat.train.joined_layer import can_join, joined_layer, run_joined
-from thisthat.train.packs import ATTENTION, Rows, positions_in_rows, register_attention
+from thisthat.train.packs import positions_in_rows
 
 # Families whose decoder layers take (hidden, position_embeddings) and nothing else that matters.
 PLAIN_FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
@@ -67,18 +78,23 @@ class Backbone(nn.Module):
             self._add_adapters(settings.rank)
         self.joined = can_join(trunk) and not settings.checkpointing and not self.first_trained
         self._joined_step: Callable[..., Tensor] = joined_layer
+        self._masks: dict[int, BlockMasks] = {}
         self.eight_bit = settings.eight_bit
         if settings.eight_bit and not self.joined:
             raise InvalidInputError("model.eight_bit", "is for whole, plain llama layers only")
         if settings.checkpointing and not self.plain:
             self.trunk.gradient_checkpointing_enable({"use_reentrant": False})
 
-    def forward(
-        self, tokens: Tensor, row: Tensor, at: Tensor, packed: Rows | None = None
-    ) -> Tensor:
-        """Logits, slots x 255 in float32; ``row`` and ``at`` are the place of each slot."""
+    def forward(self, tokens: Tensor, row: Tensor, at: Tensor, sight: Sight = CAUSAL) -> Tensor:
+        """Logits, slots x 255 in float32; ``row`` and ``at`` are the place of each slot.
+
+        Raises InvalidInputError for an open state in a family that cannot read one.
+        """
         if self.plain:
-            slots = self.trunk.norm(self._hidden(tokens, packed)[row, at])
+            slots = self.trunk.norm(self._hidden(tokens, sight)[row, at])
+        elif sight.since is not None:
+            family = self.trunk.config.model_type
+            raise InvalidInputError("prompt.open_state", f"is not known for {family}")
         else:
             output = self.trunk(input_ids=tokens, attention_mask=None, use_cache=False)
             slots = output.last_hidden_state[row, at]
@@ -88,14 +104,19 @@ class Backbone(nn.Module):
         logits: Tensor = slots.float() @ rows.float().T
         return logits
 
-    def _hidden(self, tokens: Tensor, packed: Rows | None) -> Tensor:
+    def _hidden(self, tokens: Tensor, sight: Sight) -> Tensor:
         hidden: Tensor = self.trunk.embed_tokens(tokens)
         more: dict[str, Any] = {}
-        if packed is None:
+        packed: Packed | None = None
+        if sight.bounds is None:
             positions = torch.arange(tokens.shape[1], device=tokens.device).unsqueeze(0)
+            if sight.since is not None:
+                more = {"attention_mask": padded_mask(sight.since)}
         else:
-            positions = positions_in_rows(packed.bounds, tokens.shape[1])
-            more = {"bounds": packed.bounds, "longest": packed.longest}
+            positions = positions_in_rows(sight.bounds, tokens.shape[1])
+            mask = self._block_mask(sight.bounds, sight.since, tokens.shape[1])
+            packed = (sight.bounds, sight.longest, sight.since, mask)
+            more = {"packed": packed}
         angles = self.trunk.rotary_emb(hidden, position_ids=positions)
         if packed is not None and self.joined:
             return run_joined(
@@ -119,6 +140,13 @@ class Backbone(nn.Module):
             else:
                 hidden = layer(hidden, position_embeddings=angles, **more)
         return hidden
+
+    def _block_mask(self, bounds: Tensor, since: Tensor | None, length: int) -> BlockMask | None:
+        if since is None or not bounds.is_cuda or not torch.is_grad_enabled():
+            return None
+        if length not in self._masks:
+            self._masks[length] = BlockMasks(length, bounds.device)
+        return self._masks[length].draw(bounds, since)
 
     def compile_layers(self, dynamic: bool) -> None:
         """Compile the decoder layers in place, one region for all of them."""

@@ -36,6 +36,7 @@ class Batch:
     ``row`` and ``at`` locate each slot. ``targets`` is slots x 255. ``tokens_used`` counts tokens
     that are not padding. ``wheres`` names each row's origin. A packed batch has all rows in one
     sequence: ``at`` counts from its start, and ``bounds`` are the places where rows begin.
+    ``since`` has the shape of the tokens: the first token that sees each, where any state is open.
     """
 
     tokens: NDArray[np.int64]
@@ -48,6 +49,7 @@ class Batch:
     tags: tuple[str, ...]
     wheres: tuple[str, ...]
     tokens_used: int
+    since: NDArray[np.int32] | None = None
     bounds: NDArray[np.int32] | None = None
     longest: int = 0
 
@@ -57,9 +59,10 @@ class Batch:
         at: NDArray[np.int64],
         bounds: NDArray[np.int32],
         longest: int,
+        since: NDArray[np.int32] | None,
     ) -> Batch:
         """The same slots and labels over rows that stand in one sequence."""
-        return replace(self, tokens=tokens, at=at, bounds=bounds, longest=longest)
+        return replace(self, tokens=tokens, at=at, bounds=bounds, longest=longest, since=since)
 
 
 def choose_lengths(sample: Sequence[int], longest: int, most: int = MOST_SHAPES) -> list[int]:
@@ -160,6 +163,11 @@ def collate(rows: Sequence[TrainingRow], shape: Shape | None) -> Batch:
     tokens = np.zeros((shape.rows, shape.length) if shape else (0, 0), dtype=np.int64)
     for number, row in enumerate(rows if shape else ()):
         tokens[number, : len(row)] = row.tokens
+    since = None
+    if shape and any(row.is_open for row in rows):
+        since = np.tile(np.arange(shape.length, dtype=np.int32), (shape.rows, 1))
+        for number, row in enumerate(rows):
+            since[number, : len(row)] = row.since
     counts = np.concatenate([row.counts for row in rows]).astype(np.int64)
     targets = np.zeros((len(counts), LABELS), dtype=np.float32)
     inside = np.arange(LABELS) < counts[:, None]
@@ -175,4 +183,5 @@ def collate(rows: Sequence[TrainingRow], shape: Shape | None) -> Batch:
         tags=tuple(tag for row in rows for tag in row.tags),
         wheres=tuple(row.where for row in rows),
         tokens_used=sum(len(row) for row in rows),
+        since=since,
     )

@@ -62,7 +62,7 @@ def evaluate(backbone: Backbone, batches: Sequence[Fed], device: torch.device) -
     with torch.no_grad(), torch.compiler.set_stance("force_eager"):
         for fed in batches:
             tokens, row, at, *_ = fed.to(device)
-            found = backbone(tokens, row, at, fed.packed(device)).float().cpu().numpy()
+            found = backbone(tokens, row, at, fed.sight(device)).float().cpu().numpy()
             for slot, count in enumerate(fed.batch.counts):
                 logits.append(found[slot, :count])
             answers += fed.batch.targets.argmax(-1).tolist()

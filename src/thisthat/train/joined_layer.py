@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from thisthat.train.packs import Rows, attend
+from thisthat.train.attention import Packed, attend
 
 Layer = tuple[Tensor, ...]
 
@@ -42,14 +42,14 @@ def joined_layer(
     weights: Layer,
     cos: Tensor,
     sin: Tensor,
-    rows: tuple[Tensor, int],
+    packed: Packed,
     width: int,
     epsilon: float,
     eight_bit: bool,
 ) -> Tensor:
     """The layer's output for ``hidden`` (tokens x size); heads are ``width`` wide.
 
-    ``cos`` and ``sin`` are tokens x width, ``rows`` the bounds of packed rows and their longest.
+    ``cos`` and ``sin`` are tokens x width; ``packed`` says what the tokens see.
     With ``eight_bit`` linear layers see their inputs and weights rounded to eight bits.
     """
     before, query, key, value, out, gate, up, down, after = weights
@@ -59,7 +59,7 @@ def joined_layer(
     heads = joined.view(len(hidden), -1, width)
     many, few = query.shape[0] // width, key.shape[0] // width
     queries, keys, values = torch.tensor_split(heads, (many, many + few), dim=1)
-    attended = attend(_turned(queries, cos, sin), _turned(keys, cos, sin), values, *rows, None)
+    attended = attend(_turned(queries, cos, sin), _turned(keys, cos, sin), values, packed, None)
     hidden = hidden + linear(attended.flatten(-2), out)
     normed = functional.rms_norm(hidden, hidden.shape[-1:], after, epsilon)
     gated, raised = linear(normed, torch.cat((gate, up))).chunk(2, dim=-1)
@@ -71,7 +71,7 @@ def run_joined(
     order: list[int],
     hidden: Tensor,
     angles: tuple[Tensor, Tensor],
-    rows: Rows,
+    packed: Packed,
     step: Callable[..., Tensor],
     eight_bit: bool,
 ) -> Tensor:
@@ -85,7 +85,7 @@ def run_joined(
             weights_of(layer),
             cos,
             sin,
-            (rows.bounds, rows.longest),
+            packed,
             layer.self_attn.head_dim,
             trunk.config.rms_norm_eps,
             eight_bit,

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,17 +18,8 @@ from thisthat.errors import InvalidInputError
 from thisthat.train.buckets import Batch, Shape, collate
 from thisthat.train.rows import TrainingRow
 
-ATTENTION = "packed_rows"
 _TOKENS_PER_ROW = 192  # few rows are so short on average; more bounds cost attention time
 _SHORT = 512
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Where the rows of a packed sequence begin, on the device, and the longest they may be."""
-
-    bounds: Tensor
-    longest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +118,12 @@ def collate_packed(rows: Sequence[TrainingRow], shape: PackedShape) -> Batch:
     bounds[len(ends) + 1 : len(ends) + 1 + len(padding)] = padding
     batch = collate(rows, None)
     starts = np.concatenate([[0], ends[:-1]])
-    return batch.packed(tokens, batch.at + starts[batch.row], bounds, shape.longest)
+    since = None
+    if any(row.is_open for row in rows):
+        since = np.arange(shape.length, dtype=np.int32)
+        parts = [row.since + start for row, start in zip(rows, starts, strict=True)]
+        since[: ends[-1]] = np.concatenate(parts)
+    return batch.packed(tokens, batch.at + starts[batch.row], bounds, shape.longest, since)
 
 
 def positions_in_rows(bounds: Tensor, length: int) -> Tensor:
@@ -137,61 +131,3 @@ def positions_in_rows(bounds: Tensor, length: int) -> Tensor:
     places = torch.arange(length, device=bounds.device, dtype=bounds.dtype)
     row = torch.searchsorted(bounds, places, right=True) - 1
     return (places - bounds[row]).unsqueeze(0)
-
-
-def packed_attention(
-    module: Any,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    scaling: float | None = None,
-    *,
-    bounds: Tensor,
-    longest: int,
-    **_: Any,
-) -> tuple[Tensor, None]:
-    """Causal attention within each row, in the form transformers calls attention.
-
-    ``query`` is 1 x heads x tokens x width; keys and values may have fewer heads.
-    """
-    query, key, value = (tensor.squeeze(0).transpose(0, 1) for tensor in (query, key, value))
-    return attend(query, key, value, bounds, longest, scaling).unsqueeze(0), None
-
-
-def attend(
-    query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: int, scaling: float | None
-) -> Tensor:
-    """Causal attention within each row; all tensors are tokens x heads x width."""
-    if not query.is_cuda:
-        return _row_by_row(query, key, value, bounds, scaling)
-    flash = torch.ops.aten._flash_attention_forward(
-        query, key, value, bounds, bounds, longest, longest, 0.0, True, False, scale=scaling
-    )
-    attended: Tensor = flash[0]
-    return attended
-
-
-def _row_by_row(
-    query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scaling: float | None
-) -> Tensor:
-    outputs = []
-    edges = sorted(set(bounds.tolist()))
-    for start, end in pairwise(edges):
-        attended = torch.nn.functional.scaled_dot_product_attention(
-            query[start:end].transpose(0, 1),
-            key[start:end].transpose(0, 1),
-            value[start:end].transpose(0, 1),
-            is_causal=True,
-            scale=scaling,
-            enable_gqa=True,
-        )
-        outputs.append(attended.transpose(0, 1))
-    return torch.cat(outputs)
-
-
-def register_attention() -> None:
-    """Make ``packed_attention`` known to transformers under its name."""
-    from transformers import AttentionInterface
-
-    AttentionInterface.register(ATTENTION, packed_attention)

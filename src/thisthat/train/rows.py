@@ -7,11 +7,12 @@ very tokens an engine will. Knows nothing of torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thisthat.engine.open_trunk import since
 from thisthat.errors import InvalidInputError, StateTooLongError
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.suites.item import Item
@@ -26,7 +27,8 @@ class TrainingRow:
 
     ``targets`` holds the slots' distributions one after another. ``outcomes`` is the option that
     happened, or NO_OUTCOME for a slot that learns from its target. ``tags`` name (family, kind)
-    for accuracy; ``where`` says where the row came from, for people.
+    for accuracy; ``where`` says where the row came from, for people. ``opened`` is the first token
+    of the open state and how many there are.
     """
 
     tokens: NDArray[np.int32]
@@ -37,9 +39,23 @@ class TrainingRow:
     outcomes: NDArray[np.int32]
     tags: tuple[str, ...]
     where: str
+    opened: NDArray[np.int32] = field(default_factory=lambda: np.zeros(2, dtype=np.int32))
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any token sees one after it."""
+        return bool(self.opened[1])
+
+    @property
+    def since(self) -> NDArray[np.int32]:
+        """For every token of the row the first that sees it."""
+        first, count = self.opened
+        places = np.arange(len(self), dtype=np.int32)
+        places[first : first + count] = first + since(int(count), int(count))
+        return places
 
 
 def tag_of(item: Item) -> str:
@@ -92,4 +108,5 @@ def build_row(
         ),
         tags=tuple(tag_of(items[k]) for k in asked),
         where=where,
+        opened=np.array([len(row.prefix), row.opened], dtype=np.int32),
     )

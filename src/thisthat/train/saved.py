@@ -94,7 +94,7 @@ def load_run(folder: Path, run_hash: str) -> Saved:
     )
 
 
-_PARTS = ("tokens", "at", "counts", "targets", "weights", "outcomes")
+_PARTS = ("tokens", "at", "counts", "targets", "weights", "outcomes", "opened")
 
 
 def _packed(rows: tuple[TrainingRow, ...]) -> dict[str, Tensor]:

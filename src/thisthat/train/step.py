@@ -71,7 +71,7 @@ def take_step(
     for fed in feds:
         tokens, row, at, counts, targets, weights, outcomes = fed.to(device)
         some_happened = bool((fed.batch.outcomes >= 0).any())
-        logits = backbone(tokens, row, at, fed.packed(device))
+        logits = backbone(tokens, row, at, fed.sight(device))
         losses, reported, hits = losses_of(
             logits, counts, targets, outcomes if some_happened else None, settings
         )

@@ -18,9 +18,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from thisthat.train.attention import Sight
 from thisthat.train.buckets import Batch, Buckets, Shape
 from thisthat.train.data import Chunk, ChunkMaker
-from thisthat.train.packs import PackedShape, Packs, Rows
+from thisthat.train.packs import PackedShape, Packs
 from thisthat.train.rows import TrainingRow
 
 _FAR = 1 << 48
@@ -51,16 +52,19 @@ class Fed:
     weights: Tensor
     outcomes: Tensor
     bounds: Tensor | None
+    since: Tensor | None
     batch: Batch
     position: Position
     too_long: int
     protected: int
 
-    def packed(self, device: torch.device) -> Rows | None:
-        """Where the rows of a packed batch begin, on the device; None for padded rows."""
-        if self.bounds is None:
-            return None
-        return Rows(self.bounds.to(device, non_blocking=True), self.batch.longest)
+    def sight(self, device: torch.device) -> Sight:
+        """What the tokens see, on the device."""
+        bounds, since = (
+            None if given is None else given.to(device, non_blocking=True)
+            for given in (self.bounds, self.since)
+        )
+        return Sight(bounds, self.batch.longest, since)
 
     def to(self, device: torch.device) -> tuple[Tensor, ...]:
         """The tensors on the device; the copy does not hold up the host."""
@@ -216,6 +220,7 @@ def feed_batch(
         weights=tensor(batch.weights),
         outcomes=tensor(batch.outcomes),
         bounds=None if batch.bounds is None else tensor(batch.bounds),
+        since=None if batch.since is None else tensor(batch.since),
         batch=batch,
         position=after,
         too_long=too_long,

@@ -1,0 +1,176 @@
+"""Attention over packed rows: each token sees what its own row lets it see, and no other row.
+
+Causal rows take the flash kernel of the device. Rows with an open state take flexible attention
+under a mask of blocks, which is drawn once per batch and serves every layer. On a CPU, and where no
+gradient is wanted, rows are attended to one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.nn.attention.flex_attention import BlockMask, flex_attention
+
+ATTENTION = "packed_rows"
+_BLOCK = 128
+
+Packed: TypeAlias = tuple[Tensor, int, Tensor | None, BlockMask | None]
+"""Bounds of the rows, their longest, ``since`` and the mask of blocks; for compiled layers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the tokens of a batch see, on the device.
+
+    ``bounds`` are the places where packed rows begin, ``longest`` the most tokens of one; without
+    bounds the rows are padded. ``since`` is, for every token, the first that sees it, counted
+    like the tokens; without it every token is seen by those after it alone.
+    """
+
+    bounds: Tensor | None = None
+    longest: int = 0
+    since: Tensor | None = None
+
+
+CAUSAL = Sight()
+
+
+def padded_mask(since: Tensor) -> Tensor:
+    """Which tokens see which, rows x 1 x tokens x tokens, for padded rows."""
+    places = torch.arange(since.shape[1], device=since.device)
+    return (since[:, None, :] <= places[:, None])[:, None]
+
+
+class BlockMasks:
+    """Masks of blocks for sequences of one length.
+
+    The mask's function and the tensors it reads stay the same from batch to batch, so that layers
+    are compiled once; a mask is good until the next one is drawn.
+    """
+
+    def __init__(self, length: int, device: torch.device) -> None:
+        self._length = length
+        self._row = torch.zeros(length, dtype=torch.int32, device=device)
+        self._since = torch.zeros(length, dtype=torch.int32, device=device)
+        row, since = self._row, self._since
+
+        def sees(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+            return (row[query] == row[key]) & (since[key] <= query)
+
+        self._sees = sees
+
+    def draw(self, bounds: Tensor, since: Tensor) -> BlockMask:
+        """The mask of one batch."""
+        length = self._length
+        places = torch.arange(length, device=bounds.device, dtype=bounds.dtype)
+        self._row.copy_(torch.searchsorted(bounds, places, right=True) - 1)
+        self._since.copy_(since)
+        first_row, last_row = _ends(self._row)
+        padded = torch.nn.functional.pad(self._since, (0, -length % _BLOCK), value=length)
+        earliest = padded.view(-1, _BLOCK).amin(1)
+        latest = padded.view(-1, _BLOCK).amax(1)
+        starts = torch.arange(len(earliest), device=bounds.device) * _BLOCK
+        meet = (first_row[None] <= last_row[:, None]) & (first_row[:, None] <= last_row[None])
+        some = meet & (earliest[None] < starts[:, None] + _BLOCK)
+        one_row = first_row == last_row
+        same = one_row[None] & one_row[:, None] & (first_row[None] == first_row[:, None])
+        every = same & (latest[None] <= starts[:, None])
+        partial = _ordered(some & ~every)
+        full = _ordered(every)
+        return BlockMask.from_kv_blocks(
+            *partial,
+            *full,
+            BLOCK_SIZE=_BLOCK,
+            mask_mod=self._sees,
+            seq_lengths=(length, length),
+        )
+
+
+def _ends(row: Tensor) -> tuple[Tensor, Tensor]:
+    """The first and the last row of every block."""
+    starts = torch.arange(0, len(row), _BLOCK, device=row.device)
+    return row[starts], row[(starts + _BLOCK - 1).clamp_max(len(row) - 1)]
+
+
+def _ordered(dense: Tensor) -> tuple[Tensor, Tensor]:
+    """How many blocks of keys every block of queries needs, and which, those needed first."""
+    needed = dense.to(torch.int32)
+    order = torch.argsort(needed, dim=-1, descending=True, stable=True).to(torch.int32)
+    return needed.sum(-1, dtype=torch.int32)[None, None], order[None, None].contiguous()
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, packed: Packed, scaling: float | None
+) -> Tensor:
+    """Attention within each row; all tensors are tokens x heads x width."""
+    bounds, longest, since, mask = packed
+    if mask is not None:
+        heads = [tensor.transpose(0, 1)[None] for tensor in (query, key, value)]
+        found = flex_attention(
+            heads[0], heads[1], heads[2], block_mask=mask, scale=scaling, enable_gqa=True
+        )
+        return found.squeeze(0).transpose(0, 1)
+    if since is not None or not query.is_cuda:
+        return _row_by_row(query, key, value, bounds, since, scaling)
+    flash = torch.ops.aten._flash_attention_forward(
+        query, key, value, bounds, bounds, longest, longest, 0.0, True, False, scale=scaling
+    )
+    attended: Tensor = flash[0]
+    return attended
+
+
+def _row_by_row(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bounds: Tensor,
+    since: Tensor | None,
+    scaling: float | None,
+) -> Tensor:
+    outputs = []
+    edges = sorted(set(bounds.tolist()))
+    for start, end in pairwise(edges):
+        mask = None
+        if since is not None:
+            mask = padded_mask(since[None, start:end] - start)[0]
+        attended = torch.nn.functional.scaled_dot_product_attention(
+            query[start:end].transpose(0, 1),
+            key[start:end].transpose(0, 1),
+            value[start:end].transpose(0, 1),
+            attn_mask=mask,
+            is_causal=mask is None,
+            scale=scaling,
+            enable_gqa=True,
+        )
+        outputs.append(attended.transpose(0, 1))
+    return torch.cat(outputs)
+
+
+def packed_attention(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    *,
+    packed: Packed,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """``attend`` in the form transformers calls attention.
+
+    ``query`` is 1 x heads x tokens x width; keys and values may have fewer heads.
+    """
+    query, key, value = (tensor.squeeze(0).transpose(0, 1) for tensor in (query, key, value))
+    return attend(query, key, value, packed, scaling).unsqueeze(0), None
+
+
+def register_attention() -> None:
+    """Make ``packed_attention`` known to transformers under its name."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(ATTENTION, packed_attention)
