@@ -8,6 +8,7 @@ import numpy as np
 from tests.prompt.byte_tokenizer import decode, encode
 from thisthat.calibrate.temperature import Temperatures
 from thisthat.decider import Decider, Reading
+from thisthat.engine.open_trunk import since
 from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat
@@ -15,7 +16,8 @@ from thisthat.questions import Source
 
 
 class PathEngine:
-    """Answers each slot from the tokens on its path alone; keeps the prefixes it has seen."""
+    """Answers each slot from the tokens on its path alone, and from which of them see later ones;
+    keeps the prefixes it has seen."""
 
     description = "paths"
     longest = 4096
@@ -39,7 +41,9 @@ class PathEngine:
         for branch in row.branches:
             for slot in branch.slots:
                 path = (*row.prefix, *row.trunk, *branch.tokens[: slot.at + 1])
-                seed = hashlib.sha256(repr(path).encode()).digest()[:8]
+                sight = since(len(path), row.opened, len(row.prefix)).tolist()
+                known = path if sight == list(range(len(path))) else (path, sight)
+                seed = hashlib.sha256(repr(known).encode()).digest()[:8]
                 noise = np.random.default_rng(int.from_bytes(seed, "big"))
                 logits.append(noise.normal(size=slot.options).astype(np.float32))
         return RowResult(tuple(logits), cached)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ import pytest
 import thisthat
 from tests.train import tiny
 from thisthat import opening
-from thisthat.errors import InvalidInputError
+from thisthat.checkpoint import open_checkpoint
+from thisthat.checkpoint.card import CARD_FILE, write_card
+from thisthat.errors import CheckpointError, InvalidInputError
+from thisthat.prompt.format import Layout
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +52,33 @@ def test_what_no_llama_graph_holds_goes_to_torch(
 def test_wrong_settings_are_named(folder: Path, settings: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         thisthat.open(folder, **settings)  # type: ignore[arg-type]
+
+
+def with_open_states(folder: Path) -> Path:
+    card = open_checkpoint(folder).card
+    write_card(replace(card, prompt=replace(card.prompt, open_state=True)), folder / CARD_FILE)
+    return folder
+
+
+def test_open_states_are_read_alike_by_both_engines(folder: Path, tmp_path: Path) -> None:
+    opened = with_open_states(tiny.write_checkpoint(tmp_path / "open"))
+    state, asked = "The colour is red.", {"red": "Is it red?", "blue": "Is it blue?"}
+    layouts: list[Layout] = ["state-first", "schema-first"]
+    for layout in layouts:
+        found = {}
+        for name, ref, engine in (
+            ("onnx", opened, "onnx"),
+            ("torch", opened, "torch"),
+            ("closed", folder, "onnx"),
+        ):
+            with thisthat.open(ref, engine=engine, device="cpu") as decider:  # type: ignore[arg-type]
+                decision = decider.decide(state, asked, layout=layout)
+            found[name] = [decision[key].probabilities["yes"] for key in asked]
+        assert found["onnx"] == pytest.approx(found["torch"], abs=1e-4)
+        assert found["onnx"] != pytest.approx(found["closed"], abs=1e-3)
+
+
+def test_a_model_that_cannot_open_states_is_refused_by_name(tmp_path: Path) -> None:
+    windowed = tiny.write_checkpoint(tmp_path / "w", model_type="mistral", sliding_window=7)
+    with pytest.raises(CheckpointError, match=r"prompt\.open_state .* mistral model cannot"):
+        thisthat.open(with_open_states(windowed), engine="torch", device="cpu")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from thisthat.decider import Decider, Reading
 from thisthat.engine.rows import Engine
-from thisthat.errors import InvalidInputError, MissingExtraError
+from thisthat.errors import CheckpointError, InvalidInputError, MissingExtraError
 from thisthat.prompt.builder import ChatFrame, PromptBuilder
 from thisthat.questions import Source
 
@@ -99,7 +99,15 @@ def _open_engine(
         from thisthat.engine.torch_engine import TorchEngine
     except ImportError as error:
         raise MissingExtraError(f"the checkpoint {checkpoint.card.name}", "torch") from error
-    return TorchEngine.from_checkpoint(checkpoint, builder.label_ids, device=device, dtype=dtype)
+    on_torch = TorchEngine.from_checkpoint(
+        checkpoint, builder.label_ids, device=device, dtype=dtype
+    )
+    if builder.form.open_state and not on_torch.opens_trunks:
+        raise CheckpointError(
+            f"{checkpoint.card.name}: prompt.open_state is true, but a "
+            f"{checkpoint.config['model_type']} model cannot let tokens see later ones"
+        )
+    return on_torch
 
 
 def _fitting_engine(checkpoint: Checkpoint, device: str) -> EngineName:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from thisthat.engine.check_rows import check_rows
@@ -9,7 +11,7 @@ GOOD = Row((1,), (2,), (Branch((3, 4), (Slot(0, 1), Slot(1, 5))),))
 
 def test_rows_within_the_limits_pass() -> None:
     check_rows([], vocabulary=5, longest=4, labels=5)
-    check_rows([GOOD], vocabulary=5, longest=4, labels=5)
+    check_rows([GOOD, replace(GOOD, opened=1)], vocabulary=5, longest=4, labels=5)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,8 @@ def test_rows_within_the_limits_pass() -> None:
         (Row((), (), (Branch((1,), (Slot(-1, 2),)),)), "a slot at -1, outside its branch"),
         (Row((), (), (Branch((1,), (Slot(0, 6),)),)), "6 options, but there are 1 to 5 labels"),
         (Row((), (), (Branch((1,), (Slot(0, 0),)),)), "0 options"),
+        (replace(GOOD, opened=2), "opens 2 tokens, but its trunk has 1"),
+        (replace(GOOD, opened=-1), "opens -1 tokens, but its trunk has 1"),
     ],
 )
 def test_the_row_and_the_limit_are_named(row: Row, message: str) -> None:

@@ -1,8 +1,7 @@
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engine.trees import rows
+from tests.engine.trees import open_rows
 from thisthat.engine.flat_pass import Tree, lay_flat, pack, split_evenly
 from thisthat.engine.rows import Branch, Row, Slot
 
@@ -13,21 +12,31 @@ def test_two_trees_in_one_sequence() -> None:
     flat = lay_flat([first, second], kept=10)
     assert flat.tokens.tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert flat.positions.tolist() == [10, 11, 12, 12, 13, 10, 11]
+    assert flat.since.tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert flat.until.tolist() == [5, 5, 3, 5, 5, 7, 7]
     assert flat.slots.tolist() == [2, 4, 6]
 
 
-@given(trees=st.lists(rows, min_size=1, max_size=4))
+def test_open_trunks_are_seen_from_their_first_token_on() -> None:
+    first = Tree((1, 2, 3), (Branch((4,), (Slot(0, 2),)),), opened=2)
+    second = Tree((5, 6), (Branch((7,), (Slot(0, 2),)),), opened=2)
+    flat = lay_flat([first, second], kept=10)
+    assert flat.since.tolist() == [0, 0, 2, 3, 4, 4, 6]
+    assert flat.until.tolist() == [4, 4, 4, 4, 7, 7, 7]
+
+
+@given(trees=st.lists(open_rows(), min_size=1, max_size=4))
 def test_what_a_slot_sees_is_its_own_path(trees: list[Row]) -> None:
-    flat = lay_flat([Tree(row.trunk, row.branches) for row in trees], kept=0)
+    flat = lay_flat([Tree(row.trunk, row.branches, row.opened) for row in trees], kept=0)
     wanted = [
         list(row.trunk + branch.tokens[: slot.at + 1])
         for row in trees
         for branch in row.branches
         for slot in branch.slots
     ]
-    places = np.arange(len(flat.tokens))
-    found = [flat.tokens[(places <= slot) & (slot < flat.until)].tolist() for slot in flat.slots]
+    found = [
+        flat.tokens[(flat.since <= slot) & (slot < flat.until)].tolist() for slot in flat.slots
+    ]
     assert found == wanted
 
 

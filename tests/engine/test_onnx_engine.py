@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,14 @@ from tests.engine.trees import (
     MODELS,
     VOCABULARY,
     assert_same,
+    long_open_row,
+    open_rows,
     path_by_path,
     question,
     random_model,
 )
 from tests.engine.trees import rows as random_rows
+from thisthat.engine import open_trunk
 from thisthat.engine.llama_form import Form, Source, open_llama_form
 from thisthat.engine.llama_shape import read_shape
 from thisthat.engine.looped_layers import loop_layers
@@ -87,6 +90,45 @@ def test_rows_longer_than_a_pass_are_read_in_parts(
         assert_same(found, path_by_path(model, row))
 
 
+@settings(deadline=None, max_examples=40)
+@given(
+    rows=st.lists(open_rows(), min_size=1, max_size=4),
+    pass_tokens=st.integers(1, 30),
+    block=st.integers(1, 14),
+    kept=st.sampled_from([0, 1 << 20]),
+)
+def test_open_trunks_are_read_whole_block_by_block(
+    rows: list[Row], pass_tokens: int, block: int, kept: int, model: Any, folder: Path
+) -> None:
+    engine = engine_of(model, folder, pass_tokens=pass_tokens, prefix_cache_bytes=kept)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(open_trunk, "OPEN_BLOCK", block)
+        for _ in range(2):
+            for row, found in zip(rows, engine.run(rows), strict=True):
+                assert_same(found, path_by_path(model, row))
+
+
+def test_a_long_open_trunk_takes_a_pass_per_block_and_then_is_closed(folder: Path) -> None:
+    model = random_model("llama", max_position_embeddings=4096)
+    row = long_open_row()
+    wanted = path_by_path(model, row)
+    for kept in (1 << 30, 0):
+        engine = engine_of(model, folder / "long", prefix_cache_bytes=kept)
+        assert_same(engine.run([row])[0], wanted)
+        # The prefix, three blocks, the ten closed tokens, a branch of 7 and one of 300 in halves.
+        assert engine.statistics.passes == 1 + 3 + 1 + 1 + 2
+        assert engine.statistics.computed_tokens == row.tokens
+    closed = path_by_path(model, replace(row, opened=0))
+    assert max(np.abs(one - two).max() for one, two in zip(wanted, closed, strict=True)) > 0.01
+
+
+def test_a_short_open_row_is_one_pass(model: Any, folder: Path) -> None:
+    engine = engine_of(model, folder)
+    row = Row((), tuple(range(40)), (question((8, 9)), question((7,))), opened=40)
+    assert_same(engine.run([row])[0], path_by_path(model, row))
+    assert engine.statistics.passes == 1
+
+
 @settings(deadline=None, max_examples=25)
 @given(rows=st.lists(random_rows, min_size=1, max_size=4))
 def test_kept_prefixes_change_nothing(rows: list[Row], model: Any, folder: Path) -> None:
@@ -101,15 +143,15 @@ def test_kept_prefixes_change_nothing(rows: list[Row], model: Any, folder: Path)
 
 
 @settings(deadline=None, max_examples=40)
-@given(row=random_rows, other=random_rows, data=st.data())
+@given(row=open_rows(), other=random_rows, data=st.data())
 def test_a_question_apart_does_not_feel_the_others(
     row: Row, other: Row, data: st.DataObject, engine: OnnxEngine
 ) -> None:
     branches = data.draw(st.permutations([*row.branches, *other.branches]))
-    mixed = engine.run([Row(row.prefix, row.trunk, tuple(branches))])[0]
+    mixed = engine.run([replace(row, branches=tuple(branches))])[0]
     place = 0
     for branch in branches:
-        alone = engine.run([Row(row.prefix, row.trunk, (branch,))])[0]
+        alone = engine.run([replace(row, branches=(branch,))])[0]
         here = mixed.logits[place : place + len(branch.slots)]
         place += len(branch.slots)
         for one, two in zip(here, alone.logits, strict=True):
@@ -117,13 +159,13 @@ def test_a_question_apart_does_not_feel_the_others(
 
 
 @settings(deadline=None, max_examples=25)
-@given(row=random_rows, other=random_rows)
+@given(row=open_rows(), other=random_rows)
 def test_in_int8_an_answer_stays_when_questions_are_added(
     row: Row, other: Row, model: Any, folder: Path
 ) -> None:
     engine = engine_of(model, folder, "int8")
     (alone,) = engine.run([row])
-    (more,) = engine.run([Row(row.prefix, row.trunk, row.branches + other.branches)])
+    (more,) = engine.run([replace(row, branches=row.branches + other.branches)])
     for one, two in zip(alone.logits, more.logits, strict=False):
         np.testing.assert_allclose(one, two, atol=1e-3, rtol=0)
 

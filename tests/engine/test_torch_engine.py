@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.engine import trees
 from tests.engine.trees import LABELS, VOCABULARY, assert_same, path_by_path, question
 from thisthat.checkpoint import open_checkpoint
-from thisthat.engine import torch_engine
+from thisthat.engine import open_trunk, torch_engine
 from thisthat.engine.looped_layers import loop_layers
 from thisthat.engine.rows import Branch, Row
 from thisthat.engine.torch_engine import TorchEngine
@@ -49,8 +49,52 @@ def test_any_tree_agrees_with_the_whole_model_path_by_path(name: str, rows: list
             assert_same(row_result, answers)
 
 
+@pytest.mark.parametrize("name", ["llama", "qwen3", "gpt2", "granite"])
+@settings(deadline=None, max_examples=15)
+@given(
+    rows=st.lists(trees.open_rows(), max_size=5),
+    block=st.integers(1, 14),
+    largest_mask=st.sampled_from([1, 100, 1 << 26]),
+)
+def test_open_trunks_agree_with_the_whole_model_under_the_same_rule(
+    name: str, rows: list[Row], block: int, largest_mask: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(open_trunk, "OPEN_BLOCK", block)
+        patch.setattr(torch_engine, "LARGEST_MASK", largest_mask)
+        wanted = [path_by_path(model(name), row) for row in rows]
+        for bytes_kept in (1 << 20, 0):
+            found = engine(name, bytes_kept).run(rows)
+            for row_result, answers in zip(found, wanted, strict=True):
+                assert_same(row_result, answers)
+
+
+@pytest.mark.parametrize("largest_mask", [1 << 20, 1 << 26])
+def test_a_long_open_trunk_agrees_in_one_pass_and_block_by_block(
+    largest_mask: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = trees.random_model("llama", max_position_embeddings=4096)
+    row = trees.long_open_row()
+    monkeypatch.setattr(torch_engine, "LARGEST_MASK", largest_mask)
+    served = TorchEngine(long, LABELS)
+    assert_same(served.run([row])[0], path_by_path(long, row))
+    # The prefix; then all at once, or three blocks, what is not open, and the branches.
+    assert served.statistics.passes == (2 if largest_mask > 1 << 25 else 6)
+    assert served.statistics.computed_tokens == row.tokens
+
+
+@pytest.mark.parametrize("name", ["hybrid2", "gemma2", "mistral", "gpt_neo", "bloom"])
+def test_models_that_cannot_open_a_trunk_say_so(name: str) -> None:
+    served = engine(name)
+    closed = Row((), (1, 2), (question((3,)),))
+    assert not served.opens_trunks
+    with pytest.raises(InvalidInputError, match=r"rows\[1\]: opens 2 tokens, but .* cannot let"):
+        served.run([closed, replace(closed, opened=2)])
+    assert engine("llama").opens_trunks
+
+
 @settings(deadline=None, max_examples=25)
-@given(row=trees.rows, order=st.randoms(use_true_random=False))
+@given(row=trees.open_rows(), order=st.randoms(use_true_random=False))
 def test_branches_do_not_see_each_other(row: Row, order: Any) -> None:
     row = replace(row, branches=tuple(branch for branch in row.branches if branch.slots))
     alone = [engine("llama").run([replace(row, branches=(b,))])[0].logits for b in row.branches]

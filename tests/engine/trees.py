@@ -1,6 +1,7 @@
 """Random trees and small random models for the engine tests, and the slow, plain way to answer."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 from hypothesis import strategies as st
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from thisthat.engine import open_trunk
 from thisthat.engine.rows import Branch, Row, RowResult, Slot, Tokens
 
 VOCABULARY = 64
@@ -64,11 +66,12 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def random_model(name: str) -> Any:
+def random_model(name: str, **changes: Any) -> Any:
     """A small model with weights large enough that every token matters."""
     torch.manual_seed(11)
     kind, settings = MODELS[name]
-    return AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **settings)).eval()
+    config = AutoConfig.for_model(kind, **settings | changes)
+    return AutoModelForCausalLM.from_config(config).eval()
 
 
 def path_by_path(model: Any, row: Row) -> list[np.ndarray]:
@@ -78,13 +81,26 @@ def path_by_path(model: Any, row: Row) -> list[np.ndarray]:
         path = row.prefix + row.trunk + branch.tokens
         if not branch.slots:
             continue
+        mask = None if row.opened == 0 else open_mask(row, len(path))
         with torch.no_grad():
-            logits = model(torch.tensor([path]), use_cache=False).logits[0]
+            output = model(torch.tensor([path]), attention_mask=mask, use_cache=False)
+        logits = output.logits[0]
         start = len(row.prefix) + len(row.trunk)
         answers += [
             logits[start + slot.at, list(LABELS[: slot.options])].numpy() for slot in branch.slots
         ]
     return answers
+
+
+def open_mask(row: Row, length: int) -> torch.Tensor:
+    """The additive mask of a path, from the rule itself: who is before you, who shares a block."""
+    place = torch.arange(length)
+    in_trunk = place - len(row.prefix)
+    is_open = (in_trunk >= 0) & (in_trunk < row.opened)
+    block = torch.where(is_open, in_trunk // open_trunk.OPEN_BLOCK, -1)
+    together = is_open[:, None] & (block[:, None] == block[None, :])
+    seen = (place[None, :] <= place[:, None]) | together
+    return torch.where(seen, 0.0, torch.finfo(torch.float32).min)[None, None]
 
 
 def assert_same(found: RowResult, wanted: Sequence[np.ndarray], tolerance: float = 1e-4) -> None:
@@ -112,6 +128,22 @@ rows = st.builds(
     trunk=tokens(0, 12),
     branches=st.lists(branches(), min_size=1, max_size=4).map(tuple),
 )
+
+
+@st.composite
+def open_rows(draw: st.DrawFn) -> Row:
+    row = draw(rows)
+    return replace(row, opened=draw(st.integers(0, len(row.trunk))))
+
+
+def long_open_row(prefix: int = 5, trunk: int = 2_300, opened: int = 2_290) -> Row:
+    """Random tokens, more than two blocks of them open."""
+    random = np.random.default_rng(4)
+    texts = [
+        tuple(random.integers(0, VOCABULARY, count).tolist()) for count in (prefix, trunk, 7, 300)
+    ]
+    ends = tuple(question(text) for text in texts[2:])
+    return Row(texts[0], texts[1], ends, opened)
 
 
 def question(text: Tokens, options: int = 4) -> Branch:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from thisthat.prompt.builder import ChatFrame, PromptBuilder
 from thisthat.prompt.format import Layout, Packing, PromptFormat
 from thisthat.prompt.labels import label_ids
 from thisthat.prompt.show import show_row
+from thisthat.questions import Question
 
 OURS = PromptBuilder(encode, PromptFormat())
 WIDE = 100_000
@@ -33,6 +36,21 @@ def slots(row: Row) -> list[tuple[str, int]]:
             path = (*row.prefix, *row.trunk, *branch.tokens[: slot.at + 1])
             found.append((decode(path), slot.options))
     return found
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_an_open_state_opens_the_trunk_and_changes_no_token(
+    layout: Layout, packing: Packing
+) -> None:
+    asked: list[Question] = [Boolean("Late?"), Choice(["post", "till"], "Who?")]
+    closed = OURS.render("The box is late.", asked, layout=layout, packing=packing, limit=WIDE)
+    builder = PromptBuilder(encode, PromptFormat(open_state=True))
+    opened = builder.render("The box is late.", asked, layout=layout, packing=packing, limit=WIDE)
+    for before, row in zip(closed.rows, opened.rows, strict=True):
+        assert before.opened == 0
+        assert row == replace(before, opened=len(before.trunk))
+        assert "The box is late." in decode(row.trunk)
 
 
 @settings(deadline=None)

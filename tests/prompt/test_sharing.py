@@ -15,12 +15,18 @@ def branches(draw: st.DrawFn) -> Branch:
     return Branch(tokens, tuple(Slot(at, 3) for at in sorted(places)))
 
 
-ROWS = st.builds(
-    Row,
-    prefix=st.sampled_from([(), (9, 9)]),
-    trunk=TOKENS,
-    branches=st.lists(branches(), min_size=1, max_size=3).map(tuple),
-)
+@st.composite
+def rows_of_few_trunks(draw: st.DrawFn) -> Row:
+    trunk = draw(st.one_of(TOKENS, st.sampled_from([(0, 1, 2), (0, 1, 2, 0, 1)])))
+    return Row(
+        prefix=draw(st.sampled_from([(), (9, 9)])),
+        trunk=trunk,
+        branches=tuple(draw(st.lists(branches(), min_size=1, max_size=3))),
+        opened=draw(st.sampled_from([0, len(trunk), len(trunk) // 2])),
+    )
+
+
+ROWS = rows_of_few_trunks()
 
 
 def logits(rows: list[Row]) -> list[list[list[float]]]:
@@ -53,6 +59,23 @@ def test_leaving_out_later_parts_shares_the_beginning() -> None:
     rows = [Row((), (*state[:k], *state[k + 10 :]), (end,)) for k in range(0, 100, 10)]
     shared = share(rows)
     assert shared.tokens < 0.75 * sum(row.tokens for row in rows)
+
+
+def test_open_trunks_are_shared_whole_or_not_at_all() -> None:
+    state = tuple(range(100))
+    end = Branch((500,), (Slot(0, 2),))
+    alike = [Row((), state, (end,), opened=100)] * 2
+    (joined,) = share(alike).rows
+    assert (joined.trunk, joined.opened, len(joined.branches)) == (state, 100, 2)
+    longer = Row((), (*state, 100), (end,), opened=101)
+    closed = Row((), state, (end,))
+    assert share([alike[0], longer, alike[0], closed]).rows == (alike[0], longer, alike[0], closed)
+
+
+def test_what_moves_into_an_open_trunk_is_not_open() -> None:
+    row = Row((), (1, 2), (Branch((3, 4), (Slot(1, 2),)), Branch((3, 5), (Slot(1, 2),))), opened=2)
+    longer = with_longer_trunk(row)
+    assert (longer.trunk, longer.opened) == ((1, 2, 3), 2)
 
 
 def test_a_shared_row_stays_below_its_limit() -> None:

@@ -12,13 +12,20 @@ from thisthat.errors import InvalidInputError
 
 
 def check_rows(rows: Sequence[Row], *, vocabulary: int, longest: int, labels: int) -> None:
-    """Raise InvalidInputError naming the first row with an id, path or slot outside the limits."""
+    """Raise InvalidInputError naming the first row with something outside the limits.
+
+    An id, a path, a slot, or how much of the trunk is open.
+    """
     for number, row in enumerate(rows):
         field = f"rows[{number}]"
         parts = [row.prefix, row.trunk, *(branch.tokens for branch in row.branches)]
         ids = np.fromiter(chain.from_iterable(parts), np.int64)
         if ids.size and not (ids.min() >= 0 and ids.max() < vocabulary):
             raise InvalidInputError(field, f"has a token id outside 0 to {vocabulary - 1}")
+        if not 0 <= row.opened <= len(row.trunk):
+            raise InvalidInputError(
+                field, f"opens {row.opened} tokens, but its trunk has {len(row.trunk)}"
+            )
         for branch in row.branches:
             path = len(row.prefix) + len(row.trunk) + len(branch.tokens)
             if path > longest:

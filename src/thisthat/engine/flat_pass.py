@@ -1,8 +1,9 @@
 """Trees laid out one after another as a single sequence without padding.
 
-Every token carries its position and ``until``: the place in the sequence up to which later tokens
-see it. Trees are written trunk first, then branch by branch, so "a trunk is seen to the end of its
-tree, a branch to its own end" is all there is to a tree mask. Knows nothing of weights or runtimes.
+Every token carries its position and two places: it is seen by the tokens from ``since`` on and
+before ``until``. Trees are written trunk first, then branch by branch, so "a trunk is seen to the
+end of its tree, a branch to its own end, an open token from the start of its block on" is all there
+is to a tree mask. Knows nothing of weights or runtimes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from thisthat.engine.open_trunk import since as seen_since
 from thisthat.engine.rows import Branch, Tokens
 
 Integers = NDArray[np.int64]
@@ -20,10 +22,14 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A trunk and its branches; slots of the branches count from the branch's first token."""
+    """A trunk and its branches; slots of the branches count from the branch's first token.
+
+    The first ``opened`` tokens of the trunk see each other, in blocks.
+    """
 
     trunk: Tokens
     branches: tuple[Branch, ...]
+    opened: int = 0
 
     @property
     def tokens(self) -> int:
@@ -33,10 +39,11 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class FlatPass:
-    """Token k is seen by the tokens from k to ``until[k]`` (not included); ``slots`` are places."""
+    """Token k is seen from ``since[k]`` to ``until[k]`` (not included); ``slots`` are places."""
 
     tokens: Integers
     positions: Integers
+    since: Integers
     until: Integers
     slots: Integers
 
@@ -45,13 +52,15 @@ def lay_flat(trees: Sequence[Tree], kept: int) -> FlatPass:
     """``trees`` in one sequence, each continuing the same ``kept`` tokens."""
     tokens: list[int] = []
     positions: list[int] = []
+    since: list[int] = []
     until: list[int] = []
     slots: list[int] = []
     for tree in trees:
-        end = len(tokens) + tree.tokens
+        first, end = len(tokens), len(tokens) + tree.tokens
         tokens += tree.trunk
         fork = kept + len(tree.trunk)
         positions += range(kept, fork)
+        since += (first + seen_since(tree.tokens, tree.opened)).tolist()
         until += [end] * len(tree.trunk)
         for branch in tree.branches:
             start = len(tokens)
@@ -62,6 +71,7 @@ def lay_flat(trees: Sequence[Tree], kept: int) -> FlatPass:
     return FlatPass(
         np.array(tokens, np.int64),
         np.array(positions, np.int64),
+        np.array(since, np.int64),
         np.array(until, np.int64),
         np.array(slots, np.int64),
     )

@@ -20,7 +20,7 @@ from thisthat.errors import InvalidInputError
 
 Form: TypeAlias = Literal["int8", "block8", "float32"]
 
-_BUILDER = 2
+_BUILDER = 3
 """Raised when graphs change, so that kept forms are built again."""
 
 

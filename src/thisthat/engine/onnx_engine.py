@@ -1,9 +1,9 @@
 """The engine for a CPU without torch: llama models on onnxruntime.
 
 A row's tree is laid out flat, without padding, and answered in one pass of a few hundred tokens;
-longer rows are read in parts, each continuing the keys and values of the one before. Rows never
-share a pass: eight-bit rounding would carry a neighbour's last bits into an answer's second digit,
-and a pass of several short rows takes longer than the rows one by one.
+longer rows are read in parts, each continuing the keys and values of the one before; an open block
+is never cut. Rows never share a pass: eight-bit rounding would carry a neighbour's last bits into
+an answer's second digit, and a pass of several short rows takes longer than the rows one by one.
 Knows nothing of text, temperatures or where weights come from.
 """
 
@@ -24,6 +24,7 @@ from thisthat.engine.denormals import flush_denormals
 from thisthat.engine.flat_pass import Tree, lay_flat, pack, split_evenly
 from thisthat.engine.llama_form import Source, check_form, open_llama_form
 from thisthat.engine.llama_shape import LlamaShape, read_shape, supports
+from thisthat.engine.open_trunk import blocks
 from thisthat.engine.prefix_cache import PrefixCache
 from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
 from thisthat.engine.statistics import EngineStatistics
@@ -177,7 +178,15 @@ class OnnxEngine:
         return results
 
     def _answer_group(self, prefix: Tokens, rows: Sequence[Row]) -> list[RowResult]:
-        """Rows of one prefix; where it has to be computed, the first row pays for it."""
+        """Rows of one prefix; where it has to be computed, the first row pays for it.
+
+        Where no prefix is kept, each row pays for its own.
+        """
+        if not self._keeps_prefixes:
+            return [
+                RowResult(tuple(self._answer([row], self._read(self._nothing, prefix))[0]), 0)
+                for row in rows
+            ]
         kept, saved = self._read_prefix(prefix)
         results = []
         for row in rows:
@@ -188,9 +197,12 @@ class OnnxEngine:
         return results
 
     def _to_be_read(self, row: Row) -> Row:
-        """The row without branches that answer nothing, and without a prefix if none is kept."""
+        """The row without branches that answer nothing, and without a prefix if none is kept.
+
+        Before an open trunk a prefix stays: it is causal and would be open as part of the trunk.
+        """
         row = replace(row, branches=tuple(branch for branch in row.branches if branch.slots))
-        if self._keeps_prefixes:
+        if self._keeps_prefixes or row.opened:
             return row
         return replace(row, prefix=(), trunk=row.prefix + row.trunk)
 
@@ -217,7 +229,7 @@ class OnnxEngine:
         return answers
 
     def _answer_short(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
-        logits, _ = self._pass([Tree(row.trunk, row.branches) for row in rows], kept)
+        logits, _ = self._pass([Tree(row.trunk, row.branches, row.opened) for row in rows], kept)
         answers: list[list[Logits]] = []
         taken = 0
         for row in rows:
@@ -229,13 +241,17 @@ class OnnxEngine:
         return answers
 
     def _answer_long(self, row: Row, kept: KeptTokens) -> list[Logits]:
+        if row.opened:
+            for start, end in blocks(row.opened):
+                kept = self._read_part(kept, Tree(row.trunk[start:end], (), end - start))
+            rest = replace(row, trunk=row.trunk[row.opened :], opened=0)
+            return self._answer([rest], kept)[0]
         if len(row.branches) == 1:
             branch = row.branches[0]
             shift = len(row.trunk)
             slots = tuple(Slot(slot.at + shift, slot.options) for slot in branch.slots)
             return self._answer_path(Branch(row.trunk + branch.tokens, slots), kept)
-        if row.trunk:
-            kept = self._read(kept, row.trunk)
+        kept = self._read(kept, row.trunk)
         alone = [Row((), (), (branch,)) for branch in row.branches]
         return list(chain.from_iterable(self._answer(alone, kept)))
 
@@ -258,14 +274,19 @@ class OnnxEngine:
         return answers
 
     def _read(self, kept: KeptTokens, tokens: Tokens) -> KeptTokens:
-        """The keys and values after reading ``tokens`` as well."""
+        """The keys and values after reading ``tokens`` as well, each seeing those before it."""
+        if not tokens:
+            return kept
         start = 0
         for size in split_evenly(len(tokens), self._pass_tokens):
-            part = Tree(tokens[start : start + size], ())
-            _, after = self._pass([part], kept, keep=True)
-            assert after is not None
-            kept, start = after, start + size
+            kept = self._read_part(kept, Tree(tokens[start : start + size], ()))
+            start += size
         return kept
+
+    def _read_part(self, kept: KeptTokens, part: Tree) -> KeptTokens:
+        _, after = self._pass([part], kept, keep=True)
+        assert after is not None
+        return after
 
     def _pass(
         self, trees: Sequence[Tree], kept: KeptTokens, keep: bool = False
@@ -277,7 +298,7 @@ class OnnxEngine:
         # The graph reads at least one slot; without any, the first token stands in.
         slots = flat.slots if flat.slots.size else np.zeros(1, np.int64)
         inputs = {"tokens": flat.tokens, "positions": flat.positions}
-        inputs |= {"until": flat.until, "slots": slots}
+        inputs |= {"since": flat.since, "until": flat.until, "slots": slots}
         feeds = {
             name: onnxruntime.OrtValue.ortvalue_from_numpy(value) for name, value in inputs.items()
         }

@@ -1,9 +1,9 @@
 """A llama model as an ONNX graph with one primitive: a flat pass over trees after a kept prefix.
 
-Inputs: ``tokens``, ``positions``, ``until`` [T] (see flat_pass.py), ``slots`` [S] and per step the
-keys and values of the P tokens already read. Outputs: ``logits`` [S, labels] over the label rows
-only, and per step the keys and values of all P + T tokens. The mask is made inside the graph, and
-the last step computes queries, outputs and feed-forward only at the slots.
+Inputs: ``tokens``, ``positions``, ``since``, ``until`` [T] (see flat_pass.py), ``slots`` [S] and
+per step the keys and values of the P tokens already read. Outputs: ``logits`` [S, labels] over the
+label rows only, and per step the keys and values of all P + T tokens. The mask is made inside the
+graph, and the last step computes queries, outputs and feed-forward only at the slots.
 
 Knows llama weights by their Hugging Face names; nothing of files, caches or numeric forms.
 """
@@ -109,11 +109,11 @@ class _LlamaGraph:
         graph = self._graph
         zero, one = graph.constant(np.int64(0)), graph.constant(np.int64(1))
         count = graph.node("Size", "tokens")
-        keys = graph.node("Range", zero, count, one)
-        queries = graph.node("Unsqueeze", keys, graph.constant([1], np.int64))
+        places = graph.node("Range", zero, count, one)
+        queries = graph.node("Unsqueeze", places, graph.constant([1], np.int64))
         seen = graph.node(
             "And",
-            graph.node("LessOrEqual", keys, queries),
+            graph.node("LessOrEqual", "since", queries),
             graph.node("Less", queries, "until"),
         )
         mask = graph.node("Where", seen, graph.constant(np.float32(0)), graph.constant(_HIDDEN))
@@ -193,7 +193,7 @@ class _LlamaGraph:
             size = [1, shape.shared_heads, length, shape.head_width]
             return helper.make_tensor_value_info(name, TensorProto.FLOAT, size)
 
-        counts = {"tokens": "T", "positions": "T", "until": "T", "slots": "S"}
+        counts = {"tokens": "T", "positions": "T", "since": "T", "until": "T", "slots": "S"}
         inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT64, [size])
             for name, size in counts.items()

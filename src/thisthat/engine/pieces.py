@@ -1,4 +1,4 @@
-"""A batch of the last pass laid out as a rectangle: ids, positions, segments and slot places.
+"""A batch of a pass laid out as a rectangle: ids, positions, segments, sight and slot places.
 
 Plain arrays built on the host: knows nothing of devices, weights or caches.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from thisthat.engine.open_trunk import since as seen_since
 from thisthat.engine.rows import Branch, Tokens
 
 Integers = NDArray[np.int64]
@@ -18,11 +19,15 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What is left to read of a row: a trunk and branches after ``kept`` tokens already read."""
+    """What is left to read of a row: a trunk and branches after ``kept`` tokens already read.
+
+    The first ``opened`` tokens of the trunk see each other, in blocks.
+    """
 
     kept: int
     trunk: Tokens
     branches: tuple[Branch, ...]
+    opened: int = 0
 
     @property
     def tokens(self) -> int:
@@ -37,18 +42,27 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """Arrays [batch, width]; ``slots`` are places in the flattened rectangle, piece by piece."""
+    """Arrays [batch, width]; ``slots`` are places in the flattened rectangle, piece by piece.
+
+    ``since`` is, for each place of a piece, the first place that sees it.
+    """
 
     ids: Integers
     positions: Integers
     segments: Integers
+    since: Integers
     slots: Integers
     kept: Integers
 
     @property
     def is_plain(self) -> bool:
-        """Whether ordinary causal attention is right: one branch each, equally much kept."""
-        return bool(self.segments.max(initial=0) <= 1 and np.all(self.kept == self.kept[0]))
+        """Whether ordinary causal attention is right: one branch each, equally much kept, no trunk
+        open."""
+        return bool(
+            self.segments.max(initial=0) <= 1
+            and np.all(self.kept == self.kept[0])
+            and np.all(self.since == np.arange(self.since.shape[1]))
+        )
 
 
 def lay_out(pieces: Sequence[Piece], padding: int, last_position: int) -> Rectangle:
@@ -62,6 +76,7 @@ def lay_out(pieces: Sequence[Piece], padding: int, last_position: int) -> Rectan
     segments = np.full(shape, padding, np.int64)
     kept = np.array([piece.kept for piece in pieces], np.int64)
     positions = np.minimum(kept[:, None] + np.arange(width), last_position)
+    since = np.stack([seen_since(width, piece.opened) for piece in pieces])
     slots: list[int] = []
     for number, piece in enumerate(pieces):
         end = len(piece.trunk)
@@ -74,4 +89,4 @@ def lay_out(pieces: Sequence[Piece], padding: int, last_position: int) -> Rectan
             first = piece.kept + len(piece.trunk)
             positions[number, start:end] = np.arange(first, first + end - start)
             slots += [number * width + start + slot.at for slot in branch.slots]
-    return Rectangle(ids, positions, segments, np.array(slots, np.int64), kept)
+    return Rectangle(ids, positions, segments, since, np.array(slots, np.int64), kept)

@@ -3,15 +3,15 @@
 On CUDA, models that can run on tapes do when asked to (see ``tape``). Elsewhere prefixes are read
 once and kept.
 Where every layer attends to all earlier tokens, a row is one pass with a tree mask; elsewhere
-(recurrent or windowed layers) the trunk is read once and its state is forked for each branch. Knows
-nothing of text, temperatures or where weights come from.
+(recurrent or windowed layers) the trunk is read once and its state is forked for each branch, and
+no trunk can be open. Knows nothing of text, temperatures or where weights come from.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from thisthat.engine.check_rows import check_rows
 from thisthat.engine.kept_state import KeptState, continued
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.load_model import choose_device, choose_dtype, load_model
+from thisthat.engine.open_trunk import blocks
 from thisthat.engine.pieces import Piece, Rectangle, lay_out
 from thisthat.engine.plan import Plan, plan_lengths
 from thisthat.engine.prefix_cache import PrefixCache
@@ -31,7 +32,7 @@ from thisthat.engine.statistics import EngineStatistics
 from thisthat.engine.tape.open import open_tapes
 from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.tree_mask import PADDING, tree_mask
-from thisthat.errors import CheckpointError, DeviceMemoryError
+from thisthat.errors import CheckpointError, DeviceMemoryError, InvalidInputError
 
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
@@ -77,6 +78,7 @@ class TorchEngine:
         self._start_counting(prefix_cache_bytes)
         self._check_against_the_model(tuple(label_ids))
         with torch.inference_mode():
+            self._opens_trunks = self._backbone.branches_in_one_pass and self._sees_ahead(label_ids)
             opened = tapes(model, self._head)
         if isinstance(opened, str):
             self._speed = opened
@@ -120,6 +122,11 @@ class TorchEngine:
         return self._backbone.longest
 
     @property
+    def opens_trunks(self) -> bool:
+        """Whether this model can read rows with an open trunk."""
+        return self._opens_trunks
+
+    @property
     def statistics(self) -> EngineStatistics:
         """What has been computed and what was saved, since the engine was opened."""
         with self._lock:
@@ -155,6 +162,13 @@ class TorchEngine:
             longest=self.longest,
             labels=self._head.labels,
         )
+        for number, row in enumerate(rows):
+            if row.opened and not self._opens_trunks:
+                raise InvalidInputError(
+                    f"rows[{number}]",
+                    f"opens {row.opened} tokens, but {type(self._model).__name__} cannot let "
+                    "tokens see later ones",
+                )
         with self._lock, torch.inference_mode():
             if self._tapes is not None:
                 return self._run_on_tapes(self._tapes, rows)
@@ -224,8 +238,8 @@ class TorchEngine:
         if self._keeps_prefixes:
             starts, cached = self._read_prefixes(rows)
         else:
-            rows = [replace(row, prefix=(), trunk=row.prefix + row.trunk) for row in rows]
-            starts, cached = [None] * len(rows), [0] * len(rows)
+            rows = [_with_prefix_in_trunk(row) for row in rows]
+            starts, cached = self._read_apart([row.prefix for row in rows]), [0] * len(rows)
         pieces, states, owners = self._read_trunks(rows, starts)
         answers = self._read_pieces(pieces, states)
         logits: list[list[Logits]] = [[] for _ in rows]
@@ -247,7 +261,7 @@ class TorchEngine:
                     unread[row.prefix] = None
                 else:
                     known[row.prefix] = state
-        read = self._extend([None] * len(unread), list(unread))
+        read = self._extend([None] * len(unread), [_Part(prefix) for prefix in unread])
         for prefix, state in zip(unread, read, strict=True):
             known[prefix] = state.alone()
             self._prefixes.put(prefix, known[prefix])
@@ -265,12 +279,12 @@ class TorchEngine:
     ) -> tuple[list[Piece], list[KeptState | None], list[int]]:
         """The last pass: pieces, the states they continue, and the row each belongs to."""
         forked = [number for number, row in enumerate(rows) if self._must_fork(row)]
-        after = self._extend([starts[n] for n in forked], [rows[n].trunk for n in forked])
+        after = self._read_parts([starts[n] for n in forked], [_parts(rows[n]) for n in forked])
         states: list[KeptState | None] = list(starts)
-        trunks = [row.trunk for row in rows]
+        trunks = [_Part(row.trunk, row.opened) for row in rows]
         for number, fork in zip(forked, after, strict=True):
             states[number] = fork
-            trunks[number] = ()
+            trunks[number] = _Part(())
         pieces: list[Piece] = []
         owners: list[int] = []
         for number, row in enumerate(rows):
@@ -283,12 +297,14 @@ class TorchEngine:
             )
             for branches in groups:
                 if branches:
-                    pieces.append(Piece(kept, trunks[number], branches))
+                    trunk = trunks[number]
+                    pieces.append(Piece(kept, trunk.tokens, branches, trunk.opened))
                     owners.append(number)
         return pieces, [states[owner] for owner in owners], owners
 
     def _must_fork(self, row: Row) -> bool:
-        if len(row.branches) < 2 or not row.trunk:
+        needs_mask = len(row.branches) > 1 or row.opened > 0
+        if not needs_mask or not row.branches or not row.trunk:
             return False
         fresh = row.fresh_tokens
         return (
@@ -296,24 +312,45 @@ class TorchEngine:
             or fresh * (len(row.prefix) + fresh) > LARGEST_MASK
         )
 
-    def _extend(
-        self, starts: Sequence[KeptState | None], texts: Sequence[Tokens]
+    def _read_apart(self, prefixes: Sequence[Tokens]) -> list[KeptState | None]:
+        """The state after each prefix, read for its own row alone; None after an empty one."""
+        given = [number for number, prefix in enumerate(prefixes) if prefix]
+        read = self._extend([None] * len(given), [_Part(prefixes[number]) for number in given])
+        states: list[KeptState | None] = [None] * len(prefixes)
+        for number, state in zip(given, read, strict=True):
+            states[number] = state
+        return states
+
+    def _read_parts(
+        self, starts: Sequence[KeptState | None], parts: Sequence[Sequence[_Part]]
     ) -> list[KeptState]:
-        """Read tokens after each start and keep the states; only equal lengths run together.
+        """The states after all parts of each trunk, of which there is at least one."""
+        states = self._extend(starts, [own[0] for own in parts])
+        for step in range(1, max(map(len, parts), default=0)):
+            longer = [number for number, own in enumerate(parts) if step < len(own)]
+            after = self._extend([states[n] for n in longer], [parts[n][step] for n in longer])
+            for number, state in zip(longer, after, strict=True):
+                states[number] = state
+        return states
+
+    def _extend(
+        self, starts: Sequence[KeptState | None], parts: Sequence[_Part]
+    ) -> list[KeptState]:
+        """Read a part after each start and keep the states; only parts alike run together.
 
         Padding would enter a recurrent state, so there is none here.
         """
         keys = [
-            (self._batch_key(start), start.length if start else 0, len(tokens))
-            for start, tokens in zip(starts, texts, strict=True)
+            (self._batch_key(start), start.length if start else 0, len(part.tokens), part.opened)
+            for start, part in zip(starts, parts, strict=True)
         ]
-        weights = [_weight(length, kept) for _, kept, length in keys]
+        weights = [_weight(length, kept) for _, kept, length, _ in keys]
         plan = plan_lengths(weights, keys, self._token_budget)
         results: list[list[KeptState]] = []
         for batch in plan.batches:
             before = [starts[index] for index in batch.indices]
             pieces = [
-                Piece(start.length if start else 0, texts[index], ())
+                Piece(start.length if start else 0, parts[index].tokens, (), parts[index].opened)
                 for index, start in zip(batch.indices, before, strict=True)
             ]
             cache = self._continue(before) or self._backbone.empty_cache()
@@ -355,19 +392,26 @@ class TorchEngine:
     def _forward(self, rectangle: Rectangle, cache: Any) -> torch.Tensor:
         """One pass of the model; the only place that does arithmetic on a batch."""
         device = self._backbone.device
-        ids, positions, segments = torch.from_numpy(
-            np.stack([rectangle.ids, rectangle.positions, rectangle.segments])
+        ids, positions, segments, since = torch.from_numpy(
+            np.stack([rectangle.ids, rectangle.positions, rectangle.segments, rectangle.since])
         ).to(device)
         mask = None
         if not rectangle.is_plain:
             kept = torch.from_numpy(rectangle.kept).to(device)
             width = int(rectangle.kept.max())
-            mask = tree_mask(segments, kept, width, self._backbone.dtype)
+            mask = tree_mask(segments, since, kept, width, self._backbone.dtype)
         computed = int((rectangle.segments != PADDING).sum())
         self._passes += 1
         self._computed_tokens += computed
         self._padding_tokens += rectangle.ids.size - computed
         return self._backbone(ids, positions, mask, cache)
+
+    def _sees_ahead(self, label_ids: Sequence[int]) -> bool:
+        """Whether a token feels a later one that it may see; some models let none through."""
+        first, last = label_ids[0], label_ids[-1]
+        pieces = [Piece(0, (first, second), (), opened=2) for second in (first, last)]
+        hidden = self._forward(lay_out(pieces, PADDING, self.longest - 1), None)
+        return not torch.equal(hidden[0, 0], hidden[1, 0])
 
     def _check_against_the_model(self, label_ids: Tokens) -> None:
         """Ask a small tree both ways, so that a model this engine misreads is refused at once."""
@@ -391,6 +435,28 @@ class TorchEngine:
                 f"{type(self._model).__name__} answers differently from its hidden states and "
                 f"label rows (largest difference {difference:.3g}); it cannot be served"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Tokens to be read in one pass; the first ``opened`` of them see each other."""
+
+    tokens: Tokens
+    opened: int = 0
+
+
+def _parts(row: Row) -> list[_Part]:
+    """The row's trunk cut where it may be: after each open block."""
+    parts = [_Part(row.trunk[start:end], end - start) for start, end in blocks(row.opened)]
+    rest = row.trunk[row.opened :]
+    return [*parts, _Part(rest)] if rest else parts
+
+
+def _with_prefix_in_trunk(row: Row) -> Row:
+    """The row without a prefix, unless its trunk is open: the prefix must not be."""
+    if row.opened and row.branches:
+        return row
+    return replace(row, prefix=(), trunk=row.prefix + row.trunk)
 
 
 def _weight(fresh: int, kept: int) -> int:

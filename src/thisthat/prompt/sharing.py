@@ -54,7 +54,7 @@ class Shared:
 
 
 def share(rows: Sequence[Row]) -> Shared:
-    """Neighbouring rows joined where that leaves fewer tokens to compute.
+    """Neighbouring rows joined where that leaves fewer tokens to compute and the same answers.
 
     The cheapest way to cut the sequence into runs of rows that are joined, by dynamic programming
     over where the last run begins.
@@ -68,9 +68,9 @@ def share(rows: Sequence[Row]) -> Shared:
         branches, longest = len(last.branches), last.fresh_tokens
         for start in range(end - 2, -1, -1):
             row = rows[start]
-            if row.prefix != last.prefix:
-                break
             common = min(common, alike[start])
+            if not _can_join(row, last, common):
+                break
             own += _own_tokens(row)
             branches += len(row.branches)
             tokens = own - common * branches + common
@@ -103,7 +103,17 @@ def _joined(run: Sequence[Row]) -> Row:
     branches = tuple(
         _with_head(branch, row.trunk[common:]) for row in run for branch in row.branches
     )
-    return Row(first.prefix, first.trunk[:common], branches)
+    return replace(first, trunk=first.trunk[:common], branches=branches)
+
+
+def _can_join(one: Row, two: Row, common: int) -> bool:
+    """Whether two rows whose trunks begin with ``common`` tokens alike can be read as one.
+
+    Open tokens have seen the rest of their trunk, so open trunks must be alike to the end.
+    """
+    if one.prefix != two.prefix or one.opened != two.opened:
+        return False
+    return one.opened == 0 or len(one.trunk) == len(two.trunk) == common
 
 
 def _alike(one: Tokens, two: Tokens) -> int:
