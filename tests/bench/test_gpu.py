@@ -169,6 +169,14 @@ def test_plain_passes_agree_with_every_path_read_alone(name: str, rows: list[Row
         trees.assert_same(result, trees.path_by_path(model, row))
 
 
+@settings(deadline=None, max_examples=10)
+@given(rows=st.lists(trees.open_rows(), max_size=4))
+def test_plain_passes_read_open_states(rows: list[Row]) -> None:
+    model = trees.random_model("llama")
+    for row, result in zip(rows, PlainPasses(model, trees.LABELS).run(rows), strict=True):
+        trees.assert_same(result, trees.path_by_path(model, row))
+
+
 def test_plain_passes_cut_a_batch_by_its_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_ways, "PASS_TOKENS", 8)
     model = trees.random_model("llama")

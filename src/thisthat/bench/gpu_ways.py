@@ -20,6 +20,7 @@ from thisthat.decider import Decider, Reading
 from thisthat.engine.backbone import Backbone
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.load_model import load_model
+from thisthat.engine.open_trunk import since
 from thisthat.engine.rows import Engine, Row, RowResult
 from thisthat.engine.tape.capture import GraphRecorder, NoRecorder, Recorder
 from thisthat.engine.tape.grid import Grid
@@ -27,6 +28,7 @@ from thisthat.engine.tape.model import TapeModel
 from thisthat.engine.tape.open import fused_model, runner_of
 from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.torch_engine import TorchEngine
+from thisthat.engine.tree_mask import path_mask
 from thisthat.errors import CheckpointError
 from thisthat.opening import builder_of
 from thisthat.prompt.builder import PromptBuilder
@@ -85,13 +87,15 @@ class PlainPasses:
                     break
                 stop, width = stop + 1, wider
             ids = np.zeros((stop - start, width), np.int64)
+            sight = [since(width, row.opened, len(row.prefix)) for row, _ in branches[start:stop]]
+            is_open = any(row.opened for row, _ in branches[start:stop])
             slots: list[tuple[int, int]] = []
             for number, (row, branch) in enumerate(branches[start:stop]):
                 path = paths[start + number]
                 ids[number, : len(path)] = path
                 first = len(row.prefix) + len(row.trunk)
                 slots += [(number, first + slot.at) for slot in branch.slots]
-            logits += self._pass(ids, slots)
+            logits += self._pass(ids, slots, np.stack(sight) if is_open else None)
             start = stop
         answers = iter(logits)
         return [
@@ -101,11 +105,15 @@ class PlainPasses:
             for row in rows
         ]
 
-    def _pass(self, ids: Any, slots: Sequence[tuple[int, int]]) -> list[Any]:
+    def _pass(self, ids: Any, slots: Sequence[tuple[int, int]], sight: Any) -> list[Any]:
         device = self._backbone.device
         with torch.inference_mode():
             given = torch.from_numpy(ids).to(device)
-            hidden = self._trunk(input_ids=given, use_cache=False).last_hidden_state
+            mask = None
+            if sight is not None:
+                mask = path_mask(torch.from_numpy(sight).to(device), self._backbone.dtype)
+            output = self._trunk(input_ids=given, attention_mask=mask, use_cache=False)
+            hidden = output.last_hidden_state
             place = torch.tensor(slots, dtype=torch.long, device=device).view(-1, 2)
             return list(self._head(hidden[place[:, 0], place[:, 1]]).cpu().numpy())
 
@@ -114,7 +122,8 @@ def open_ways(shape: str, device: torch.device) -> Ways:
     """One model in all three ways; a way that does not open is absent with its reason."""
     ways = Ways()
     checkpoint = open_checkpoint("default")
-    builder = builder_of(checkpoint)
+    # The large shape is recurrent and cannot open its states; the base's are never open.
+    builder = builder_of(checkpoint.base_alone() if shape == LARGE else checkpoint)
     started = time.perf_counter()
     if shape == LARGE:
         model = random_model(LARGE_SHAPE, device)

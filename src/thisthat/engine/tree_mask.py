@@ -32,3 +32,9 @@ def tree_mask(
         seen = torch.cat([before[:, None, :].expand(batch, width, kept_width), seen], dim=2)
     mask = torch.zeros(seen.shape, dtype=dtype, device=segments.device)
     return mask.masked_fill_(~seen, torch.finfo(dtype).min)[:, None]
+
+
+def path_mask(since: Tensor, dtype: torch.dtype) -> Tensor:
+    """An additive mask [batch, 1, width, width] of paths without branches, nothing read before."""
+    nothing = since.new_zeros(since.shape[0])
+    return tree_mask(torch.zeros_like(since), since, nothing, 0, dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from thisthat.bench import competitors
 from thisthat.bench.competitors import COMPETITORS, Material, open_competitors
 from thisthat.bench.competitors.running import CannotRunError, try_out
 from thisthat.checkpoint import Checkpoint, open_checkpoint
+from thisthat.checkpoint.card import CARD_FILE, write_card
 from thisthat.opening import open_decider
 from thisthat.questions import Boolean, Choice, Question, Score, declared_options
 
@@ -42,10 +44,17 @@ def material(folder: Path) -> Iterator[Material]:
     torch.set_num_threads(threads)
 
 
-def test_one_pass_per_question_gives_our_answers(material: Material, folder: Path) -> None:
+@pytest.mark.parametrize("open_state", [False, True])
+def test_one_pass_per_question_gives_our_answers(
+    open_state: bool, material: Material, tmp_path: Path
+) -> None:
     from thisthat.bench.competitors.one_pass import open_competitor
 
-    other = open_competitor(material)
+    folder = write_checkpoint(tmp_path / "model", eos_token_id=0)
+    card = material.checkpoint.card
+    card = replace(card, prompt=replace(card.prompt, open_state=open_state))
+    write_card(card, folder / CARD_FILE)
+    other = open_competitor(Material(open_checkpoint(folder), 1))
     with open_decider(folder, engine="onnx", form="float32") as decider:
         for state in STATES:
             for warm, layout in ((False, "state-first"), (True, "schema-first")):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from thisthat.bench.competitors.material import Material
+from thisthat.engine.open_trunk import since
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.questions import Question, declared_options
 
@@ -47,6 +48,8 @@ class OnePassPerQuestion:
     def _one(self, state: str, question: Question, warm: bool) -> str:
         import torch
 
+        from thisthat.engine.tree_mask import path_mask
+
         rendered = self._builder.render(
             state,
             [question],
@@ -59,9 +62,16 @@ class OnePassPerQuestion:
             for branch in row.branches:
                 (slot,) = branch.slots
                 path = [*row.prefix, *row.trunk, *branch.tokens[: slot.at + 1]]
+                mask = None
+                if row.opened:
+                    sight = torch.from_numpy(since(len(path), row.opened, len(row.prefix)))
+                    mask = path_mask(sight[None], self._model.dtype)
                 with torch.inference_mode():
                     out = self._model(
-                        input_ids=torch.tensor([path]), use_cache=False, logits_to_keep=1
+                        input_ids=torch.tensor([path]),
+                        attention_mask=mask,
+                        use_cache=False,
+                        logits_to_keep=1,
                     )
                 logits = out.logits[0, -1, list(self._builder.label_ids[: slot.options])]
                 # A score asked level by level has a slot per level: "does it fit?", no or yes.
