@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from thisthat.errors import InvalidInputError
+from thisthat.train.attention import ATTENTION
 from thisthat.train.backbone import Backbone
 from thisthat.train.buckets import LABELS, Shape
 from thisthat.train.config import Run
@@ -133,8 +134,12 @@ def _probe_layer(backbone: Backbone, index: int) -> int:
         kept.append(tensor)
         return tensor
 
+    more: dict[str, Any] = {}
+    if config._attn_implementation == ATTENTION:
+        bounds = torch.tensor([0, _PROBE_TOKENS], dtype=torch.int32)
+        more = {"packed": (bounds, _PROBE_TOKENS, None, None)}
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        probe(hidden, position_embeddings=angles)
+        probe(hidden, position_embeddings=angles, **more)
     storages = {
         tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in kept
     }
