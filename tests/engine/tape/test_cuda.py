@@ -3,6 +3,7 @@ neighbour, everything recorded at the start, memory that runs out."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from tests.engine.trees import open_mask
 from thisthat.bench.gpu_ways import LARGE_SHAPE
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.rows import Branch, Logits, Row, Slot
@@ -114,6 +116,18 @@ ROWS = [
 ]
 
 
+OPEN_ROWS = [
+    replace(given, prefix=tokens(prefix, 900 + prefix), opened=opened)
+    for given, prefix, opened in (
+        (row(232), 0, 232),
+        (row(256, (24, 24), 1), 40, 256),
+        (row(300, (17, 3, 70), 2), 7, 290),
+        (row(1500, (30, 20), 3), 100, 1500),
+        (row(2300, (5,), 4), 0, 2290),
+    )
+]
+
+
 def exactly(name: str, dtype: torch.dtype, given: Row) -> Logits:
     """Each path read alone by the model itself, the unembedding in float32."""
     own = model(name, dtype)
@@ -122,7 +136,9 @@ def exactly(name: str, dtype: torch.dtype, given: Row) -> Logits:
     with torch.inference_mode():
         for branch in given.branches:
             path = torch.tensor([given.prefix + given.trunk + branch.tokens], device="cuda")
-            hidden = own.base_model(path, use_cache=False).last_hidden_state[0, -1]
+            mask = open_mask(given, path.shape[1]).to("cuda", dtype) if given.opened else None
+            output = own.base_model(path, attention_mask=mask, use_cache=False)
+            hidden = output.last_hidden_state[0, -1]
             found.append((hidden.float() @ labels.t()).cpu().numpy())
     return np.stack(found)
 
@@ -149,6 +165,23 @@ def test_float32_agrees_with_the_model(name: str) -> None:
     for given, found in zip(ROWS, answers(engine(name, torch.float32), ROWS), strict=True):
         wanted = exactly(name, torch.float32, given)
         assert np.abs(found - wanted).max() <= 2e-3 * np.abs(wanted).max()
+
+
+def test_open_trunks_agree_with_the_model() -> None:
+    served = engine("llama", torch.float32)
+    for given, found in zip(OPEN_ROWS, answers(served, OPEN_ROWS), strict=True):
+        wanted = exactly("llama", torch.float32, given)
+        assert np.abs(found - wanted).max() <= 2e-3 * np.abs(wanted).max()
+        closed = answers(served, [replace(given, opened=0)])[0]
+        assert np.abs(found - closed).max() > 1e-2 * np.abs(wanted).max()
+
+
+def test_open_trunks_give_the_same_bits_whatever_stands_beside() -> None:
+    served = engine("llama")
+    alone = [answers(served, [given])[0] for given in OPEN_ROWS]
+    among = answers(served, [row(100), *OPEN_ROWS, row(200, seed=9)])[1:-1]
+    for one, other in zip(alone, among, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -18,7 +18,7 @@ from thisthat.engine.tape.layout import (
     write_tape,
 )
 
-many_rows = st.lists(trees.rows, max_size=6)
+many_rows = st.lists(trees.open_rows(), max_size=6)
 
 
 def written(rows: list[Row], spare: int = 7) -> Tables:
@@ -55,19 +55,29 @@ def test_every_slot_has_the_path_that_leads_to_it(rows: list[Row]) -> None:
 
 @settings(deadline=None)
 @given(rows=many_rows)
-def test_a_token_is_seen_by_exactly_those_that_descend_from_it(rows: list[Row]) -> None:
+def test_a_token_is_seen_by_those_that_descend_from_it_and_share_an_open_trunk(
+    rows: list[Row],
+) -> None:
     tables = written(rows)
     tokens = sum(row.tokens for row in rows)
-    row_of = np.full(tokens, -1)
-    for first, end, row_first in tables.blocks:
+    firsts = np.cumsum([0, *(row.tokens for row in rows)])
+    opened = [
+        range(first + len(row.prefix), first + len(row.prefix) + row.opened)
+        for first, row in zip(firsts, rows, strict=False)
+    ]
+    row_of, seen_end = np.full(tokens, -1), np.full(tokens, -1)
+    for first, end, row_first, stop in tables.blocks:
         assert end - first <= BLOCK
         row_of[first:end] = row_first
+        seen_end[first:end] = stop
     assert (row_of >= 0).all()
     for later in range(tokens):
         seen = {
-            earlier for earlier in range(row_of[later], later + 1) if later < tables.until[earlier]
+            other
+            for other in range(row_of[later], seen_end[later])
+            if tables.since[other] <= later < tables.until[other]
         }
-        place, descent = later, set()
+        place, descent = later, {place for part in opened if later in part for place in part}
         while place >= 0:
             descent.add(place)
             place = int(tables.parents[place])
@@ -95,13 +105,13 @@ def test_leaves_walk_their_whole_path_and_own_every_token_once(rows: list[Row]) 
 
 
 @settings(deadline=None)
-@given(rows=st.lists(trees.rows, min_size=1, max_size=5), place=st.integers(0, 4))
+@given(rows=st.lists(trees.open_rows(), min_size=1, max_size=5), place=st.integers(0, 4))
 def test_a_row_is_laid_out_alike_wherever_it_stands(rows: list[Row], place: int) -> None:
     place = min(place, len(rows) - 1)
     before = sum((need_of(row) for row in rows[:place]), Need())
     need = need_of(rows[place])
     among, alone = written(rows), written([rows[place]])
-    for name in ("positions", "parents", "until"):
+    for name in ("positions", "parents", "since", "until"):
         found = getattr(among, name)[before.tokens : before.tokens + need.tokens].astype(int)
         wanted = getattr(alone, name)[: need.tokens].astype(int)
         if name != "positions":
@@ -111,6 +121,19 @@ def test_a_row_is_laid_out_alike_wherever_it_stands(rows: list[Row], place: int)
     assert (blocks == alone.blocks[: need.blocks]).all()
     chunks = among.chunks[before.chunks : before.chunks + need.chunks] - before.tokens
     assert (chunks == alone.chunks[: need.chunks]).all()
+
+
+def test_blocks_of_queries_look_ahead_to_the_end_of_their_open_block() -> None:
+    row = Row((1,) * 10, (2,) * 1_100, (trees.question((3,) * 40),), opened=1_090)
+    tables = written([Row((), (4,) * 5, (trees.question((5,)),)), row])
+    ends = {int(block[0]) - 6: int(block[3]) - 6 for block in tables.blocks if block[1] > 6}
+    open_end, last_end = 10 + 1_024, 10 + 1_090
+    assert ends == {
+        start: max(
+            min(start + BLOCK, row.tokens), open_end if start + BLOCK < open_end else last_end
+        )
+        for start in range(0, row.tokens, BLOCK)
+    }
 
 
 def test_what_is_left_over_is_empty() -> None:

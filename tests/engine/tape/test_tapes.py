@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.engine import trees
 from tests.engine.trees import LABELS, assert_same, path_by_path, question
+from thisthat.engine import open_trunk
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.looped_layers import loop_layers
 from thisthat.engine.rows import Row
@@ -22,7 +23,7 @@ from thisthat.engine.tape.open import open_tapes
 from thisthat.engine.tape.ops import DeviceTables, PlainOps
 from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.torch_engine import TorchEngine
-from thisthat.errors import DeviceMemoryError
+from thisthat.errors import DeviceMemoryError, InvalidInputError
 
 ON_TAPES = ["llama", "qwen3", "hybrid2", "hybrid4"]
 OFF_TAPES = ["gpt2", "gemma2", "mistral", "gpt_neo", "mamba", "granite", "bloom"]
@@ -73,6 +74,31 @@ def test_any_trees_agree_with_the_full_pass(name: str, rows: list[Row]) -> None:
     found = engine(name).run(rows)
     for row, result in zip(rows, found, strict=True):
         assert_same(result, path_by_path(model(name), row))
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3"])
+@settings(deadline=None, max_examples=15)
+@given(rows=st.lists(trees.open_rows(), max_size=4), block=st.integers(1, 14))
+def test_open_trunks_agree_with_the_full_pass_under_the_same_rule(
+    name: str, rows: list[Row], block: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(open_trunk, "OPEN_BLOCK", block)
+        found = engine(name).run(rows)
+        for row, result in zip(rows, found, strict=True):
+            assert_same(result, path_by_path(model(name), row))
+
+
+def test_a_long_open_trunk_agrees_outside_the_grid() -> None:
+    long = trees.random_model("llama", max_position_embeddings=4096)
+    row = trees.long_open_row()
+    served = TorchEngine(long, LABELS, tapes=plainly())
+    assert_same(served.run([row])[0], path_by_path(long, row))
+
+
+def test_a_hybrid_on_a_tape_refuses_open_trunks() -> None:
+    with pytest.raises(InvalidInputError, match=r"rows\[0\]: opens 2 tokens"):
+        engine("hybrid2").run([Row((), (1, 2), (question((3,)),), opened=2)])
 
 
 def test_layers_that_run_twice_do_so_on_a_tape() -> None:

@@ -120,6 +120,7 @@ class FusedOps:
             heads,
             projected,
             tables.blocks,
+            tables.since,
             tables.until,
             out,
             projected.shape[1],

@@ -141,6 +141,7 @@ def attend_kernel(
     heads,
     projected,
     blocks,
+    since,
     until,
     out,
     columns,
@@ -158,9 +159,10 @@ def attend_kernel(
     """Softmax attention of one block of queries over the tokens of its row that it may see."""
     block = tl.program_id(0)
     head = tl.program_id(1)
-    first = tl.load(blocks + block * 3)
-    end = tl.load(blocks + block * 3 + 1)
-    row_first = tl.load(blocks + block * 3 + 2)
+    first = tl.load(blocks + block * 4)
+    end = tl.load(blocks + block * 4 + 1)
+    row_first = tl.load(blocks + block * 4 + 2)
+    seen_end = tl.load(blocks + block * 4 + 3)
     if first >= end:
         return
     key_head = head // (HEADS // KEY_HEADS)
@@ -176,17 +178,18 @@ def attend_kernel(
     most = tl.full([ROWS], -1e30, tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     result = tl.zeros([ROWS, SIZE], tl.float32)
-    for start in range(row_first, end, KEYS):
+    for start in range(row_first, seen_end, KEYS):
         there = start + tl.arange(0, KEYS)
-        known = there < end
+        known = there < seen_end
         key = tl.load(
             heads + there.to(tl.int64)[None, :] * width + (HEADS + key_head) * SIZE + at[:, None],
             mask=known[None, :],
             other=0.0,
         )
+        seen_since = tl.load(since + there, mask=known, other=0)
         seen_until = tl.load(until + there, mask=known, other=0)
         score = tl.dot(query, key, input_precision=PRECISION) * scale
-        seen = (there[None, :] <= here[:, None]) & (here[:, None] < seen_until[None, :])
+        seen = (seen_since[None, :] <= here[:, None]) & (here[:, None] < seen_until[None, :])
         score = tl.where(seen, score, -1e30)
         peak = tl.maximum(most, tl.max(score, 1))
         kept = tl.exp(most - peak)

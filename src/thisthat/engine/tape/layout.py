@@ -1,11 +1,11 @@
 """Trees written one after another on a tape of tokens, with the tables that fused kernels read.
 
 Each token knows its place in its path (``positions``), the token before it on that path
-(``parents``) and how far along the tape it is seen (``until``). Attention goes over ``blocks`` of
-query tokens, the delta rule over ``chunks`` of tokens and ``leaves``: a leaf starts with the chunks
-of its row's trunk and continues with its own. Blocks and chunks are counted from the start of their
-row and branch, so that a row's tables do not depend on what stands beside it. Knows nothing of
-weights or devices.
+(``parents``) and the places of the tape from and before which it is seen (``since``, ``until``).
+Attention goes over ``blocks`` of query tokens, the delta rule over ``chunks`` of tokens and
+``leaves``: a leaf starts with the chunks of its row's trunk and continues with its own. Blocks and
+chunks are counted from the start of their row and branch, so that a row's tables do not depend on
+what stands beside it. Knows nothing of weights or devices.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from thisthat.engine.open_trunk import since
 from thisthat.engine.rows import Row
 
 Table = NDArray[np.int32]
@@ -59,14 +60,15 @@ class Need:
 class Tables:
     """The tables of one tape, each filled up to its room; entries not needed are empty.
 
-    ``blocks`` are (first token, end, first token of the row), ``chunks`` (first token, end),
-    ``leaves`` (first and end of the trunk's chunks, first and end of its own). An empty range is
-    skipped. The first leaf of a row owns the trunk's chunks.
+    ``blocks`` are (first token, end, first token of the row, end of what the block sees),
+    ``chunks`` (first token, end), ``leaves`` (first and end of the trunk's chunks, first and end of
+    its own). An empty range is skipped. The first leaf of a row owns the trunk's chunks.
     """
 
     ids: Table
     positions: Table
     parents: Table
+    since: Table
     until: Table
     blocks: Table
     chunks: Table
@@ -92,8 +94,9 @@ def table_shapes(room: Need) -> dict[str, tuple[int, ...]]:
         "ids": (room.tokens,),
         "positions": (room.tokens,),
         "parents": (room.tokens,),
+        "since": (room.tokens,),
         "until": (room.tokens,),
-        "blocks": (room.blocks, 3),
+        "blocks": (room.blocks, 4),
         "chunks": (room.chunks, 2),
         "leaves": (room.leaves, 4),
         "slots": (room.slots,),
@@ -140,6 +143,7 @@ def write_tape(rows: Sequence[Row], tables: Tables) -> None:
     tables.ids[:] = 0
     tables.positions[:] = 0
     tables.parents[:] = -1
+    tables.since[:] = 0
     tables.until[:] = 0
     for table in (tables.blocks, tables.chunks, tables.leaves, tables.slots):
         table[:] = 0
@@ -173,9 +177,14 @@ def _write_row(row: Row, tables: Tables, used: Need) -> None:
             tables.slots[slot] = start + place.at
             slot += 1
         start = stop
+    sight = first + since(row.tokens, row.opened, len(row.prefix))
+    tables.since[first:end] = sight
     starts = np.arange(first, end, BLOCK)
+    ends = np.minimum(starts + BLOCK, end)
     blocks = tables.blocks[used.blocks : used.blocks + len(starts)]
-    blocks[:, 0], blocks[:, 1], blocks[:, 2] = starts, np.minimum(starts + BLOCK, end), first
+    blocks[:, 0], blocks[:, 1], blocks[:, 2] = starts, ends, first
+    # ``since`` never falls along a row: a block sees up to the last token seen by its own last.
+    blocks[:, 3] = first + np.searchsorted(sight, ends - 1, side="right")
     _write_chunks(row, tables, used)
 
 

@@ -23,6 +23,7 @@ class DeviceTables:
     ids: Tensor
     positions: Tensor
     parents: Tensor
+    since: Tensor
     until: Tensor
     blocks: Tensor
     chunks: Tensor
@@ -132,10 +133,10 @@ class PlainOps:
         values = projected[:, shape.first_value :].float().view(tokens, -1, shape.size)
         place = torch.arange(tokens, device=projected.device)
         row = torch.full((tokens,), -1, dtype=torch.int32, device=projected.device)
-        for first, end, row_first in tables.blocks.tolist():
+        for first, end, row_first, _ in tables.blocks.tolist():
             row[first:end] = row_first
         seen = (
-            (place[None, :] <= place[:, None])
+            (tables.since[None, :] <= place[:, None])
             & (place[:, None] < tables.until[None, :])
             & (row[:, None] == row[None, :])
         )
