@@ -56,7 +56,7 @@ class Muon(torch.optim.Optimizer):
             size = _ADAM_SIZE * max(shape) ** 0.5
             torch._foreach_add_(
                 [matrices[index] for index in indices],
-                [update.to(matrices[indices[0]].dtype) for update in updates.unbind()],
+                updates.to(matrices[indices[0]].dtype).unbind(),
                 alpha=-group["lr"] * size,
             )
 

@@ -71,13 +71,21 @@ class Stepper:
         """Add the model's gradients of one batch to the masters' and clear them."""
         if not self._apart:
             return
-        for parameter, master in zip(self.parameters, self.masters, strict=True):
-            if parameter.grad is None:
-                continue
-            if master.grad is None:
-                master.grad = parameter.grad.float()
-            else:
-                master.grad.add_(parameter.grad)
+        given = [
+            (parameter.grad, master)
+            for parameter, master in zip(self.parameters, self.masters, strict=True)
+            if parameter.grad is not None
+        ]
+        fresh = [(gradient, master) for gradient, master in given if master.grad is None]
+        more = [(gradient, master.grad) for gradient, master in given if master.grad is not None]
+        if more:
+            torch._foreach_add_([total for _, total in more], [gradient for gradient, _ in more])
+        if fresh:
+            room = [torch.empty_like(master) for _, master in fresh]
+            torch._foreach_copy_(room, [gradient for gradient, _ in fresh])
+            for (_, master), gradient in zip(fresh, room, strict=True):
+                master.grad = gradient
+        for parameter in self.parameters:
             parameter.grad = None
 
     def step(self, rate: float) -> Tensor:
