@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -296,8 +297,12 @@ class Decider:
             layout=self._layout(layout),
             packing=packing,
             order=order,
-            temperatures=temperatures_hash(self.reading.temperatures),
+            temperatures=self._temperatures_hash,
         )
+
+    @cached_property
+    def _temperatures_hash(self) -> str:
+        return temperatures_hash(self.reading.temperatures)
 
     def conclude(
         self,

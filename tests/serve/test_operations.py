@@ -146,16 +146,20 @@ def test_every_response_has_an_id_and_security_headers(path: str) -> None:
     assert "access-control-allow-origin" not in answered.headers
 
 
-def test_cors_is_off_unless_an_origin_is_named() -> None:
+@pytest.mark.parametrize("path", ["/healthz", "/v1/models"])
+def test_cors_is_off_unless_an_origin_is_named(path: str) -> None:
     asking = {"origin": "https://a.example"}
-    assert (
-        "access-control-allow-origin" not in get(service_for(), "/healthz", headers=asking).headers
-    )
+    assert "access-control-allow-origin" not in get(service_for(), path, headers=asking).headers
     service = service_for(cors_origins=("https://a.example",))
-    allowed = get(service, "/healthz", headers=asking)
+    allowed = get(service, path, headers=asking)
     assert allowed.headers["access-control-allow-origin"] == "https://a.example"
-    other = get(service, "/healthz", headers={"origin": "https://b.example"})
+    other = get(service, path, headers={"origin": "https://b.example"})
     assert "access-control-allow-origin" not in other.headers
+
+
+def test_an_answer_says_how_long_its_decision_took() -> None:
+    timing = post(service_for(), "/v1/systemone", REQUEST).headers["server-timing"]
+    assert re.fullmatch(r"decide;dur=\d+\.\d\d", timing)
 
 
 def test_a_log_line_has_the_id_and_neither_key_nor_state() -> None:

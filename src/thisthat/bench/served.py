@@ -51,14 +51,18 @@ class Served:
         return http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
 
 
-def post(connection: http.client.HTTPConnection, path: str, body: bytes) -> Any:
-    """The decoded answer to one request. Raises ServerError for any status but 200."""
+def post(connection: http.client.HTTPConnection, path: str, body: bytes) -> tuple[Any, float]:
+    """The decoded answer to one request, and the milliseconds its decision took in the server.
+
+    Raises ServerError for any status but 200.
+    """
     connection.request("POST", path, body, {"content-type": "application/json"})
     response = connection.getresponse()
     content = response.read()
     if response.status != 200:
         raise ServerError(f"the server answered {response.status}: {content[:200]!r}")
-    return json.loads(content)
+    timing = response.getheader("server-timing", "")
+    return json.loads(content), float(timing.partition("decide;dur=")[2] or "nan")
 
 
 @contextmanager

@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
 from thisthat import __version__
 from thisthat.serve.chat import chat_router
@@ -21,12 +23,13 @@ from thisthat.serve.operations import operations_router
 from thisthat.serve.page import page_router, prompt_router
 from thisthat.serve.problems import Fault, Problem, invalid, response
 from thisthat.serve.service import Service
+from thisthat.serve.shortcut import Shortcut
 from thisthat.serve.systemone import systemone_router
 
 _KINDS = {404: "not_found", 405: "method_not_allowed"}
 
 
-def create_app(service: Service) -> FastAPI:
+def create_app(service: Service) -> ASGIApp:
     """The ASGI app around ``service``; the checkpoint is loaded by whoever runs it."""
 
     @asynccontextmanager
@@ -37,6 +40,7 @@ def create_app(service: Service) -> FastAPI:
         if service.log is not None:
             await asyncio.to_thread(service.log.close)
 
+    layers = _layers(service)
     app = FastAPI(
         title="thisthat",
         version=__version__,
@@ -44,8 +48,9 @@ def create_app(service: Service) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        middleware=layers,
     )
-    for router in (
+    routers = [
         systemone_router(service),
         chat_router(service),
         decisions_router(service),
@@ -54,21 +59,29 @@ def create_app(service: Service) -> FastAPI:
         operations_router(service),
         page_router(),
         prompt_router(service),
-    ):
+    ]
+    for router in routers:
         app.include_router(router)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _body_error)
-    if service.settings.cors_origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=list(service.settings.cors_origins),
-            allow_methods=["GET", "POST"],
-            allow_headers=["authorization", "content-type", "content-encoding"],
-            expose_headers=["x-request-id", "retry-after-ms", "retry-after"],
-        )
-    app.add_middleware(Guard, service=service)
     _describe_keys(app)
-    return app
+    return Shortcut(app, routers, layers)
+
+
+def _layers(service: Service) -> list[Middleware]:
+    """What every request goes through, from the outside in."""
+    layers = [Middleware(Guard, service=service)]
+    if service.settings.cors_origins:
+        layers.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=list(service.settings.cors_origins),
+                allow_methods=["GET", "POST"],
+                allow_headers=["authorization", "content-type", "content-encoding"],
+                expose_headers=["x-request-id", "retry-after-ms", "retry-after"],
+            )
+        )
+    return layers
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -5,13 +5,15 @@ Nothing beyond a limit is ever held in memory. Knows nothing of what the body sa
 
 from __future__ import annotations
 
+import asyncio
 import io
 import zlib
 
-import anyio
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope
 
+from thisthat.serve.breakable import Breakable, BrokenOffError
 from thisthat.serve.problems import Problem, invalid_at
 from thisthat.serve.settings import Settings
 
@@ -39,11 +41,22 @@ async def read_body(request: Request, settings: Settings) -> bytes:
             f"the content encoding is {encoding!r}; known are identity, gzip and zstd",
             headers={"accept-encoding": "gzip, zstd"},
         )
-    sent = await request.body()
+    sent = await _sent(request.receive)
     if encoding == "identity":
         return sent
     expand = _expand_gzip if encoding == "gzip" else _expand_zstd
     return expand(sent, settings.expanded_bytes)
+
+
+async def _sent(receive: Receive) -> bytes:
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
 
 
 class BoundedBody:
@@ -72,19 +85,23 @@ class BoundedBody:
         return message
 
     async def _in_time(self) -> Message:
-        now = anyio.current_time()
+        loop = asyncio.get_running_loop()
         if self._until is None:
-            self._until = now + self._settings.body_seconds
+            self._until = loop.time() + self._settings.body_seconds
+        block = Breakable()
+        alarm = loop.call_at(self._until, block.break_off)
         try:
-            with anyio.fail_after(self._until - now):
+            with block:
                 return await self._receive()
-        except TimeoutError:
+        except BrokenOffError:
             raise Problem(
                 408,
                 "slow_body",
                 f"the body did not arrive within {self._settings.body_seconds:g} seconds",
                 headers={"connection": "close"},
             ) from None
+        finally:
+            alarm.cancel()
 
 
 def too_large(limit: int, when: str = "") -> Problem:

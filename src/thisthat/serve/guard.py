@@ -5,9 +5,10 @@ Plain ASGI, so that it costs little and sees everything, streams included.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import secrets
 import time
-import uuid
 
 from fastapi import Response
 from starlette.requests import ClientDisconnect
@@ -85,7 +86,7 @@ class _Visit:
     """One request on its way through."""
 
     def __init__(self, scope: Scope, service: Service) -> None:
-        self.id = uuid.uuid4().hex
+        self.id = secrets.token_hex(16)
         self.status = 500
         self.kind: str | None = None
         self.started = False
@@ -99,7 +100,6 @@ class _Visit:
         self._was_draining = service.draining
         if self._counted and not self._was_draining:
             service.in_flight += 1
-        service.metrics.in_flight.set(service.in_flight)
 
     @property
     def route(self) -> str:
@@ -144,13 +144,15 @@ class _Visit:
         return error
 
     def leave(self) -> None:
-        """Count the request and write its log line."""
-        service = self._service
+        """The request is over; what there is to note is noted once its answer is on the way."""
         if self._counted and not self._was_draining:
-            service.in_flight -= 1
+            self._service.in_flight -= 1
         seconds = time.perf_counter() - self._clock
-        metrics = service.metrics
-        metrics.in_flight.set(service.in_flight)
+        asyncio.get_running_loop().call_soon(self._note, seconds)
+
+    def _note(self, seconds: float) -> None:
+        """Count the request and write its log line."""
+        metrics = self._service.metrics
         metrics.requests.labels(self.route, str(self.status)).inc()
         kind = self.kind or self._fields.pop("error", None)
         if kind is not None:

@@ -16,6 +16,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from thisthat.serve.app import create_app
+from thisthat.serve.joined_writes import JoinedWrites
 from thisthat.serve.logs import log
 from thisthat.serve.service import Service
 from thisthat.serve.wire import source_as_json
@@ -116,7 +117,7 @@ def patient_protocol(seconds: float, most_bytes: int) -> type[asyncio.Protocol]:
         _unfinished = 0
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
+            super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
             self._alarm = self.loop.call_later(seconds, self._give_up)
 
         def data_received(self, data: bytes) -> None:

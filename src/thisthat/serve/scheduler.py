@@ -145,7 +145,9 @@ class Scheduler:
         self._admission = Admission(queue_tokens, self._bulk_tokens)
         self._on_batch = on_batch
         self._waiting = _Waiting()
-        self._wake = threading.Condition()
+        self._lock = threading.Lock()
+        # Released when there is something to do; a condition would do the same in far more steps.
+        self._bell = threading.Lock()
         self._closing = False
         self._thread: threading.Thread | None = None
 
@@ -157,9 +159,9 @@ class Scheduler:
 
     def close(self) -> None:
         """Finish what waits, then stop. Blocks until the thread has ended."""
-        with self._wake:
+        with self._lock:
             self._closing = True
-            self._wake.notify()
+            self._ring()
         if self._thread is not None:
             self._thread.join()
 
@@ -198,10 +200,10 @@ class Scheduler:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         ticket = _Ticket(decider, job, future, loop, deadline, time.monotonic(), stream)
-        with self._wake:
+        with self._lock:
             self._admit(ticket)
             self._waiting.add(ticket)
-            self._wake.notify()
+            self._ring()
         alarm = loop.call_later(max(0.0, deadline - ticket.entered), self._expire, ticket)
         try:
             return await future
@@ -220,7 +222,7 @@ class Scheduler:
         self._admission.check(tokens)
 
     def _withdraw(self, ticket: _Ticket) -> bool:
-        with self._wake:
+        with self._lock:
             waited = self._waiting.remove(ticket)
             if waited:
                 self._finish(ticket)
@@ -234,17 +236,26 @@ class Scheduler:
             ticket.future.set_exception(DeadlineError())
 
     def _work(self) -> None:
-        while True:
-            with self._wake:
-                while not self._waiting and not self._closing:
-                    self._wake.wait()
-                if not self._waiting:
-                    return
-                batch = self._waiting.take(self._batch_tokens, self._bulk_tokens)
-                tokens = sum(ticket.tokens for ticket in batch)
+        while batch := self._next_batch():
+            tokens = sum(ticket.tokens for ticket in batch)
             for decider in dict.fromkeys(ticket.decider for ticket in batch):
                 self._run(decider, [ticket for ticket in batch if ticket.decider is decider])
             self._on_batch(len(batch), tokens)
+
+    def _next_batch(self) -> list[_Ticket]:
+        """Wait for something to do; nothing when the scheduler is closed and all is done."""
+        while True:
+            with self._lock:
+                if self._waiting:
+                    return self._waiting.take(self._batch_tokens, self._bulk_tokens)
+                if self._closing:
+                    return []
+            self._bell.acquire()
+
+    def _ring(self) -> None:
+        """Let the engine's thread look again; the caller holds the lock."""
+        if self._bell.locked():
+            self._bell.release()
 
     def _run(self, decider: Decider, tickets: list[_Ticket]) -> None:
         jobs = [(ticket, ticket.job) for ticket in tickets if isinstance(ticket.job, Job)]
@@ -283,7 +294,7 @@ class Scheduler:
         self._settle(ticket, results)
 
     def _settle(self, ticket: _Ticket, result: Outcome | list[RowResult] | Exception) -> None:
-        with self._wake:
+        with self._lock:
             self._finish(ticket)
         # The loop is gone when the server was told to stop at once; then nobody waits either.
         if not ticket.loop.is_closed():

@@ -22,6 +22,7 @@ from thisthat.errors import DeviceMemoryError, InvalidInputError
 from thisthat.questions import Decision, Question, Text
 from thisthat.serve.admission import OverloadedError
 from thisthat.serve.body import read_body
+from thisthat.serve.breakable import Breakable, BrokenOffError
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.keys import KeyRing, RateLimit
 from thisthat.serve.metrics import Metrics
@@ -81,9 +82,11 @@ class Service:
             queue_tokens=settings.queue_tokens,
             on_batch=self._count_batch,
         )
-        self.metrics.expected_wait.set_function(lambda: self.scheduler.expected_seconds)
         self.draining = False
         self.in_flight = 0
+        self.metrics.expected_wait.set_function(lambda: self.scheduler.expected_seconds)
+        self.metrics.waiting.set_function(lambda: self.scheduler.waiting_tokens)
+        self.metrics.in_flight.set_function(lambda: self.in_flight)
         self.streams = 0
 
     def admit(self, request: Request) -> str:
@@ -147,7 +150,8 @@ class Service:
     ) -> Outcome:
         """A prepared job through the scheduler, its errors as problems."""
         outcome = await self._scheduled(self.scheduler.submit(decider, job, deadline, stream))
-        self._count(job, outcome)
+        # The answer goes out first: until then, nothing else is waited for.
+        asyncio.get_running_loop().call_soon(self._count, job, outcome)
         return outcome
 
     async def run_rows(
@@ -176,8 +180,6 @@ class Service:
             raise from_invalid_input(error) from None
         except DeviceMemoryError as error:
             raise Problem(413, "device_memory", str(error)) from None
-        finally:
-            self.metrics.waiting.set(self.scheduler.waiting_tokens)
 
     def note(self, request: Request, outcome: Outcome, state: Text) -> None:
         """Put what is known about the answer into the request's log line."""
@@ -238,15 +240,14 @@ class Service:
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:
     """What ``work`` returns; when the client disconnects first it is cancelled, and GoneError."""
-    task = asyncio.ensure_future(work)
+    block = Breakable()
     gone = asyncio.ensure_future(_disconnected(request))
-    gone.add_done_callback(lambda _: task.cancel())
+    gone.add_done_callback(block.break_off)
     try:
-        return await task
-    except asyncio.CancelledError:
-        if gone.done():
-            raise GoneError from None
-        raise
+        with block:
+            return await work
+    except BrokenOffError:
+        raise GoneError from None
     finally:
         gone.cancel()
 

@@ -120,7 +120,7 @@ def source_headers(source: Source) -> dict[str, str]:
 
 
 def json_answer(body: Mapping[str, Any], decision: Decision) -> Response:
-    """A JSON response that names the weights."""
-    return Response(
-        json.dumps(body), headers=source_headers(decision.source), media_type="application/json"
-    )
+    """A JSON response that names the weights and says how long the decision itself took."""
+    headers = source_headers(decision.source)
+    headers["server-timing"] = f"decide;dur={decision.seconds * 1000:.2f}"
+    return Response(json.dumps(body), headers=headers, media_type="application/json")

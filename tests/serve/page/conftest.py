@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.serve.page.live import live_server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
@@ -22,7 +22,7 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def address() -> Iterator[str]:
     with live_server() as running:
         yield running

@@ -1,0 +1,42 @@
+"""A transport that sends the head of an answer together with what follows it.
+
+The HTTP protocol writes the head and the body one after the other. Sent apart, the head wakes the
+client, which on a busy machine takes the server's core to read it and then waits for the body.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+
+class JoinedWrites:
+    """Holds a write until the next one, or until the event loop comes round; else ``transport``."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._held = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Hold ``data``, or send it with what was held."""
+        if self._held:
+            held, self._held = self._held, b""
+            self._transport.write(held + data)
+        elif data:
+            self._held = bytes(data)
+            self._loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Send what is held."""
+        if self._held:
+            held, self._held = self._held, b""
+            self._transport.write(held)
+
+    def close(self) -> None:
+        """Send what is held, then close."""
+        self.flush()
+        self._transport.close()
