@@ -39,6 +39,7 @@ FULL = Card(
     limits=Limits(100, 200),
     loop=Loop(3, 5, 2),
     byte_weights=True,
+    byte_activations=True,
     provenance={"data": [{"sha256": HASH, "licence": "CC0"}]},
 )
 PLAIN = Card(name="plain", version="1", base=PathBase("."), limits=Limits(10, 20))

@@ -14,10 +14,10 @@ from thisthat.engine.linear_forms import Int8Linear, Rows, settle
 INPUTS, OUTPUTS = 24, 10
 
 
-def session_of(weight: np.ndarray, limit: int, folder: Path) -> Any:
+def session_of(weight: np.ndarray, limit: int, folder: Path, one_term: bool = False) -> Any:
     with (folder / "weights.bin").open("wb") as data:
         graph = GraphWriter(data, "weights.bin")
-        product = settle(graph, Int8Linear(limit).linear(graph, Rows("rows"), weight))
+        product = settle(graph, Int8Linear(limit, one_term).linear(graph, Rows("rows"), weight))
         graph.nodes("Identity", [product], ["product"])
         model = graph.model(
             [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["T", INPUTS])],
@@ -59,6 +59,16 @@ def test_activations_keep_fifteen_bits_of_their_tokens_size(
     step = np.abs(rows).max(axis=1, keepdims=True) / 127 / 254
     bound = 0.51 * step * np.abs(weight).sum(axis=1) + 1e-5 * (np.abs(rows) @ np.abs(weight).T)
     assert (np.abs(found - rows @ weight.T) <= bound).all()
+
+
+def test_one_term_keeps_eight_bits_of_a_tokens_size(tmp_path: Path) -> None:
+    weight = on_the_grid(127)
+    session = session_of(weight, 127, tmp_path, one_term=True)
+    rows = np.random.default_rng(5).normal(size=(9, INPUTS)).astype(np.float32)
+    (found,) = session.run(None, {"rows": rows})
+    step = np.abs(rows).max(axis=1, keepdims=True) / 127
+    rounded = np.rint(rows / step) * step
+    np.testing.assert_allclose(found, rounded @ weight.T, rtol=1e-4, atol=1e-4)
 
 
 @settings(deadline=None, max_examples=50)

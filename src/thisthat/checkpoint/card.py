@@ -93,6 +93,7 @@ class Card:
     temperatures: Temperatures = field(default_factory=Temperatures)
     loop: Loop | None = None
     byte_weights: bool = False
+    byte_activations: bool = False
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -139,6 +140,7 @@ def read_card(path: Path) -> Card:
         limits=Limits(limits.whole("state_tokens", 1), limits.whole("row_tokens", 1)),
         loop=None if loop is None else _read_loop(loop),
         byte_weights=fields.flag("byte_weights", False),
+        byte_activations=fields.flag("byte_activations", False),
         provenance=fields.free("provenance"),
     )
     limits.finish()
@@ -185,6 +187,8 @@ def card_as_json(card: Card) -> dict[str, Any]:
         }
     if card.byte_weights:
         content["byte_weights"] = True
+    if card.byte_activations:
+        content["byte_activations"] = True
     if card.provenance:
         content["provenance"] = dict(card.provenance)
     return content

@@ -132,6 +132,11 @@ class Checkpoint:
         """True when eight bits hold the linear layers exactly; the base alone is never rounded."""
         return self.card.byte_weights and self._delta is not None and self.lam != 0
 
+    @property
+    def has_byte_activations(self) -> bool:
+        """True when the delta was trained with activations of eight bits; the base never was."""
+        return self.card.byte_activations and self._delta is not None and self.lam != 0
+
     @cached_property
     def base_sha256(self) -> str:
         """The hash of the files the base is read from."""

@@ -55,20 +55,21 @@ class Float32Linear:
 
 
 class Int8Linear:
-    """Eight-bit weights with a scale per output, activations as two eight-bit terms per token.
+    """Eight-bit weights, a scale per output; activations as one or two eight-bit terms per token.
 
-    One eight-bit term would round every activation by almost a hundredth of its token's size, and
-    thirty layers make other answers of that. The second term holds what the first rounds off, 254
-    times finer. Both are rows of the same product, so weights are stored and read once. A scale per
-    token keeps a token with outliers from spoiling the others, and an answer from depending on what
-    else is in the pass.
+    One eight-bit term rounds every activation by almost a hundredth of its token's size, and thirty
+    layers make other answers of that, unless the model was trained with that rounding. The second
+    term holds what the first rounds off, 254 times finer. Both are rows of the same product, so
+    weights are stored and read once. A scale per token keeps a token with outliers from spoiling
+    the others, and an answer from depending on what else is in the pass.
     """
 
     _FINER = 254
 
-    def __init__(self, weight_limit: int) -> None:
+    def __init__(self, weight_limit: int, one_term: bool = False) -> None:
         """Weights are stored as whole numbers between plus and minus ``weight_limit``."""
         self._weight_limit = weight_limit
+        self._one_term = one_term
         self._quantised: dict[str, tuple[str, str]] = {}
 
     def embedding(self, graph: GraphWriter, table: Array, tokens: str) -> str:
@@ -90,30 +91,33 @@ class Int8Linear:
             graph.constant(np.uint8(128)),
             domain=CONTRIB,
         )
+        if rows.scale is not None:
+            scale = graph.node("Mul", scale, rows.scale)
+        if self._one_term:
+            return Rows(products, scale)
         # Adding the terms as a product of two rows takes one walk over them, without a copy.
         pair = graph.node("Reshape", products, graph.constant([2, -1], np.int64))
         sizes = graph.constant([[1, 1 / self._FINER]], np.float32)
         total = graph.node("MatMul", sizes, pair)
         product = graph.node("Reshape", total, graph.constant([-1, len(weight)], np.int64))
-        if rows.scale is not None:
-            scale = graph.node("Mul", scale, rows.scale)
         return Rows(product, scale)
 
     def _quantise(self, graph: GraphWriter, values: str) -> tuple[str, str]:
-        """``values`` as bytes around 128, coarse rows above fine ones, and the scale [rows, 1]."""
+        """``values`` as bytes around 128, coarse rows above any fine ones; the scale [rows, 1]."""
         if values not in self._quantised:
             largest = graph.node(
                 "ReduceMax", graph.node("Abs", values), graph.constant([-1], np.int64), keepdims=0
             )
             # A row of zeros would be divided by zero; its scale of zero still gives zeros back.
             steps = graph.node("Mul", largest, graph.constant(np.float32(1 / 127)))
-            finer = graph.node("Mul", steps, graph.constant(np.float32(1 / self._FINER)))
             middle = graph.node("Expand", graph.constant(np.uint8(128)), graph.node("Shape", steps))
-            coarse = graph.node("QuantizeLinear", values, steps, middle, axis=0)
-            known = graph.node("DequantizeLinear", coarse, steps, middle, axis=0)
-            rest = graph.node("Sub", values, known)
-            fine = graph.node("QuantizeLinear", rest, finer, middle, axis=0)
-            terms = graph.node("Concat", coarse, fine, axis=0)
+            terms = graph.node("QuantizeLinear", values, steps, middle, axis=0)
+            if not self._one_term:
+                known = graph.node("DequantizeLinear", terms, steps, middle, axis=0)
+                rest = graph.node("Sub", values, known)
+                finer = graph.node("Mul", steps, graph.constant(np.float32(1 / self._FINER)))
+                fine = graph.node("QuantizeLinear", rest, finer, middle, axis=0)
+                terms = graph.node("Concat", terms, fine, axis=0)
             column = graph.node("Unsqueeze", steps, graph.constant([-1], np.int64))
             self._quantised[values] = (terms, column)
         return self._quantised[values]

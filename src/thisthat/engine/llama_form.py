@@ -28,13 +28,15 @@ _BUILDER = 3
 class Source:
     """Where a form comes from. Weights are asked for only when it has to be built.
 
-    ``identity`` differs whenever the weights do.
+    ``identity`` differs whenever the weights do. ``byte_activations`` says that the model was
+    trained with activations of eight bits, so that the int8 form needs no finer ones.
     """
 
     identity: str
     shape: LlamaShape
     label_ids: tuple[int, ...]
     weights: Callable[[], dict[str, NDArray[np.float32]]]
+    byte_activations: bool = False
 
 
 def check_form(name: str) -> Form:
@@ -56,6 +58,7 @@ def open_llama_form(source: Source, form: Form, folder: Path | None = None) -> P
         "identity": source.identity,
         "form": form,
         "weight_limit": limit,
+        "byte_activations": source.byte_activations,
         "labels": source.label_ids,
         "shape": asdict(source.shape),
     }
@@ -69,7 +72,7 @@ def _build(source: Source, form: Form, limit: int | None, data: BinaryIO, name: 
 
     linear: linear_forms.LinearForm
     if limit is not None:
-        linear = linear_forms.Int8Linear(limit)
+        linear = linear_forms.Int8Linear(limit, source.byte_activations)
     elif form == "block8":
         linear = linear_forms.Block8Linear()
     else:

@@ -117,6 +117,7 @@ class OnnxEngine:
             shape=shape,
             label_ids=tuple(label_ids),
             weights=checkpoint.weights,
+            byte_activations=checkpoint.has_byte_activations,
         )
         return cls(
             open_llama_form(source, chosen),

@@ -349,6 +349,8 @@ class Session:
             layout=checkpoint.card.layout,
             layouts=checkpoint.card.layouts,
             loop=None if loop is None else Loop(loop.first, loop.last, loop.times),
+            byte_weights=self.run.model.eight_bit,
+            byte_activations=self.run.model.eight_bit,
             provenance={
                 "trained_from": checkpoint.card.name,
                 "base_sha256": checkpoint.base_sha256,
