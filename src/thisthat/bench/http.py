@@ -33,8 +33,8 @@ CAVEATS = (
     "Library and server take turns in two processes on the same machine, one call at a time, over "
     "one connection on loopback.",
     "The difference is taken call by call, on the same state.",
-    "A decision takes longer in a process that was waiting than in the one that asks. The server "
-    "says how long each took, so what HTTP adds beside the decision is shown on its own.",
+    "The time of a decision varies by far more than HTTP adds. The server says how long each took "
+    "there, so what HTTP adds beside the decision is shown on its own.",
 )
 
 

@@ -103,7 +103,10 @@ class _Waiting:
         return True
 
     def take(self, batch_tokens: int, bulk_tokens: int) -> list[_Ticket]:
-        """The next batch, at least one job; shortest first, so that lengths are alike."""
+        """The next batch, at least one job: single ones as they came, then those of streams.
+
+        Not by length: whoever came late and short would overtake, batch after batch.
+        """
         batch: list[_Ticket] = []
         tokens = 0
         while self.singles:
@@ -125,7 +128,7 @@ class _Waiting:
             batch.append(ticket)
             tokens += ticket.tokens
             bulk += 1
-        return sorted(batch, key=lambda each: each.tokens)
+        return batch
 
 
 class Scheduler:
