@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 from tests.checkpoint.tiny import tiny_config, tiny_tokenizer, tiny_weights, write_tiny_gguf
 from thisthat.checkpoint import open_checkpoint
+from thisthat.checkpoint.card import CARD_FILE, Loop, PathBase, read_card, write_card
 from thisthat.checkpoint.safetensors_weights import write_model
 from thisthat.cli.delta import app
 from thisthat.errors import InvalidInputError
@@ -52,3 +54,28 @@ def test_make_inspect_apply(tmp_path: Path) -> None:
     assert all(np.array_equal(one[name], expected[name]) for name in start)
     with pytest.raises(InvalidInputError, match="lambda: is 2"):
         _run("apply", out / "delta.safetensors", tmp_path / "two", "--base", base, "--lambda", 2)
+
+
+def test_open_states_stay_with_the_weights_that_learned_them(tmp_path: Path) -> None:
+    base, open_base, trained = tmp_path / "base.gguf", tmp_path / "open", tmp_path / "trained"
+    start = tiny_weights()
+    write_tiny_gguf(base, start)
+    write_model(trained, start, tiny_config(), tiny_tokenizer())
+    plain = open_checkpoint(base).card
+    form = replace(plain.prompt, open_state=True)
+    card = replace(
+        plain, base=PathBase(str(base)), prompt=form, loop=Loop(0, 0, 2), byte_activations=True
+    )
+    open_base.mkdir()
+    write_card(card, open_base / CARD_FILE)
+
+    _run("make", trained, tmp_path / "causal", "--base", open_base)
+    causal = read_card(tmp_path / "causal" / CARD_FILE)
+    assert (causal.prompt, causal.loop, causal.byte_activations) == (plain.prompt, None, False)
+
+    write_card(replace(plain, base=PathBase("."), prompt=form), trained / CARD_FILE)
+    _run("make", trained, tmp_path / "out", "--base", base)
+    delta = tmp_path / "out" / "delta.safetensors"
+    for lam, is_open in ((0, False), (0.5, True), (1, True)):
+        _run("apply", delta, tmp_path / f"whole {lam}", "--base", base, "--lambda", lam)
+        assert open_checkpoint(tmp_path / f"whole {lam}").prompt.open_state is is_open

@@ -39,7 +39,13 @@ def make(
 
     start, end = open_checkpoint(base), open_checkpoint(trained)
     has_card = (end.folder / CARD_FILE).is_file()
-    card = end.card if has_card else replace(start.card, name=out.resolve().name)
+    card = end.card
+    if not has_card:
+        # Trained elsewhere: states causal, layers passed once, activations not rounded.
+        form = replace(start.card.prompt, open_state=False)
+        card = replace(
+            start.card, name=out.resolve().name, prompt=form, loop=None, byte_activations=False
+        )
     report = ship_delta(start, end.weights(), out, card, bits=bits, target_bytes=target_bytes)
     if as_json:
         typer.echo(json.dumps(asdict(report)))
@@ -55,6 +61,8 @@ def apply(
     lam: Annotated[float, typer.Option("--lambda", help="Share of the delta, 0 to 1.")] = 1.0,
 ) -> None:
     """Write base + lambda * delta as a whole model folder (safetensors) with a card."""
+    from dataclasses import replace
+
     from thisthat.checkpoint import open_checkpoint
     from thisthat.checkpoint.card import CARD_FILE, read_card
     from thisthat.checkpoint.delta import Delta, apply_delta
@@ -65,6 +73,9 @@ def apply(
     opened.check_base(start.base_sha256)
     beside = delta.parent / CARD_FILE
     card = read_card(beside) if beside.is_file() else start.card
+    if lam == 0:
+        # The base never read an open state.
+        card = replace(card, prompt=replace(card.prompt, open_state=False))
     ship_whole(start, apply_delta(start.base_weights(), opened, lam), out, card)
     typer.echo(f"{out}: base + {lam:g} * delta")
 
