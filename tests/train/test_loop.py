@@ -13,6 +13,7 @@ import torch
 
 from tests.train import tiny
 from thisthat.checkpoint import open_checkpoint
+from thisthat.checkpoint.ship import ship_delta
 from thisthat.errors import InvalidInputError
 from thisthat.suites.contamination import ContaminationError
 from thisthat.suites.files import write_items
@@ -157,6 +158,21 @@ def test_resume_refuses_other_settings_data_or_base(workplace: Path) -> None:
     other = tiny.write_checkpoint(workplace / "other", rope_theta=500.0, intermediate_size=96)
     (workplace / "model").unlink()
     (workplace / "model").symlink_to(other)
+    with pytest.raises(InvalidInputError, match="other settings, data or base"):
+        train(run, quietly, resume=True)
+
+
+def test_resume_refuses_another_delta_on_the_same_base(workplace: Path) -> None:
+    base = open_checkpoint(workplace / "model")
+    for number in (1, 2):
+        moved = {name: tensor * (1 + number / 100) for name, tensor in base.weights().items()}
+        ship_delta(base, moved, workplace / f"delta {number}", base.card, bits=8.0)
+    (workplace / "model").unlink()
+    (workplace / "model").symlink_to(workplace / "delta 1")
+    run = run_in(workplace, schedule={"steps": 2})
+    train(run, quietly)
+    (workplace / "model").unlink()
+    (workplace / "model").symlink_to(workplace / "delta 2")
     with pytest.raises(InvalidInputError, match="other settings, data or base"):
         train(run, quietly, resume=True)
 

@@ -204,4 +204,6 @@ def _run_hash(run: Run, hashes: dict[str, str], checkpoint: Checkpoint) -> str:
         "base": checkpoint.base_sha256,
         "lambda": checkpoint.lam,
     }
+    if checkpoint.card.delta is not None and checkpoint.lam > 0:
+        facts["delta"] = checkpoint.card.delta.sha256
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
