@@ -24,7 +24,7 @@ class Transport:
 
 
 def written(*steps: Any) -> list[bytes | str]:
-    """What the transport was told after writes, closes and turns of the loop (None)."""
+    """What the transport was told after writes, closes, losses and turns of the loop (None)."""
 
     async def work() -> list[bytes | str]:
         transport = Transport()
@@ -32,6 +32,8 @@ def written(*steps: Any) -> list[bytes | str]:
         for step in steps:
             if step is None:
                 await asyncio.sleep(0)
+            elif step == "lost":
+                transport.close()
             elif step == "close":
                 joined.close()
                 assert joined.is_closing()
@@ -57,3 +59,7 @@ def test_order_is_kept() -> None:
 
 def test_closing_sends_what_is_held_first() -> None:
     assert written(b"head", "close", None) == [b"head", "closed"]
+
+
+def test_nothing_is_sent_once_the_connection_is_lost() -> None:
+    assert written(b"head", "lost", None) == ["closed"]

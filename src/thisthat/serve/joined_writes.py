@@ -31,9 +31,9 @@ class JoinedWrites:
             self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """Send what is held."""
-        if self._held:
-            held, self._held = self._held, b""
+        """Send what is held, unless the connection is gone: then some event loops raise."""
+        held, self._held = self._held, b""
+        if held and not self._transport.is_closing():
             self._transport.write(held)
 
     def close(self) -> None:
