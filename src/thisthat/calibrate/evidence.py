@@ -1,7 +1,8 @@
 """Which parts of a state an answer rests on: leave each part out and see how far the answer moves.
 
 All states with a part missing are read in one batched pass in which neighbours share what they
-begin with; the whole state is read as always, so looking for evidence never moves an answer.
+begin with, unless states are open; the whole state is read as always, so looking for evidence never
+moves an answer.
 Leaving out one part at a time does not see facts that are stated twice: one covers for the other.
 """
 

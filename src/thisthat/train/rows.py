@@ -52,10 +52,8 @@ class TrainingRow:
     @property
     def since(self) -> NDArray[np.int32]:
         """For every token of the row the first that sees it."""
-        first, count = self.opened
-        places = np.arange(len(self), dtype=np.int32)
-        places[first : first + count] = first + since(int(count), int(count))
-        return places
+        first, count = self.opened.tolist()
+        return since(len(self), count, first).astype(np.int32)
 
 
 def tag_of(item: Item) -> str:
