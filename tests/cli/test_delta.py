@@ -79,3 +79,21 @@ def test_open_states_stay_with_the_weights_that_learned_them(tmp_path: Path) -> 
     for lam, is_open in ((0, False), (0.5, True), (1, True)):
         _run("apply", delta, tmp_path / f"whole {lam}", "--base", base, "--lambda", lam)
         assert open_checkpoint(tmp_path / f"whole {lam}").prompt.open_state is is_open
+
+
+def test_applied_weights_are_those_the_checkpoint_answers_with(tmp_path: Path) -> None:
+    base, trained, out = tmp_path / "base.gguf", tmp_path / "trained", tmp_path / "out"
+    start = tiny_weights()
+    random = np.random.default_rng(3)
+    end = {
+        name: tensor + random.normal(scale=0.1, size=tensor.shape).astype(np.float32)
+        for name, tensor in start.items()
+    }
+    write_tiny_gguf(base, start)
+    write_model(trained, end, tiny_config(), tiny_tokenizer())
+    _run("make", trained, out, "--base", base)
+    write_card(replace(read_card(out / CARD_FILE), byte_weights=True), out / CARD_FILE)
+    _run("apply", out / "delta.safetensors", tmp_path / "whole", "--base", base)
+    whole = open_checkpoint(tmp_path / "whole").weights()
+    expected = open_checkpoint(out).weights()
+    assert all(np.array_equal(whole[name], expected[name]) for name in start)

@@ -64,6 +64,7 @@ def apply(
     from dataclasses import replace
 
     from thisthat.checkpoint import open_checkpoint
+    from thisthat.checkpoint.byte_weights import round_to_bytes
     from thisthat.checkpoint.card import CARD_FILE, read_card
     from thisthat.checkpoint.delta import Delta, apply_delta
     from thisthat.checkpoint.ship import ship_whole
@@ -76,7 +77,10 @@ def apply(
     if lam == 0:
         # The base never read an open state.
         card = replace(card, prompt=replace(card.prompt, open_state=False))
-    ship_whole(start, apply_delta(start.base_weights(), opened, lam), out, card)
+    weights = apply_delta(start.base_weights(), opened, lam)
+    if card.byte_weights and lam:
+        weights = round_to_bytes(weights)
+    ship_whole(start, weights, out, card)
     typer.echo(f"{out}: base + {lam:g} * delta")
 
 
