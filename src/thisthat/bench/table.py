@@ -20,7 +20,8 @@ def number(value: float | None, unit: str = "share") -> str:
     if value is None:
         return "–"
     if unit == "ms":
-        places = 2 if value < 10 else 1 if value < 1000 else 0
+        size = abs(value)
+        places = 2 if size < 10 else 1 if size < 1000 else 0
         return f"{value:,.{places}f} ms"
     if unit == "ratio":
         return f"{value:,.2f}×" if value < 10 else f"{value:,.1f}×"
