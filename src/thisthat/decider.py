@@ -418,6 +418,12 @@ class Decider:
         """``decide_many`` without blocking the event loop."""
         return await asyncio.to_thread(lambda: self.decide_many(states, questions, **ways))
 
+    def open_all(self) -> None:
+        """Open now what the engine would open at its first need, so that no call waits for it."""
+        open_all = getattr(self.engine, "open_all", None)
+        if open_all is not None:
+            open_all()
+
     def close(self) -> None:
         """Free the engine's memory."""
         close = getattr(self.engine, "close", None)

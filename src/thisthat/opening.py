@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -88,11 +90,7 @@ def _open_engine(
     if engine == "auto":
         engine = _fitting_engine(checkpoint, device)
     if engine == "onnx":
-        from thisthat.engine.onnx_engine import OnnxEngine
-
-        return OnnxEngine.from_checkpoint(
-            checkpoint, builder.label_ids, form=form or default_form(checkpoint), threads=threads
-        )
+        return _open_onnx(checkpoint, builder.label_ids, form or default_form(checkpoint), threads)
     if form is not None:
         raise InvalidInputError("form", f"{form!r} is for the onnx engine; torch takes dtype")
     try:
@@ -108,6 +106,22 @@ def _open_engine(
             f"{checkpoint.config['model_type']} model cannot let tokens see later ones"
         )
     return on_torch
+
+
+def _open_onnx(
+    checkpoint: Checkpoint, label_ids: Sequence[int], form: str, threads: int | None
+) -> Engine:
+    """The onnx engine; where it rounds activations coarsely, with a finer one for close calls."""
+    from thisthat.engine.onnx_engine import OnnxEngine
+
+    open_one = partial(
+        OnnxEngine.from_checkpoint, checkpoint, label_ids, form=form, threads=threads
+    )
+    if form != "int8" or not checkpoint.has_byte_activations:
+        return open_one()
+    from thisthat.engine.second_reading import SecondReading
+
+    return SecondReading(open_one(), partial(open_one, finer=True))
 
 
 def _fitting_engine(checkpoint: Checkpoint, device: str) -> EngineName:

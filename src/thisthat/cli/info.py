@@ -39,10 +39,11 @@ def pull(
         str, typer.Argument(help="default, a folder, a GGUF file or a Hub id.")
     ] = "default",
 ) -> None:
-    """Fetch and verify a checkpoint, and build its runtime form so that later starts are quick."""
+    """Fetch and verify a checkpoint, and build its runtime forms so that later starts are quick."""
     from thisthat.opening import open_decider
 
     decider = open_decider(checkpoint)
+    decider.open_all()
     source = decider.source
     print(f"{source.name} {source.version}, λ = {source.lam:g}: {decider.engine.description}")
 

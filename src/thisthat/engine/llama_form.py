@@ -20,7 +20,7 @@ from thisthat.errors import InvalidInputError
 
 Form: TypeAlias = Literal["int8", "block8", "float32"]
 
-_BUILDER = 3
+_BUILDER = 4
 """Raised when graphs change, so that kept forms are built again."""
 
 
@@ -29,7 +29,7 @@ class Source:
     """Where a form comes from. Weights are asked for only when it has to be built.
 
     ``identity`` differs whenever the weights do. ``byte_activations`` says that the model was
-    trained with activations of eight bits, so that the int8 form needs no finer ones.
+    trained with activations of eight bits, so that the int8 form may use nothing finer.
     """
 
     identity: str

@@ -68,11 +68,12 @@ class OnnxEngine:
         threads: int | None = None,
         prefix_cache_bytes: int = PREFIX_CACHE_BYTES,
         pass_tokens: int = PASS_TOKENS,
+        arena: bool = True,
     ) -> None:
         """Serve a built graph; ``from_checkpoint`` has one built.
 
         ``threads`` None is one per usable core. ``prefix_cache_bytes`` 0 reads every prefix anew
-        with its row.
+        with its row. Without an ``arena`` a pass is a little slower, and keeps no memory.
         """
         for name, value in (("threads", threads), ("pass_tokens", pass_tokens)):
             if value is not None and value < 1:
@@ -90,7 +91,8 @@ class OnnxEngine:
         # One thread does all arithmetic, in its own floating-point mode; callers wait in line.
         self._worker = ThreadPoolExecutor(1, "thisthat-onnx", initializer=flush_denormals)
         # Opening a session sets that mode too, for the thread that opens it.
-        self._session: Any = self._worker.submit(_open_session, graph, self._threads).result()
+        opening = self._worker.submit(_open_session, graph, self._threads, arena)
+        self._session: Any = opening.result()
         self._kept_names = [output.name for output in self._session.get_outputs()[1:]]
         self._nothing = self._no_tokens()
 
@@ -103,10 +105,13 @@ class OnnxEngine:
         form: str = "int8",
         threads: int | None = None,
         prefix_cache_bytes: int = PREFIX_CACHE_BYTES,
+        finer: bool = False,
     ) -> OnnxEngine:
         """Serve an opened checkpoint; its runtime form is built on first use and kept.
 
-        ``form`` is "int8" (fast), "block8" (closer to float32, slower) or "float32". Raises
+        ``form`` is "int8" (fast), "block8" (closer to float32, slower) or "float32"; a ``finer``
+        int8 does not use that the model was trained to bear rounded activations; it is for rare
+        use and keeps little memory. Raises
         InvalidInputError for another form, CheckpointError for a model that is not a plain llama
         or a form that cannot be written.
         """
@@ -117,7 +122,7 @@ class OnnxEngine:
             shape=shape,
             label_ids=tuple(label_ids),
             weights=checkpoint.weights,
-            byte_activations=checkpoint.has_byte_activations,
+            byte_activations=checkpoint.has_byte_activations and not finer,
         )
         return cls(
             open_llama_form(source, chosen),
@@ -126,6 +131,7 @@ class OnnxEngine:
             form=chosen,
             threads=threads,
             prefix_cache_bytes=prefix_cache_bytes,
+            arena=not finer,
         )
 
     @property
@@ -328,7 +334,7 @@ class OnnxEngine:
         return KeptTokens((empty,) * len(self._kept_names), 0, 0)
 
 
-def _open_session(graph: Path, threads: int) -> Any:
+def _open_session(graph: Path, threads: int, arena: bool) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -339,6 +345,8 @@ def _open_session(graph: Path, threads: int) -> Any:
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
     # Planning which buffers to share takes seconds where lengths are unknown, and saves nothing.
     options.enable_mem_reuse = False
-    # Spinning threads would take the cores of the program that asks.
+    options.enable_cpu_mem_arena = arena
+    # Spinning threads take 5 % off a short pass on an idle machine, and many times as long where
+    # other programs want the cores too.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])

@@ -126,9 +126,7 @@ class _LlamaGraph:
         self, step: int, start: str, normed: str, asked: str, positions: str, mask: str
     ) -> str:
         graph, shape = self._graph, self._shape
-        query = self._project(f"{start}self_attn.q_proj.weight", asked)
-        key = self._project(f"{start}self_attn.k_proj.weight", normed)
-        value = self._project(f"{start}self_attn.v_proj.weight", normed)
+        query, key, value = self._projections(f"{start}self_attn.", normed, asked)
         names = key_and_value_names(step)
         output = graph.nodes(
             "Attention",
@@ -147,11 +145,25 @@ class _LlamaGraph:
         weight = self._weight(f"{start}self_attn.o_proj.weight")
         return settle(graph, self._form.linear(graph, rows, weight))
 
-    def _project(self, name: str, rows: str) -> str:
-        """A linear layer for attention: [1, rows, outputs]."""
-        projected = self._form.linear(self._graph, Rows(rows), self._weight(name))
-        batch = self._graph.constant([0], np.int64)
-        return self._graph.node("Unsqueeze", settle(self._graph, projected), batch)
+    def _projections(self, start: str, normed: str, asked: str) -> list[str]:
+        """Queries of ``asked``, keys and values of ``normed``, each [1, rows, outputs].
+
+        Where all rows ask, they are one product.
+        """
+        weights = [self._weight(f"{start}{name}_proj.weight") for name in "qkv"]
+        if asked != normed:
+            return [*self._projected(asked, weights[:1]), *self._projected(normed, weights[1:])]
+        return self._projected(normed, weights)
+
+    def _projected(self, rows: str, weights: Sequence[Array]) -> list[str]:
+        graph = self._graph
+        product = settle(graph, self._form.linear(graph, Rows(rows), np.concatenate(weights)))
+        whole = graph.node("Unsqueeze", product, graph.constant([0], np.int64))
+        if len(weights) == 1:
+            return [whole]
+        sizes = graph.constant([len(weight) for weight in weights], np.int64)
+        names = [graph.name("projected") for _ in weights]
+        return graph.nodes("Split", [whole, sizes], names, axis=-1)
 
     def _rotate(self, values: str, positions: str, heads: int) -> str:
         return self._graph.node(

@@ -12,7 +12,8 @@ class EngineStatistics:
     """Counts since the engine was opened.
 
     Captures are recordings of device work; one after the start would be a mistake. Rows outside
-    the grid of recorded sizes are answered without a recording.
+    the grid of recorded sizes are answered without a recording. Second readings are slots whose
+    first answer was too close to call.
     """
 
     passes: int
@@ -23,3 +24,4 @@ class EngineStatistics:
     captures_at_start: int = 0
     captures_after_start: int = 0
     eager_rows_outside_grid: int = 0
+    second_readings: int = 0

@@ -106,4 +106,5 @@ class Checkpoints:
         }
         for layout in decider.reading.layouts:
             decider.decide("The server starts.", questions, layout=layout)
+        decider.open_all()
         return decider

@@ -100,6 +100,11 @@ class _EngineCollector(Collector):
         yield CounterMetricFamily(
             "thisthat_engine_passes", "Passes of the model.", value=found.passes
         )
+        yield CounterMetricFamily(
+            "thisthat_second_readings",
+            "Answers too close to call that were read again, finer.",
+            value=found.second_readings,
+        )
 
 
 class _LogCollector(Collector):

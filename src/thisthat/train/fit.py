@@ -76,13 +76,13 @@ def try_fit(
     """Train a random model for a few steps on every shape under the run's cap."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     cap_memory(device, run.memory.cap_gib)
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
     predicted = 0
     try:
         backbone = random_backbone(config, run.model, device)
         backbone.train()
         predicted = predict_memory(backbone, run, shapes).peak
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
         stepper = Stepper(backbone.trained(), run.optimiser)
         if run.model.compile != "off":
             backbone.compile_layers(dynamic=run.model.compile == "dynamic")

@@ -7,6 +7,7 @@ beside the model's, or the rounding is random and right on average. Knows nothin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,6 +18,9 @@ from thisthat.train.config import Optimiser
 from thisthat.train.muon import Muon
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq", "momentum")
+
+LARGEST_PIECE = 1 << 25
+"""Numbers that 8-bit AdamW moves at once: it works in float32, several copies of them."""
 
 
 class Stepper:
@@ -39,13 +43,18 @@ class Stepper:
             if self._apart
             else list(self.parameters)
         )
+        self._pieces = [
+            piece
+            for name, master in zip(self.names, self.masters, strict=True)
+            for piece in (_pieces(name, master) if self.eight_bit else [_Piece(name, master)])
+        ]
         self._pulled = [m for m in self.masters if m.ndim >= 2] if settings.pull else []
         self._origins = [matrix.detach().clone() for matrix in self._pulled]
         self.optimisers = self._build()
 
     def _build(self) -> list[torch.optim.Optimizer]:
         made: list[torch.optim.Optimizer] = []
-        left = list(zip(self.names, self.masters, strict=True))
+        left = [(piece.name, piece.tensor) for piece in self._pieces]
         if self.settings.name == "muon":
             inner = [master for name, master in left if _is_inner_matrix(name, master)]
             if inner:
@@ -94,6 +103,8 @@ class Stepper:
         if self._pulled:
             with torch.no_grad():
                 torch._foreach_lerp_(self._pulled, self._origins, rate * self.settings.pull)
+        for piece in self._pieces:
+            piece.take_gradient()
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
                 if isinstance(group["lr"], Tensor):
@@ -102,16 +113,19 @@ class Stepper:
                     group["lr"] = rate
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
+        for master in self.masters:
+            master.grad = None
         if self._apart:
             with torch.no_grad():
                 torch._foreach_copy_(list[Tensor](self.parameters), self.masters)
         return norm
 
-    def _moments(self, master: Tensor) -> dict[str, Any]:
-        """What the optimiser that moves this master remembers of it."""
+    def _moments(self, piece: _Piece) -> dict[str, Any]:
+        """What the optimiser that moves this piece remembers of it."""
         for optimiser in self.optimisers:
-            if any(master is one for group in optimiser.param_groups for one in group["params"]):
-                moments: dict[str, Any] = optimiser.state[master]
+            moved = (one for group in optimiser.param_groups for one in group["params"])
+            if any(piece.tensor is one for one in moved):
+                moments: dict[str, Any] = optimiser.state[piece.tensor]
                 return moments
         raise KeyError("no optimiser moves this tensor")
 
@@ -120,9 +134,10 @@ class Stepper:
         tensors: dict[str, Tensor] = {}
         for name, master in zip(self.names, self.masters, strict=True):
             tensors[f"master/{name}"] = master.detach()
-            for key, value in self._moments(master).items():
+        for piece in self._pieces:
+            for key, value in self._moments(piece).items():
                 for part, inner in _parts(value):
-                    tensors[f"moment/{name}/{key}{part}"] = inner
+                    tensors[f"moment/{piece.name}/{key}{part}"] = inner
         return tensors
 
     def load(self, tensors: dict[str, Tensor]) -> None:
@@ -136,12 +151,40 @@ class Stepper:
                     raise InvalidInputError("resume", f"the saved run has no fitting {name}")
                 master.copy_(saved)
                 parameter.copy_(saved)
-                state = self._moments(master)
-                for key in _MOMENTS:
-                    prefix = f"moment/{name}/{key}"
-                    value = _joined(tensors, prefix, master)
-                    if value is not None:
-                        state[key] = value
+        for piece in self._pieces:
+            state = self._moments(piece)
+            for key in _MOMENTS:
+                value = _joined(tensors, f"moment/{piece.name}/{key}", piece.tensor)
+                if value is not None:
+                    state[key] = value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Piece:
+    """What an optimiser moves at once: a master, or some rows of one that is very large."""
+
+    name: str
+    tensor: Tensor
+    master: Tensor | None = None
+    start: int = 0
+
+    def take_gradient(self) -> None:
+        """See this piece's rows of the master's gradient as its own."""
+        if self.master is not None and self.master.grad is not None:
+            self.tensor.grad = self.master.grad[self.start : self.start + len(self.tensor)]
+
+
+def _pieces(name: str, master: Tensor) -> list[_Piece]:
+    """The master, or its rows in pieces that share its memory."""
+    if master.ndim < 2 or master.numel() <= LARGEST_PIECE:
+        return [_Piece(name, master)]
+    rows = max(1, LARGEST_PIECE // (master.numel() // len(master)))
+    return [
+        _Piece(
+            f"{name}[{start}:]", nn.Parameter(master.detach()[start : start + rows]), master, start
+        )
+        for start in range(0, len(master), rows)
+    ]
 
 
 def _is_inner_matrix(name: str, master: Tensor) -> bool:

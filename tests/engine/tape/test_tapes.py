@@ -19,7 +19,7 @@ from thisthat.engine.rows import Row
 from thisthat.engine.tape.capture import NoRecorder, Work
 from thisthat.engine.tape.grid import Grid
 from thisthat.engine.tape.model import TapeModel, why_not
-from thisthat.engine.tape.open import open_tapes
+from thisthat.engine.tape.open import SWITCH, left_out, open_tapes
 from thisthat.engine.tape.ops import DeviceTables, PlainOps
 from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.torch_engine import TorchEngine
@@ -191,3 +191,25 @@ def test_small_heads_are_not_for_the_fused_kernels(name: str) -> None:
 def test_without_a_gpu_the_engine_says_that_there_are_no_graphs() -> None:
     head = LabelHead(model("llama"), LABELS)
     assert open_tapes(model("llama"), head) == "no graphs off CUDA"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "capability", "reason"),
+    [
+        (None, (9, 0), None),
+        (None, (8, 0), "proven on devices of capability 9.0, this one has 8.0"),
+        ("1", (8, 0), None),
+        ("0", (9, 0), "THISTHAT_GRAPHS=0"),
+    ],
+)
+def test_graphs_are_for_devices_they_were_proven_on_unless_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+    chosen: str | None,
+    capability: tuple[int, int],
+    reason: str | None,
+) -> None:
+    monkeypatch.delenv(SWITCH, raising=False)
+    if chosen is not None:
+        monkeypatch.setenv(SWITCH, chosen)
+    found = left_out(capability)
+    assert found == reason if reason is None else found is not None and reason in found

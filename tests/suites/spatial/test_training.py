@@ -49,6 +49,28 @@ def test_questions_about_one_state_follow_each_other() -> None:
         assert len({item.family for item in run}) == len(run)
 
 
+def test_families_may_be_asked_again_about_a_state() -> None:
+    settings = TrainingSettings(questions_per_state=14, again=0.3, verified_share=0)
+    items = list(islice(training_items(8, settings), 1500))
+    runs = [list(group) for _, group in groupby(items, key=lambda item: item.state)]
+    again = sum(len({item.family for item in run}) < len(run) for run in runs)
+    assert again > 0.5 * len(runs)
+    with pytest.raises(InvalidInputError, match="again"):
+        TrainingSettings(again=1.5)
+
+
+def test_chances_are_exact_where_asked_for() -> None:
+    settings = TrainingSettings(chances="exact", weights={"stochastic": 20.0})
+    items = list(islice(training_items(8, settings), 500))
+    chances = [item for item in items if item.family == "stochastic"]
+    assert len(chances) > 50
+    for item in items:
+        if item.family == "stochastic":
+            assert item.target == (1 - item.facts["q"], item.facts["q"])
+        else:
+            assert item.target is None
+
+
 def test_curriculum_and_weights() -> None:
     settings = TrainingSettings(
         map_sides={8: 1.0, 12: 1.0},

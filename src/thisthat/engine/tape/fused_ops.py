@@ -134,7 +134,9 @@ class FusedOps:
             ROWS=BLOCK,
             KEYS=(16 if exact else 32) if wide else 64,
             PRECISION=_precision(projected),
-            num_warps=8 if wide else 4,
+            # Not 8: one warp group covers the 64 rows. With 8, float32 heads of 256 fault on an
+            # H200 (Triton 3.6: illegal access), perhaps as in triton#10629: products of 8 keys.
+            num_warps=4,
             num_stages=1 if exact else 2,
         )
         return out

@@ -6,6 +6,8 @@ import os
 from importlib.util import find_spec
 from typing import Any
 
+import torch
+
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.tape.capture import GraphRecorder, Recorder
 from thisthat.engine.tape.grid import Grid, usual_grid
@@ -13,6 +15,8 @@ from thisthat.engine.tape.model import TapeModel, why_not
 from thisthat.engine.tape.runner import TapeRunner
 
 SWITCH = "THISTHAT_GRAPHS"
+PROVEN = (9, 0)
+"""The compute capability on which every kernel, capture and replay has been compared with torch."""
 
 
 def open_tapes(model: Any, head: LabelHead, grid: Grid | None = None) -> TapeRunner | str:
@@ -20,12 +24,26 @@ def open_tapes(model: Any, head: LabelHead, grid: Grid | None = None) -> TapeRun
     device = model.device
     if device.type != "cuda":
         return "no graphs off CUDA"
-    if os.environ.get(SWITCH) != "1":
-        return f"no graphs: not yet proven on a GPU; {SWITCH}=1 turns them on"
+    reason = left_out(torch.cuda.get_device_capability(device))
+    if reason is not None:
+        return f"no graphs: {reason}"
     fused = fused_model(model, head)
     if isinstance(fused, str):
         return f"no graphs: {fused}"
     return runner_of(fused, model, head, grid, GraphRecorder(device))
+
+
+def left_out(capability: tuple[int, int]) -> str | None:
+    """Why a CUDA device of this capability gets no graphs; None when it does."""
+    chosen = os.environ.get(SWITCH)
+    if chosen == "0":
+        return f"{SWITCH}=0"
+    if chosen != "1" and capability != PROVEN:
+        return (
+            f"proven on devices of capability {PROVEN[0]}.{PROVEN[1]}, this one has "
+            f"{capability[0]}.{capability[1]}; {SWITCH}=1 turns them on"
+        )
+    return None
 
 
 def fused_model(model: Any, head: LabelHead) -> TapeModel | str:

@@ -2,14 +2,14 @@
 
 Mazes of the evaluation side, windows and snakes that hash to it, and maps of side 50 never
 appear; nor do the windows of the recorded cohort, nor held-out families. The noisy actuator's
-answer is one attempt, never q.
+answer is one attempt; whether its items carry q as their target is a setting.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from thisthat.errors import InvalidInputError
 from thisthat.random import Rng
@@ -64,9 +64,12 @@ class TrainingSettings:
     says how likely each band of distance is in a maze that has it (few mazes have long walks).
     ``weights`` sets how often a family is asked (others: 1 for the benchmark's,
     ``auxiliary_weight`` for the rest; 0 leaves one out). ``questions_per_state`` items in a row
-    share a state; about ``scenes_per_maze`` scenes share a maze, not in a row.
+    share a state, of different families unless ``again`` is above 0: a family that was asked
+    is that much less likely to be drawn for the same state once more.
+    About ``scenes_per_maze`` scenes share a maze, not in a row.
     ``recorded_share`` of scenes are written in the recorded style, ``fixed_share`` of scenes ask
     in the benchmark's wording, ``verified_share`` of choices are asked as booleans.
+    ``chances`` says what the noisy actuator teaches: what one attempt did, or its exact q.
     ``forbidden`` holds scene keys that must not be shown.
     """
 
@@ -77,12 +80,14 @@ class TrainingSettings:
     weights: Mapping[str, float] = field(default_factory=dict)
     auxiliary_weight: float = 0.3
     questions_per_state: int = 1
+    again: float = 0.0
     scenes_per_maze: int = 8
     band_weights: tuple[float, ...] = (1.0, 1.0, 2.0, 4.0, 8.0)
     recorded_share: float = 0.5
     fixed_share: float = 0.25
     verified_share: float = 0.05
     snake_sides: tuple[int, int] = (5, 12)
+    chances: Literal["attempt", "exact"] = "attempt"
     forbidden: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -95,6 +100,8 @@ class TrainingSettings:
         for name, least in (("questions_per_state", 1), ("scenes_per_maze", 1)):
             if getattr(self, name) < least:
                 raise InvalidInputError(name, f"is {getattr(self, name)}; at least {least}")
+        if not 0 <= self.again <= 1:
+            raise InvalidInputError("again", f"is {self.again}; a share from 0 to 1")
         unknown = set(self.weights) - set(training_families())
         if unknown:
             raise InvalidInputError("weights", f"names no training family: {sorted(unknown)}")
@@ -121,7 +128,7 @@ def training_items(seed: int, settings: TrainingSettings | None = None) -> Itera
         found = _first_question(family, scenes, rng, evenness)
         if found:
             scene, item = found
-            yield _maybe_verified(item, rng, settings)
+            yield _finished(item, rng, settings)
             yield from _more_questions(scene, family, weights, rng, settings, evenness)
 
 
@@ -159,23 +166,28 @@ def _more_questions(
     settings: TrainingSettings,
     evenness: Evenness,
 ) -> Iterator[Item]:
-    """Further questions about the same scene, from other families while there are any."""
-    pool = [
-        family
+    """Further questions about the same scene, rarely or never of a family asked before."""
+    left = {
+        family.name: weights[family.name]
         for family in training_families().values()
-        if family.scene_kind == asked.scene_kind and family != asked and weights[family.name] > 0
-    ]
+        if family.scene_kind == asked.scene_kind and weights[family.name] > 0
+    }
+    left[asked.name] *= settings.again
     for _ in range(settings.questions_per_state - 1):
-        if not pool:
+        names = [name for name, weight in left.items() if weight > 0]
+        if not names:
             return
-        family = rng.weighted(pool, [weights[family.name] for family in pool])
-        pool.remove(family)
-        item = ask_about(scene, family, rng, evenness)
+        name = rng.weighted(names, [left[name] for name in names])
+        left[name] *= settings.again
+        item = ask_about(scene, training_families()[name], rng, evenness)
         if item:
-            yield _maybe_verified(item, rng, settings)
+            yield _finished(item, rng, settings)
 
 
-def _maybe_verified(item: Item, rng: Rng, settings: TrainingSettings) -> Item:
+def _finished(item: Item, rng: Rng, settings: TrainingSettings) -> Item:
+    """The item as it is learned: some choices as booleans, chances exact where they are to be."""
+    if settings.chances == "exact" and "q" in item.facts:
+        return replace(item, target=(1 - item.facts["q"], item.facts["q"]))
     if item.kind == "choice" and rng.chance(settings.verified_share):
         return as_verification(item, rng)
     return item

@@ -1,0 +1,132 @@
+"""Close calls are read twice: a fast engine answers, a finer one decides where it hesitates.
+
+The rounding of a fast form moves logits by a few hundredths. That can change the best option only
+where two options are nearly as likely, so only those slots are asked again, of an engine that
+rounds finer. What a slot answers depends on its own row alone, as before. Knows nothing of how
+either engine works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from threading import Lock
+from typing import Protocol
+
+import numpy as np
+
+from thisthat.engine.rows import Branch, Engine, Logits, Row, RowResult
+from thisthat.engine.statistics import EngineStatistics
+
+CLOSE = 0.1
+"""A lead, in logits, below which the best option is not certain to survive the fast rounding."""
+
+
+class CountingEngine(Engine, Protocol):
+    """An engine that counts and can be closed."""
+
+    @property
+    def statistics(self) -> EngineStatistics:
+        """What has been computed and what was saved."""
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+
+class SecondReading:
+    """Rows in, logits at the slots out, as ``fast`` gives them except for close calls.
+
+    The finer engine is opened when it is first needed, or by ``open_all``.
+    """
+
+    rows_apart = True
+
+    def __init__(
+        self, fast: CountingEngine, open_finer: Callable[[], CountingEngine], close: float = CLOSE
+    ) -> None:
+        self._fast = fast
+        self._open_finer = open_finer
+        self._close = close
+        self._finer: CountingEngine | None = None
+        self._opening = Lock()
+        self._second_readings = 0
+
+    @property
+    def description(self) -> str:
+        """One line for people: that of the fast engine, and what else is done."""
+        return f"{self._fast.description}, close calls read twice"
+
+    @property
+    def longest(self) -> int:
+        """The most tokens on one path from the first prefix token to a branch's end."""
+        return self._fast.longest
+
+    @property
+    def statistics(self) -> EngineStatistics:
+        """Counts of both engines together; kept prefixes are those of the fast one."""
+        fast = self._fast.statistics
+        if self._finer is None:
+            return fast
+        finer = self._finer.statistics
+        return replace(
+            fast,
+            passes=fast.passes + finer.passes,
+            computed_tokens=fast.computed_tokens + finer.computed_tokens,
+            padding_tokens=fast.padding_tokens + finer.padding_tokens,
+            reused_tokens=fast.reused_tokens + finer.reused_tokens,
+            second_readings=self._second_readings,
+        )
+
+    def open_all(self) -> None:
+        """Open the finer engine now, so that no call has to wait for it."""
+        self._opened()
+
+    def close(self) -> None:
+        """Give back the memory of both engines."""
+        self._fast.close()
+        with self._opening:
+            if self._finer is not None:
+                self._finer.close()
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        """Answer all rows, in the caller's order; raises what the fast engine raises."""
+        results = self._fast.run(rows)
+        again = [
+            (number, row)
+            for number, result in enumerate(results)
+            if (row := self._unsure(rows[number], result)) is not None
+        ]
+        if again:
+            answers = self._opened().run([row for _, row in again])
+            for (number, _), answer in zip(again, answers, strict=True):
+                results[number] = self._merged(results[number], answer)
+        return results
+
+    def _unsure(self, row: Row, result: RowResult) -> Row | None:
+        """The row with nothing but its close calls; None when it has none."""
+        logits = iter(result.logits)
+        branches: list[Branch] = []
+        for branch in row.branches:
+            slots = tuple(slot for slot in branch.slots if self._is_close(next(logits)))
+            if slots:
+                branches.append(Branch(branch.tokens[: slots[-1].at + 1], slots))
+        return replace(row, branches=tuple(branches)) if branches else None
+
+    def _merged(self, first: RowResult, second: RowResult) -> RowResult:
+        """The first reading with its close calls decided by the second."""
+        finer = iter(second.logits)
+        merged = [next(finer) if self._is_close(logits) else logits for logits in first.logits]
+        self._second_readings += len(second.logits)
+        return replace(first, logits=tuple(merged))
+
+    def _is_close(self, logits: Logits) -> bool:
+        if len(logits) < 2:
+            return False
+        runner_up, best = np.partition(logits, -2)[-2:]
+        return bool(best - runner_up < self._close)
+
+    def _opened(self) -> CountingEngine:
+        with self._opening:
+            if self._finer is None:
+                self._finer = self._open_finer()
+            return self._finer
