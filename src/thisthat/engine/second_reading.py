@@ -48,7 +48,7 @@ class SecondReading:
         self._open_finer = open_finer
         self._close = close
         self._finer: CountingEngine | None = None
-        self._opening = Lock()
+        self._lock = Lock()
         self._second_readings = 0
 
     @property
@@ -84,7 +84,7 @@ class SecondReading:
     def close(self) -> None:
         """Give back the memory of both engines."""
         self._fast.close()
-        with self._opening:
+        with self._lock:
             if self._finer is not None:
                 self._finer.close()
 
@@ -98,6 +98,8 @@ class SecondReading:
         ]
         if again:
             answers = self._opened().run([row for _, row in again])
+            with self._lock:
+                self._second_readings += sum(len(answer.logits) for answer in answers)
             for (number, _), answer in zip(again, answers, strict=True):
                 results[number] = self._merged(results[number], answer)
         return results
@@ -116,7 +118,6 @@ class SecondReading:
         """The first reading with its close calls decided by the second."""
         finer = iter(second.logits)
         merged = [next(finer) if self._is_close(logits) else logits for logits in first.logits]
-        self._second_readings += len(second.logits)
         return replace(first, logits=tuple(merged))
 
     def _is_close(self, logits: Logits) -> bool:
@@ -126,7 +127,7 @@ class SecondReading:
         return bool(best - runner_up < self._close)
 
     def _opened(self) -> CountingEngine:
-        with self._opening:
+        with self._lock:
             if self._finer is None:
                 self._finer = self._open_finer()
             return self._finer

@@ -107,12 +107,12 @@ def _compiled_bytes(config: Any, size: int) -> int:
 def _probe(backbone: Backbone) -> list[int]:
     """Bytes per token that one eager pass through each layer keeps.
 
-    One layer of each type is built anew and run where the model is: fused layers of some
-    families run on that device alone.
+    One layer of each type is built anew and run on the CPU, whose attention keeps what a GPU's
+    does; of families with fused layers, which a GPU alone may run, where the model is.
     """
     count = len(backbone.trunk.layers)
     kinds = getattr(backbone.trunk.config, "layer_types", None) or ["one"] * count
-    with backbone.label_ids.device:
+    with torch.device("cpu") if backbone.plain else backbone.label_ids.device:
         found = {kind: _probe_layer(backbone, kinds.index(kind)) for kind in set(kinds)}
     return [found[kind] for kind in kinds]
 
