@@ -52,6 +52,28 @@ def test_apart_answers_do_not_depend_on_other_questions(layout: str) -> None:
         assert together[name] == alone == reversed_[name]
 
 
+class WaitingEngine(PathEngine):
+    """An engine whose caller may read further states while it runs."""
+
+    overlaps = True
+
+
+def test_many_states_are_read_while_others_are_answered() -> None:
+    states = [f"state {number}" for number in range(130)]
+    told: list[tuple[int, int]] = []
+    decider = path_decider()
+    decider.engine = WaitingEngine()
+    overlapping = decider.decide_many(
+        states, QUESTIONS, progress=lambda done, of: told.append((done, of))
+    )
+    plain = path_decider().decide_many(states, QUESTIONS)
+    assert [each.answers for each in overlapping] == [each.answers for each in plain]
+    assert [each.usage for each in overlapping] == [each.usage for each in plain]
+    assert told == [(number + 1, 130) for number in range(130)]
+    with pytest.raises(InvalidInputError, match=r"states\[129\]"):
+        decider.decide_many([*states[:129], "a NUL \0"], QUESTIONS)
+
+
 def test_together_lets_questions_see_each_other() -> None:
     decider = path_decider()
     together = decider.decide("a state", QUESTIONS, packing="together")

@@ -16,7 +16,7 @@ from thisthat import (
     Source,
     Usage,
 )
-from thisthat.questions import answer_for, check_text, declared_options
+from thisthat.questions import answer_for, check_text
 
 
 def distributions(count: int) -> st.SearchStrategy[list[float]]:
@@ -144,7 +144,7 @@ def test_a_boolean_answer_compares_as_its_probability_of_yes() -> None:
 
 def test_abstaining_is_one_of_the_options_and_the_score_leaves_it_out() -> None:
     question = Score(["low", "high"], abstain=True)
-    assert [option.name for option in declared_options(question)] == ["0", "1", "none of these"]
+    assert [option.name for option in question.declared] == ["0", "1", "none of these"]
     answer = answer_for(question, [0.1, 0.3, 0.6])
     assert isinstance(answer, ScoreAnswer)
     assert answer.abstained

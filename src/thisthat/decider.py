@@ -10,19 +10,28 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.calibrate.conditions import Conditions
+from thisthat.calibrate.distribution import distribution
 from thisthat.calibrate.identity import temperatures_hash
-from thisthat.calibrate.order import Order, Places, in_declared_order, orders_of, reordered
+from thisthat.calibrate.order import (
+    AS_GIVEN,
+    Order,
+    Places,
+    in_declared_order,
+    orders_of,
+    reordered,
+)
 from thisthat.calibrate.temperature import Temperatures, softmax
 from thisthat.calibrate.tournament import Tournament
 from thisthat.engine.rows import Engine, Row, RowResult, Tokens
 from thisthat.errors import InvalidInputError
+from thisthat.overlap import overlapped
 from thisthat.prompt.builder import Place, PromptBuilder, Rendered
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.prompt.sharing import with_longer_trunk
@@ -41,7 +50,6 @@ from thisthat.questions import (
     Text,
     Usage,
     answer_for,
-    declared_options,
 )
 from thisthat.schema import Schema, TypedDecision, schema_of
 from thisthat.way import Way, Ways
@@ -59,7 +67,12 @@ T = TypeVar("T")
 Questions: TypeAlias = Mapping[str, "Question | str"]
 Progress: TypeAlias = Callable[[int, int], None]
 
+_Finished: TypeAlias = tuple[int, Mapping[str, "Question"], Decision]
+"""The number of a state, what was asked about it, its decision."""
+
 _CHUNK_TOKENS = 16_384
+_WAVE = 48
+"""States that are read while the device answers as many before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,29 +239,59 @@ class Decider:
         """Like ``decide_many``, with questions of its own for every state."""
         way = Way(**ways)
         conditions = self.conditions(way.layout, way.packing, way.order)
-        begun: list[Job | Tournament] = []
-        ahead = self._read_ahead([state for state, _ in pairs], way)
-        for number, (state, questions) in enumerate(pairs):
-            try:
-                begun.append(self._begun(state, questions, way, ahead[number]))
-                if way.policy is not None:
-                    way.policy.check(begun[-1].questions, conditions)
-            except InvalidInputError as error:
-                named = error.under(f"states[{number}]") if len(pairs) > 1 else error
-                raise named from None
+        begin = partial(self._all_begun, pairs, way, conditions)
+        every = range(len(pairs))
+        overlaps = way.wide == "at-once" and getattr(self.engine, "overlaps", False)
+        if overlaps and len(pairs) > _WAVE:
+            finished = self._finished_in_waves(begin, every)
+        else:
+            finished = self._finished(begin(every))
         decisions: dict[int, Decision] = {}
-        for number, decision in self._finished(begun):
+        for number, questions, decision in finished:
             decisions[number] = self.conclude(
-                pairs[number][0],
-                begun[number].questions,
-                decision,
-                conditions,
-                way.policy,
-                way.request_id,
+                pairs[number][0], questions, decision, conditions, way.policy, way.request_id
             )
             if progress is not None:
                 progress(len(decisions), len(pairs))
-        return [decisions[number] for number in range(len(pairs))]
+        return [decisions[number] for number in every]
+
+    def _all_begun(
+        self,
+        pairs: Sequence[tuple[Text, Questions]],
+        way: Way,
+        conditions: Conditions,
+        numbers: Sequence[int],
+    ) -> dict[int, Job | Tournament]:
+        """The pairs of these numbers, begun. Raises InvalidInputError naming the state."""
+        begun: dict[int, Job | Tournament] = {}
+        ahead = self._read_ahead([pairs[number][0] for number in numbers], way)
+        for number, known in zip(numbers, ahead, strict=True):
+            try:
+                begun[number] = self._begun(*pairs[number], way, known)
+                if way.policy is not None:
+                    way.policy.check(begun[number].questions, conditions)
+            except InvalidInputError as error:
+                named = error.under(f"states[{number}]") if len(pairs) > 1 else error
+                raise named from None
+        return begun
+
+    def _finished_in_waves(
+        self, begin: Callable[[Sequence[int]], dict[int, Job | Tournament]], every: range
+    ) -> Iterator[_Finished]:
+        """As ``_finished``; some states are answered by the device while the next are read."""
+        waves = (
+            {number: _next_job(each) for number, each in begin(every[at : at + _WAVE]).items()}
+            for at in range(0, len(every), _WAVE)
+        )
+
+        def answered(wave: Mapping[int, Job]) -> tuple[list[list[RowResult]], float]:
+            started = time.perf_counter()
+            results = self._results([job.rendered for job in wave.values()])
+            return results, (time.perf_counter() - started) / len(wave)
+
+        for wave, (results, share) in overlapped(waves, answered):
+            for (number, job), found in zip(wave.items(), results, strict=True):
+                yield number, job.questions, self.read(job, found, share)
 
     def _begun(
         self, state: Text, questions: Questions, way: Way, ahead: _Ahead = _NOT_AHEAD
@@ -266,9 +309,9 @@ class Decider:
         share = (time.perf_counter() - started) / len(states)
         return [_Ahead(each, share) for each in tokens]
 
-    def _finished(self, begun: Sequence[Job | Tournament]) -> Iterator[tuple[int, Decision]]:
-        """Everything run, round after round: (number, its decision) as they finish."""
-        left = dict(enumerate(begun))
+    def _finished(self, begun: Mapping[int, Job | Tournament]) -> Iterator[_Finished]:
+        """Everything run, round after round; decisions come as they finish."""
+        left = dict(begun)
         while left:
             jobs = [(number, _next_job(each)) for number, each in left.items()]
             for chunk in _chunks([job.rendered for _, job in jobs]):
@@ -281,7 +324,7 @@ class Decider:
                             continue
                         decision = each.decision
                     del left[number]
-                    yield number, decision
+                    yield number, each.questions, decision
 
     def conditions(
         self,
@@ -459,20 +502,35 @@ class Decider:
         answers: dict[str, Answer] = {}
         places = iter(job.rendered.places)
         for (name, question), orders in zip(job.questions.items(), job.orders, strict=True):
-            each = [
-                in_declared_order(
-                    self._probabilities(question, next(places), results, job.layout), order
-                )
-                for order in orders
-            ]
-            probabilities = each[0] if len(each) == 1 else np.mean(each, axis=0)
-            answers[name] = answer_for(question, in_whole_parts(probabilities).tolist())
+            if orders == (AS_GIVEN,):
+                found = self._distribution(question, next(places), results, job.layout)
+            else:
+                each = [
+                    in_declared_order(
+                        self._probabilities(question, next(places), results, job.layout), order
+                    )
+                    for order in orders
+                ]
+                found = in_whole_parts(np.mean(each, axis=0)).tolist()
+            answers[name] = answer_for(question, found)
         return answers
+
+    def _distribution(
+        self, question: Question, place: Place, results: Sequence[RowResult], layout: Layout
+    ) -> list[float]:
+        if len(place.at) != 1:
+            found = self._probabilities(question, place, results, layout)
+            spread: list[float] = in_whole_parts(found).tolist()
+            return spread
+        row, slot = place.at[0]
+        logits = results[row].logits[slot]
+        temperature = self.reading.temperatures.of(question.kind, len(logits), layout)
+        return distribution(logits, temperature)
 
     def _probabilities(
         self, question: Question, place: Place, results: Sequence[RowResult], layout: Layout
     ) -> NDArray[np.float64]:
-        options = len(declared_options(question))
+        options = len(question.declared)
         if not place.at:
             return np.ones(options)
         columns = len(results[place.at[0][0]].logits[place.at[0][1]])

@@ -43,7 +43,8 @@ def check_text(value: object, field: str) -> None:
 
 
 def _check_characters(text: str, field: str) -> None:
-    found = _UNREADABLE.search(text)
+    # Looking for one character in ASCII text takes a hundredth of the search.
+    found = None if text.isascii() and "\0" not in text else _UNREADABLE.search(text)
     if found is None:
         return
     character, position = found.group(), found.start()
@@ -114,6 +115,7 @@ class Choice:
     options: tuple[Option, ...]
     instructions: Text | None = None
     abstain: Option | None = None
+    declared: tuple[Option, ...] = field(init=False, repr=False, compare=False)
     kind: ClassVar[Kind] = "choice"
 
     def __init__(
@@ -128,12 +130,13 @@ class Choice:
         object.__setattr__(self, "options", tuple(_as_option(pair) for pair in pairs))
         object.__setattr__(self, "instructions", instructions)
         object.__setattr__(self, "abstain", _as_abstain(abstain))
+        object.__setattr__(self, "declared", _declared(self))
         _check_question(self)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names an answer ranges over, in declared order, the abstain option last."""
-        return tuple(option.name for option in declared_options(self))
+        return tuple(option.name for option in self.declared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,7 @@ class Boolean:
     true: Text | None = None
     false: Text | None = None
     abstain: Option | None = None
+    declared: tuple[Option, ...] = field(init=False, repr=False, compare=False)
     kind: ClassVar[Kind] = "boolean"
 
     def __init__(
@@ -157,6 +161,7 @@ class Boolean:
         object.__setattr__(self, "true", true)
         object.__setattr__(self, "false", false)
         object.__setattr__(self, "abstain", _as_abstain(abstain))
+        object.__setattr__(self, "declared", _declared(self))
         _check_question(self)
 
 
@@ -167,6 +172,7 @@ class Score:
     levels: tuple[Text, ...]
     instructions: Text | None = None
     abstain: Option | None = None
+    declared: tuple[Option, ...] = field(init=False, repr=False, compare=False)
     kind: ClassVar[Kind] = "score"
 
     def __init__(
@@ -180,6 +186,7 @@ class Score:
         object.__setattr__(self, "levels", tuple(levels))
         object.__setattr__(self, "instructions", instructions)
         object.__setattr__(self, "abstain", _as_abstain(abstain))
+        object.__setattr__(self, "declared", _declared(self))
         _check_question(self)
 
 
@@ -226,7 +233,7 @@ def _check_question(question: Question) -> None:
         _check_name(question.abstain.name, "abstain.name")
         _check_optional_text(question.abstain.description, "abstain.description")
     seen: dict[str, int] = {}
-    for index, option in enumerate(declared_options(question)):
+    for index, option in enumerate(question.declared):
         if option.name in seen:
             raise InvalidInputError(
                 f"options[{index}].name",
@@ -242,7 +249,7 @@ def _check_count(count: int, field: str, abstain: Option | None) -> None:
         raise InvalidInputError(field, f"{count} given; there must be 1 to {most}{beside}")
 
 
-def declared_options(question: Question) -> tuple[Option, ...]:
+def _declared(question: Question) -> tuple[Option, ...]:
     """The options a distribution ranges over, in order; booleans are no, yes; abstain is last."""
     if isinstance(question, Choice):
         options = question.options
@@ -408,7 +415,7 @@ def answer_for(question: Question, probabilities: Sequence[float]) -> Answer:
 
     Raises InvalidInputError when the count is off or the numbers are no distribution.
     """
-    options = declared_options(question)
+    options = question.declared
     if len(probabilities) != len(options):
         raise InvalidInputError(
             "probabilities", f"{len(probabilities)} given for {len(options)} options"

@@ -14,7 +14,7 @@ from thisthat.bench.comparison import MANY, OURS, SCHEMA_LABEL, total_millisecon
 from thisthat.bench.competitors import COMPETITORS, Absent
 from thisthat.bench.contest import Limits, Turn, TurnJournal
 from thisthat.bench.result import Bar
-from thisthat.questions import Question, declared_options
+from thisthat.questions import Question
 
 
 class First:
@@ -25,7 +25,7 @@ class First:
     def answer(
         self, state: str, questions: Mapping[str, Question], *, warm: bool
     ) -> dict[str, str]:
-        return {name: declared_options(question)[0].name for name, question in questions.items()}
+        return {name: question.declared[0].name for name, question in questions.items()}
 
 
 @pytest.fixture

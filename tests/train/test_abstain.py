@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thisthat.errors import InvalidInputError
-from thisthat.questions import Question, Text, declared_options
+from thisthat.questions import Question, Text
 from thisthat.random import Rng
 from thisthat.suites.item import Item
 from thisthat.train.abstain import insert_abstention, measure_leakage, offer_abstention
@@ -37,7 +37,7 @@ def test_the_right_answer_goes_exactly_when_abstaining_is_right(
     assert len(names) == options - 1  # the count says nothing either
     assert sum(after.target) == 1
     assert after.best == (options - 1 if right else names.index(f"option {answer}"))
-    assert declared_options(after.as_question())[-1].name == "none"
+    assert after.as_question().declared[-1].name == "none"
 
 
 def test_being_offered_tells_nothing() -> None:
@@ -66,7 +66,7 @@ def answer_as(knows_state: bool, leaks: bool) -> object:
     def distributions(pairs: Sequence[tuple[Text, Question]]) -> list[list[float]]:
         found = []
         for state, question in pairs:
-            names = [option.name for option in declared_options(question)]
+            names = [option.name for option in question.declared]
             offered = question.abstain is not None
             weights = [1.0] * len(names)
             if knows_state and str(state).startswith("the answer"):

@@ -96,11 +96,11 @@ WORKS = (
     Work("a state of 32,768 tokens", LARGE, 32_768, BOOLEAN),
     Work("1 × 256 tokens, one question", SMALL, 256, BOOLEAN, whole=True, most_milliseconds=1.5),
     Work(
-        "128 states of 256 tokens, 4 questions each",
+        "512 states of 256 tokens, 4 questions each",
         SMALL,
         256,
         TRIAGE,
-        states=128,
+        states=512,
         least_decisions=15_000,
     ),
     Work("256 × 256 tokens, one question each", SMALL, 256, BOOLEAN, states=256, whole=True),

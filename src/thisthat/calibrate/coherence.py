@@ -23,7 +23,6 @@ from thisthat.questions import (
     Question,
     Score,
     Text,
-    declared_options,
 )
 from thisthat.random import Rng
 
@@ -153,7 +152,7 @@ def check_schema(
     tokens = sum(decision.usage.input_tokens for decision in decisions)
     findings: list[Finding] = []
     for name, question in questions.items():
-        if len(declared_options(question)) < 2:
+        if len(question.declared) < 2:
             continue
         families = [_answers_of(name, decision.answers) for decision in decisions]
         by_check: dict[Check, list[_Outcome]] = {}
@@ -234,7 +233,7 @@ def _injected(
     seed: int,
 ) -> tuple[list[_Outcome], int]:
     """A failure is a move to the named option that a neutral sentence there does not make."""
-    names = {option.name: option.name for option in declared_options(question)}
+    names = {option.name: option.name for option in question.declared}
     if isinstance(question, Score):
         names |= {str(number): as_text(level) for number, level in enumerate(question.levels)}
     probes = injection_probes()

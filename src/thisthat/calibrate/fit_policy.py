@@ -34,7 +34,7 @@ from thisthat.calibrate.target import Target
 from thisthat.calibrate.threshold import Cutoff, Scored, fit_cutoffs
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Layout, Packing
-from thisthat.questions import Answer, Question, ScoreAnswer, declared_options
+from thisthat.questions import Answer, Question, ScoreAnswer
 
 if TYPE_CHECKING:
     from thisthat.decider import Decider
@@ -112,7 +112,7 @@ def policy_from_answers(
     cutoffs: dict[str, dict[str, Cutoff]] = {}
     for name, question in asked.items():
         acting = _acting_options(name, question, target, options)
-        names = [option.name for option in declared_options(question)]
+        names = [option.name for option in question.declared]
         scored = Scored.from_distributions(
             [list(a.probabilities.values()) for a in answers[name]], labels[name]
         )
@@ -137,7 +137,7 @@ def _acting_options(
     name: str, question: Question, target: Target, options: Sequence[str] | None
 ) -> list[str]:
     abstain = question.abstain.name if question.abstain else None
-    names = [o.name for o in declared_options(question) if o.name != abstain]
+    names = [o.name for o in question.declared if o.name != abstain]
     if options is not None:
         unknown = [option for option in options if option not in names]
         if unknown:
@@ -155,7 +155,7 @@ def _part(
     labels: Sequence[int],
     cutoffs: Mapping[str, Cutoff],
 ) -> QuestionPart:
-    names = [option.name for option in declared_options(question)]
+    names = [option.name for option in question.declared]
     p = np.array([list(answer.probabilities.values()) for answer in answers])
     best = [answer.best_name for answer in answers]
     sure = p.max(axis=1)

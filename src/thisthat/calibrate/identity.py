@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 from thisthat.calibrate.temperature import Temperatures
-from thisthat.questions import Question, Text, compact_json, declared_options
+from thisthat.questions import Question, Text, compact_json
 
 
 def question_hash(question: Question) -> str:
     """sha256 over everything a question declares."""
-    options = [[option.name, option.description] for option in declared_options(question)]
+    options = [[option.name, option.description] for option in question.declared]
     abstain = None if question.abstain is None else question.abstain.name
     return _digest([question.kind, question.instructions, options, abstain])
 

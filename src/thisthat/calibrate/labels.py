@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from thisthat.errors import InvalidInputError
-from thisthat.questions import Question, Text, check_text, declared_options
+from thisthat.questions import Question, Text, check_text
 
 ALONE = "question"
 _MOST_NAMED = 20
@@ -39,7 +39,7 @@ def read_labelled(path: Path, questions: Mapping[str, Question] | None = None) -
 
 def option_index(question: Question, label: object) -> int:
     """The index of the labelled option. Raises InvalidInputError for one that is not declared."""
-    names = [option.name for option in declared_options(question)]
+    names = [option.name for option in question.declared]
     name = label
     if question.kind == "boolean" and isinstance(label, bool):
         name = "yes" if label else "no"

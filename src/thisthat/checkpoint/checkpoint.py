@@ -25,6 +25,7 @@ from thisthat.checkpoint.gguf_weights import GgufModel
 from thisthat.checkpoint.model import Model, Weights
 from thisthat.checkpoint.safetensors_weights import SafetensorsModel, hub_folder
 from thisthat.checkpoint.store import sha256_of
+from thisthat.checkpoint.word_cache import WordCache, cuts_words
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt.format import PromptFormat
 
@@ -91,12 +92,21 @@ class Checkpoint:
 
     def encode(self, text: str) -> list[int]:
         """The token ids of ``text``; no special tokens are added and none can be smuggled in."""
+        if self._words is not None:
+            return self._words(text)
+        return self._encode_whole(text)
+
+    @cached_property
+    def _words(self) -> WordCache | None:
+        return WordCache(self._encode_whole) if cuts_words(self.tokenizer) else None
+
+    def _encode_whole(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
-        """What ``encode`` gives for each text, worked out on all cores."""
-        if self.tokenizer.padding is not None:
+        """What ``encode`` gives for each text, in less time where there are many."""
+        if self._words is not None or self.tokenizer.padding is not None:
             return [self.encode(text) for text in texts]
         encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [each.ids for each in encoded]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
-
-import numpy as np
 
 from thisthat.engine.rows import Branch, Row
 from thisthat.errors import InvalidInputError
@@ -19,8 +16,7 @@ def check_rows(rows: Sequence[Row], *, vocabulary: int, longest: int, labels: in
     for number, row in enumerate(rows):
         field = f"rows[{number}]"
         parts = [row.prefix, row.trunk, *(branch.tokens for branch in row.branches)]
-        ids = np.fromiter(chain.from_iterable(parts), np.int64)
-        if ids.size and not (ids.min() >= 0 and ids.max() < vocabulary):
+        if any(part and not (min(part) >= 0 and max(part) < vocabulary) for part in parts):
             raise InvalidInputError(field, f"has a token id outside 0 to {vocabulary - 1}")
         if not 0 <= row.opened <= len(row.trunk):
             raise InvalidInputError(

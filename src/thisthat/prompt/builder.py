@@ -15,7 +15,7 @@ from thisthat.prompt.format import Keep, Layout, Packing, PromptFormat
 from thisthat.prompt.grid import Piece, split_grids
 from thisthat.prompt.labels import Encode, label_table
 from thisthat.prompt.wording import Ask, asks, state_text
-from thisthat.questions import Cut, Question, Text, check_text, declared_options
+from thisthat.questions import Cut, Question, Text, check_text
 
 EncodeMany = Callable[[Sequence[str]], Sequence[Sequence[int]]]
 _NARROW = 10
@@ -94,6 +94,7 @@ class PromptBuilder:
         self._encode_text = encode
         self._encode_many = encode_many
         self._encode = lru_cache(_CACHED_PIECES)(lambda text: tuple(encode(text)))
+        self._plain_asks = lru_cache(_CACHED_BRANCHES)(lambda question: tuple(asks(question, form)))
         self._branch_after_state = lru_cache(_CACHED_BRANCHES)(self._question_branch)
         self.labels = label_table(encode)
         self._letters = tuple(self.labels)[:_NARROW]
@@ -128,8 +129,7 @@ class PromptBuilder:
         if keep not in (None, "head", "tail", "ends"):
             raise InvalidInputError("keep", f"{keep!r} is none of head, tail, ends")
         asked = [
-            asks(question, self.form) if len(declared_options(question)) > 1 else []
-            for question in questions
+            self._asks(question) if len(question.declared) > 1 else () for question in questions
         ]
         flat = [ask for group in asked for ask in group]
         if not flat:
@@ -139,6 +139,12 @@ class PromptBuilder:
         write = self._state_first if layout == "state-first" else self._schema_first
         rows, cut = write(_State(text, state_tokens), groups, limit, state_limit, keep)
         return Rendered(tuple(rows), tuple(_places(asked, rows)), cut)
+
+    def _asks(self, question: Question) -> tuple[Ask, ...]:
+        """The wording of a question, remembered where equal questions are sure to read alike."""
+        if _is_plain(question):
+            return self._plain_asks(question)
+        return tuple(asks(question, self.form))
 
     def _state_first(
         self,
@@ -300,6 +306,14 @@ class PromptBuilder:
             else:
                 tokens += next(encoded)
         return tuple(tokens)
+
+
+def _is_plain(question: Question) -> bool:
+    """Whether all its texts are strings: 1 and True are equal, but not the same JSON."""
+    return (question.instructions is None or isinstance(question.instructions, str)) and all(
+        option.description is None or isinstance(option.description, str)
+        for option in question.declared
+    )
 
 
 def _is_readable(state: Text) -> bool:

@@ -26,6 +26,8 @@ class Piece(NamedTuple):
 
 def split_grids(text: str) -> list[Piece]:
     """The text cut into pieces that join back to it; grid rows are pieces of their own."""
+    if text.count("\n") + text.count('"') // 2 < _LEAST_ROWS - 1:
+        return [Piece(text, cells=False)] if text else []
     pieces: list[Piece] = []
     at = 0
     for rows in _grids(text):

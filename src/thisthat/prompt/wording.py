@@ -12,7 +12,6 @@ from thisthat.questions import (
     Score,
     Text,
     compact_json,
-    declared_options,
 )
 
 WITHOUT_INSTRUCTIONS = "Which answer fits the context?"
@@ -37,7 +36,7 @@ def state_text(state: Text, form: PromptFormat) -> str:
 def asks(question: Question, form: PromptFormat) -> list[Ask]:
     """What is asked of the model for one question: one Ask, or one per level when isolated."""
     text = _text(question.instructions) or WITHOUT_INSTRUCTIONS
-    options = declared_options(question)
+    options = question.declared
     if form.isolated_levels and isinstance(question, Score):
         return [Ask(_isolated(text, _level(option)), ("no", "yes")) for option in options]
     if form.family == "flock":
@@ -68,7 +67,7 @@ def _isolated(text: str, level: str) -> str:
 
 
 def _with_legend(text: str, question: Question) -> str:
-    options = declared_options(question)
+    options = question.declared
     if isinstance(question, Boolean) and not any(option.description for option in options):
         return text
     heading = "Levels" if isinstance(question, Score) else "Options"

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeAlias
 
 from thisthat.errors import InvalidInputError, ThisThatError
-from thisthat.questions import Question, declared_options
+from thisthat.questions import Question
 from thisthat.testing.cases import Case
 
 Probabilities: TypeAlias = Mapping[str, float]
@@ -145,7 +145,7 @@ def _as_wire(spec: Any) -> Any:
 
 
 def _read(question: Question, answer: Mapping[str, Any]) -> Probabilities:
-    names = [option.name for option in declared_options(question)]
+    names = [option.name for option in question.declared]
     abstain = float(answer["abstain"]) if question.abstain is not None else 0.0
     if question.kind == "boolean":
         yes = float(answer["noul"])

@@ -14,7 +14,7 @@ from typing import Any
 
 from thisthat.declare import question_from_json
 from thisthat.errors import InvalidInputError, MissingExtraError
-from thisthat.questions import Boolean, Question, Text, check_text, declared_options
+from thisthat.questions import Boolean, Question, Text, check_text
 
 _FILE_KEYS = {"questions", "cases", "at_least"}
 _CASE_KEYS = {"name", "state", "questions", "expect", "at_least"}
@@ -118,7 +118,7 @@ def _expectation(name: str, question: Question, wanted: object, least: float) ->
             raise InvalidInputError(f"{where}.option", "is missing")
         least = _least(table.get("at_least", least), f"{where}.at_least")
         wanted, where = table["option"], f"{where}.option"
-    names = [option.name for option in declared_options(question)]
+    names = [option.name for option in question.declared]
     if isinstance(wanted, bool) and isinstance(question, Boolean):
         wanted = "yes" if wanted else "no"
     elif isinstance(wanted, int) and not isinstance(wanted, bool):

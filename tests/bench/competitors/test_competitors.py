@@ -16,7 +16,7 @@ from thisthat.bench.competitors.running import CannotRunError, try_out
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import CARD_FILE, write_card
 from thisthat.opening import open_decider
-from thisthat.questions import Boolean, Choice, Question, Score, declared_options
+from thisthat.questions import Boolean, Choice, Question, Score
 
 QUESTIONS: dict[str, Question] = {
     "late": Boolean("Late?"),
@@ -95,7 +95,7 @@ def test_outlines_writes_one_of_the_options(material: Material) -> None:
         chosen = other.answer(state, QUESTIONS, warm=True)
         assert list(chosen) == list(QUESTIONS)
         for name, question in QUESTIONS.items():
-            assert chosen[name] in [option.name for option in declared_options(question)]
+            assert chosen[name] in [option.name for option in question.declared]
 
 
 def test_llama_writes_one_of_the_options(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from thisthat.bench.comparison import TRIAGE
 from thisthat.bench.competitors import json_task
-from thisthat.questions import Boolean, Choice, Question, Score, declared_options
+from thisthat.questions import Boolean, Choice, Question, Score
 
 NAMES = st.text('abc "\\é', min_size=1, max_size=6).filter(lambda text: text.strip() != "")
 QUESTIONS = st.dictionaries(
@@ -29,7 +29,7 @@ QUESTIONS = st.dictionaries(
 def value_of(question: Question, place: int) -> object:
     if isinstance(question, Boolean):
         return bool(place)
-    return place if isinstance(question, Score) else declared_options(question)[place].name
+    return place if isinstance(question, Score) else question.declared[place].name
 
 
 def literals(grammar: str) -> list[list[str]]:
@@ -45,13 +45,13 @@ def test_every_reply_the_grammar_allows_can_be_read(
     questions: dict[str, Question], data: st.DataObject
 ) -> None:
     places = {
-        name: data.draw(st.integers(0, len(declared_options(question)) - 1))
+        name: data.draw(st.integers(0, len(question.declared) - 1))
         for name, question in questions.items()
     }
     said = {name: value_of(question, places[name]) for name, question in questions.items()}
     found = json_task.chosen(json.dumps(said), questions)
     assert found == {
-        name: declared_options(question)[places[name]].name for name, question in questions.items()
+        name: question.declared[places[name]].name for name, question in questions.items()
     }
     written = ""
     values = iter(said.values())

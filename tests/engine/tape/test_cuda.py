@@ -59,6 +59,8 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 NAMES = list(MODELS)
+NEAR = 2e-2 if find_spec("fla") else 2e-3
+"""How near a model's own float32 is: flash-linear-attention reads it in ten bits."""
 
 
 @cache
@@ -164,7 +166,7 @@ def at_most(more_bytes: int) -> Iterator[None]:
 def test_float32_agrees_with_the_model(name: str) -> None:
     for given, found in zip(ROWS, answers(engine(name, torch.float32), ROWS), strict=True):
         wanted = exactly(name, torch.float32, given)
-        assert np.abs(found - wanted).max() <= 2e-3 * np.abs(wanted).max()
+        assert np.abs(found - wanted).max() <= NEAR * np.abs(wanted).max()
 
 
 def test_open_trunks_agree_with_the_model() -> None:

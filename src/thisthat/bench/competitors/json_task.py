@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from thisthat.questions import Boolean, Question, Score, declared_options
+from thisthat.questions import Boolean, Question, Score
 
 _TASK = "Answer every question about the context. Reply with one line of JSON."
 
@@ -67,7 +67,7 @@ def chosen(reply: str, questions: Mapping[str, Question]) -> dict[str, str]:
 
 def _values(question: Question) -> dict[Any, str]:
     """JSON values and the options they stand for."""
-    names = [option.name for option in declared_options(question)]
+    names = [option.name for option in question.declared]
     if isinstance(question, Boolean):
         return dict(zip((False, True), names, strict=True))
     if isinstance(question, Score):
@@ -77,7 +77,7 @@ def _values(question: Question) -> dict[Any, str]:
 
 def _described(name: str, question: Question) -> str:
     lines = [f"{name}: {question.instructions}"]
-    for value, option in zip(_values(question), declared_options(question), strict=True):
+    for value, option in zip(_values(question), question.declared, strict=True):
         meaning = f" ({option.description})" if option.description else ""
         lines.append(f"- {json.dumps(value)}{meaning}")
     return "\n".join(lines)

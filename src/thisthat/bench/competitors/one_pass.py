@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from thisthat.bench.competitors.material import Material
 from thisthat.engine.open_trunk import since
 from thisthat.prompt.builder import PromptBuilder
-from thisthat.questions import Question, declared_options
+from thisthat.questions import Question
 
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
@@ -77,4 +77,4 @@ class OnePassPerQuestion:
                 # A score asked level by level has a slot per level: "does it fit?", no or yes.
                 alone = len(rendered.places[0].at) == 1
                 best += logits.tolist() if alone else [float(logits[1] - logits[0])]
-        return declared_options(question)[best.index(max(best))].name
+        return question.declared[best.index(max(best))].name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from thisthat.bench.competitors.material import Material
 from thisthat.prompt.wording import asks, state_text
-from thisthat.questions import Question, declared_options
+from thisthat.questions import Question
 
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
@@ -41,7 +41,7 @@ class OnePassPerOption:
         return {name: self._one(state, question) for name, question in questions.items()}
 
     def _one(self, state: str, question: Question) -> str:
-        options = declared_options(question)
+        options = question.declared
         (ask, *_) = asks(question, self._form)
         texts = ask.options if len(ask.options) == len(options) else [o.name for o in options]
         context = state_text(state, self._form)

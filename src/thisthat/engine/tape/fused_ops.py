@@ -19,7 +19,7 @@ LABEL_STEP = 16
 """Labels of a program; there are few, and so few programs."""
 
 FULL_DEVICE = 1_024
-"""Programs beyond which a wider split of the state's columns pays."""
+"""Programs beyond which those waiting for memory are covered by others, and need no look ahead."""
 
 
 def _power_of_two(size: int) -> int:
@@ -188,8 +188,9 @@ class FusedOps:
         )
         out = empty(shape.value_heads * shape.value_size)
         leaves = tables.leaves.shape[0]
-        width = 16 if leaves * shape.value_heads < FULL_DEVICE else 32
-        width = min(width, shape.value_size)
+        exact = projected.dtype == torch.float32
+        width = min(16 if exact else 64, shape.value_size)
+        crowded = leaves * shape.value_heads >= FULL_DEVICE
         kernels.delta_scan_kernel[(leaves, shape.value_heads, shape.value_size // width)](
             mixed,
             fresh,
@@ -202,7 +203,7 @@ class FusedOps:
             **sizes,
             WIDTH=width,
             num_warps=4,
-            num_stages=1 if projected.dtype == torch.float32 else 2,
+            num_stages=1 if exact or crowded else 2,
         )
         return out
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ from thisthat.engine.open_trunk import since
 from thisthat.engine.rows import Row
 
 Table = NDArray[np.int32]
+
+_LONGEST_KEPT = 2_048
 
 BLOCK = 64
 """Tokens of a block of queries and of a chunk of the delta rule."""
@@ -115,13 +119,18 @@ def aligned(entries: int) -> int:
 
 def need_of(row: Row) -> Need:
     """What one row needs; its prefix is read with its trunk."""
-    segments = _segment_lengths(row)
+    lengths = [len(branch.tokens) for branch in row.branches]
+    return _need(len(row.prefix) + len(row.trunk), lengths, row.slots)
+
+
+def _need(fork: int, lengths: Sequence[int], slots: int) -> Need:
+    tokens = fork + sum(lengths)
     return Need(
-        tokens=row.tokens,
-        blocks=-(-row.tokens // BLOCK),
-        chunks=sum(-(-length // BLOCK) for length in segments),
-        leaves=len(row.branches),
-        slots=row.slots,
+        tokens=tokens,
+        blocks=-(-tokens // BLOCK),
+        chunks=sum(-(-length // BLOCK) for length in _segments(fork, lengths)),
+        leaves=len(lengths),
+        slots=slots,
     )
 
 
@@ -134,87 +143,120 @@ def room_for(tokens: int) -> Need:
         blocks=tokens // BLOCK + many,
         chunks=tokens // BLOCK + many,
         leaves=many,
-        slots=max(16, tokens // 16),
+        slots=-(-tokens // (16 * BLOCK)) * BLOCK,
     )
 
 
 def write_tape(rows: Sequence[Row], tables: Tables) -> None:
     """Write the rows into the tables, whose room must suffice; what is left over is emptied."""
-    tables.ids[:] = 0
-    tables.positions[:] = 0
-    tables.parents[:] = -1
-    tables.since[:] = 0
-    tables.until[:] = 0
-    for table in (tables.blocks, tables.chunks, tables.leaves, tables.slots):
-        table[:] = 0
     used = Need()
     for row in rows:
-        _write_row(row, tables, used)
-        used = used + need_of(row)
+        need = need_of(row)
+        # Rows of one shape come together; long ones seldom do, and their tables are large.
+        alone = _tables_of if need.tokens <= _LONGEST_KEPT else _tables_of.__wrapped__
+        _copy_row(row, alone(*_shape_of(row)), tables, used)
+        used = used + need
+    tables.ids[used.tokens :] = 0
+    tables.positions[used.tokens :] = 0
+    tables.parents[used.tokens :] = -1
+    tables.since[used.tokens :] = 0
+    tables.until[used.tokens :] = 0
+    tables.blocks[used.blocks :] = 0
+    tables.chunks[used.chunks :] = 0
+    tables.leaves[used.leaves :] = 0
+    tables.slots[used.slots :] = 0
 
 
-def _segment_lengths(row: Row) -> list[int]:
-    """Lengths that are cut into chunks: a single branch continues its trunk without a cut."""
-    trunk = len(row.prefix) + len(row.trunk)
-    if len(row.branches) == 1:
-        return [trunk + len(row.branches[0].tokens)]
-    return [trunk, *(len(branch.tokens) for branch in row.branches)]
-
-
-def _write_row(row: Row, tables: Tables, used: Need) -> None:
+def _copy_row(row: Row, alone: Tables, tables: Tables, used: Need) -> None:
+    """The tables of a row alone on a tape, moved to its place on this one."""
     first = used.tokens
-    trunk = row.prefix + row.trunk
-    fork = first + len(trunk)
-    end = first + row.tokens
-    _write_path(tables, first, trunk, 0, -1, end)
-    slot = used.slots
-    start = fork
-    for branch in row.branches:
-        stop = start + len(branch.tokens)
-        before = fork - 1 if trunk else -1
-        _write_path(tables, start, branch.tokens, len(trunk), before, stop)
-        for place in branch.slots:
-            tables.slots[slot] = start + place.at
-            slot += 1
-        start = stop
-    sight = first + since(row.tokens, row.opened, len(row.prefix))
-    tables.since[first:end] = sight
-    starts = np.arange(first, end, BLOCK)
-    ends = np.minimum(starts + BLOCK, end)
-    blocks = tables.blocks[used.blocks : used.blocks + len(starts)]
-    blocks[:, 0], blocks[:, 1], blocks[:, 2] = starts, ends, first
+    end = first + len(alone.positions)
+    parts = chain(row.prefix, row.trunk, *(branch.tokens for branch in row.branches))
+    tables.ids[first:end] = np.fromiter(parts, np.int32, end - first)
+    tables.positions[first:end] = alone.positions
+    np.add(alone.parents, first, out=tables.parents[first:end])
+    # Tokens that nothing precedes keep their mark.
+    tables.parents[first:end][alone.parents < 0] = -1
+    np.add(alone.since, first, out=tables.since[first:end])
+    np.add(alone.until, first, out=tables.until[first:end])
+    _add(alone.blocks, first, tables.blocks, used.blocks)
+    _add(alone.chunks, first, tables.chunks, used.chunks)
+    _add(alone.leaves, used.chunks, tables.leaves, used.leaves)
+    _add(alone.slots, first, tables.slots, used.slots)
+
+
+def _add(alone: Table, moved: int, table: Table, start: int) -> None:
+    np.add(alone, moved, out=table[start : start + len(alone)])
+
+
+_Shape: TypeAlias = tuple[int, int, int, tuple[tuple[int, tuple[int, ...]], ...]]
+"""Tokens of prefix and trunk, how many are opened, and of every branch its tokens and slots."""
+
+
+def _shape_of(row: Row) -> _Shape:
+    branches = tuple(
+        (len(branch.tokens), tuple(slot.at for slot in branch.slots)) for branch in row.branches
+    )
+    return len(row.prefix), len(row.trunk), row.opened, branches
+
+
+@lru_cache(256)
+def _tables_of(
+    prefix: int, trunk: int, opened: int, branches: tuple[tuple[int, tuple[int, ...]], ...]
+) -> Tables:
+    """The tables of a row of this shape that stands alone on a tape without room to spare."""
+    lengths = tuple(length for length, _ in branches)
+    fork = prefix + trunk
+    room = _need(fork, lengths, sum(len(slots) for _, slots in branches))
+    tokens = room.tokens
+    tables = Tables.views(np.zeros(table_entries(room), np.int32), room)
+    _write_path(tables, 0, fork, 0, -1, tokens)
+    start, slot = fork, 0
+    for length, slots in branches:
+        _write_path(tables, start, length, fork, fork - 1, start + length)
+        tables.slots[slot : slot + len(slots)] = start + np.array(slots, np.int32)
+        start, slot = start + length, slot + len(slots)
+    tables.since[:] = since(tokens, opened, prefix)
+    starts = np.arange(0, tokens, BLOCK)
+    ends = np.minimum(starts + BLOCK, tokens)
+    tables.blocks[:, 0], tables.blocks[:, 1], tables.blocks[:, 2] = starts, ends, 0
     # ``since`` never falls along a row: a block sees up to the last token seen by its own last.
-    blocks[:, 3] = first + np.searchsorted(sight, ends - 1, side="right")
-    _write_chunks(row, tables, used)
+    tables.blocks[:, 3] = np.searchsorted(tables.since, ends - 1, side="right")
+    _write_chunks(tables, _segments(fork, lengths))
+    return tables
+
+
+def _segments(fork: int, branches: Sequence[int]) -> list[int]:
+    """Lengths that are cut into chunks: a single branch continues its trunk without a cut."""
+    return [fork + branches[0]] if len(branches) == 1 else [fork, *branches]
 
 
 def _write_path(
-    tables: Tables, start: int, tokens: Sequence[int], depth: int, before: int, until: int
+    tables: Tables, start: int, length: int, depth: int, before: int, until: int
 ) -> None:
-    stop = start + len(tokens)
+    stop = start + length
     if start == stop:
         return
-    tables.ids[start:stop] = tokens
-    tables.positions[start:stop] = np.arange(depth, depth + stop - start)
+    tables.positions[start:stop] = np.arange(depth, depth + length)
     tables.parents[start:stop] = np.arange(start - 1, stop - 1)
     tables.parents[start] = before
     tables.until[start:stop] = until
 
 
-def _write_chunks(row: Row, tables: Tables, used: Need) -> None:
-    place, chunk = used.tokens, used.chunks
+def _write_chunks(tables: Tables, segments: Sequence[int]) -> None:
+    place = chunk = 0
     spans: list[tuple[int, int]] = []
-    for length in _segment_lengths(row):
+    for length in segments:
         begin = chunk
         for start in range(place, place + length, BLOCK):
             tables.chunks[chunk] = start, min(start + BLOCK, place + length)
             chunk += 1
         spans.append((begin, chunk))
         place += length
-    if len(row.branches) == 1:
-        tables.leaves[used.leaves] = 0, 0, *spans[0]
+    if len(segments) == 1:
+        tables.leaves[0] = 0, 0, *spans[0]
         return
     trunk, *branches = spans
     for number, (begin, stop) in enumerate(branches):
         leaf = (0, 0, trunk[0], stop) if number == 0 else (*trunk, begin, stop)
-        tables.leaves[used.leaves + number] = leaf
+        tables.leaves[number] = leaf

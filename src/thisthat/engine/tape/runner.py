@@ -157,7 +157,7 @@ class TapeRunner:
         room = Need(tokens, need.blocks, need.chunks, need.leaves, slots)
         memory = np.zeros(table_entries(room), np.int32)
         write_tape(rows, Tables.views(memory, room))
-        with fixed_products():
+        with fixed_products(), torch.inference_mode():
             tables = device_tables(torch.from_numpy(memory).to(self._device), room)
             logits: Logits = self._forward(tables).cpu().numpy()
         return logits
