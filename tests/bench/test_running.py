@@ -224,6 +224,7 @@ def test_a_file_of_decisions_is_scored_by_split_and_source(tmp_path: Path) -> No
     assert result.command == "x 'y z'"
     assert sum(group.questions for group in result.grouped("kind")) == 14
     assert result.line("decisions.accuracy") is not None
+    assert any(line.label.startswith("ECE, 15 bins: ") for line in result.lines)
 
 
 def test_a_bad_row_stops_before_anything_is_scored(tmp_path: Path) -> None:

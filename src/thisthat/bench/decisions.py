@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from thisthat.bench import scoring
+from thisthat.bench import metrics, scoring
 from thisthat.bench.measure import Context, Findings, Measurement
+from thisthat.bench.replies import Reply
+from thisthat.bench.result import Line
 from thisthat.suites.files import read_items
 from thisthat.suites.item import Item
 
@@ -30,7 +34,11 @@ def run(context: Context, path: Path) -> Findings:
     for by, key in keys.items():
         groups += scoring.grouped(items, replies, by, key)
     return Findings(
-        [*scoring.score_lines(items, replies, "decisions"), *scoring.usage_lines(replies)],
+        [
+            *scoring.score_lines(items, replies, "decisions"),
+            *_calibration_lines(items, replies),
+            *scoring.usage_lines(replies),
+        ],
         items,
         replies,
         groups,
@@ -38,6 +46,24 @@ def run(context: Context, path: Path) -> Findings:
         scoring.rows_of(items, replies),
         CAVEATS,
     )
+
+
+def _calibration_lines(items: Sequence[Item], replies: Sequence[Reply]) -> list[Line]:
+    """How far confidence is from being right, for every split and kind of question."""
+    answered = [
+        pair for pair in zip(items, replies, strict=True) if pair[1].probabilities is not None
+    ]
+    groups: dict[str, list[tuple[Item, Reply]]] = defaultdict(list)
+    for item, reply in answered:
+        groups[item.split].append((item, reply))
+        groups[f"{item.split}, {item.kind}"].append((item, reply))
+    lines: list[Line] = []
+    for name, pairs in sorted(groups.items()):
+        hits = scoring.hits_of([item for item, _ in pairs], [reply for _, reply in pairs])
+        confidence = [reply.confidence for _, reply in pairs]
+        error = metrics.expected_calibration_error(confidence, hits)
+        lines.append(Line(f"ECE, 15 bins: {name} (n = {len(pairs)})", error, unit="score"))
+    return lines
 
 
 def _source(item: Item) -> str:
