@@ -121,6 +121,7 @@ def test_averaged_answers_never_flip(context: Context) -> None:
     assert value(found, "answers that flip with the order") > 0.3
     assert value(found, "flips of averaged answers") == 0
     assert 1 < value(found, "tokens of an averaged answer, times those of one order") < 8
+    assert [bar.limit for bar in found.bars] == [1.6]
 
 
 def test_order_of_other_systems_has_no_average(

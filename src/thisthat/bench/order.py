@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import median
 
 from thisthat.bench import metrics, scoring
 from thisthat.bench.branch import branch_items
 from thisthat.bench.measure import Context, Findings, Measurement, fair_subset
 from thisthat.bench.replies import Reply
-from thisthat.bench.result import Line
+from thisthat.bench.result import Bar, Line
 from thisthat.bench.systems import EngineSystem
+from thisthat.bench.texts import state_of
 from thisthat.errors import StateTooLongError
+from thisthat.questions import Choice
 from thisthat.random import Rng
 from thisthat.suites.item import Item
 
@@ -19,6 +23,18 @@ QUESTIONS = 600
 QUICK_QUESTIONS = 60
 ORDERS = 3
 AVERAGED = 200
+TIMED = 15
+TIMED_TOKENS = 200
+TIMED_CHOICE = Choice(
+    {
+        "billing": "a charge, an invoice or a refund",
+        "shipping": "a parcel that is late, lost or broken",
+        "account": "logging in, passwords, personal data",
+        "other": "anything else",
+    },
+    "Which queue should take this ticket?",
+)
+MOST_TIMES = 1.6
 CAVEATS = (
     "Choices only: the order of a boolean's and a score's options is part of the question.",
     f"Each question is asked in its declared order and in {ORDERS} others, drawn once.",
@@ -55,6 +71,12 @@ def run(context: Context) -> Findings:
     first = [reply for number, reply in enumerate(replies) if number % (ORDERS + 1) == 0]
     lines.append(scoring.accuracy_line(items, first, None, "accuracy in the declared order"))
     lines += _averaged_lines(context, items[:AVERAGED], orders[:AVERAGED])
+    times = _time_of_averages(context)
+    label = (
+        f"time of an averaged answer, times that of one order (4 options, {TIMED_TOKENS} tokens)"
+    )
+    if times is not None:
+        lines.append(Line(label, times, unit="number"))
     return Findings(
         lines,
         asked,
@@ -62,6 +84,7 @@ def run(context: Context) -> Findings:
         scoring.grouped(
             asked, replies, "place of the right option", lambda i: i.answer + 1, order=int
         ),
+        bars=[] if times is None else [Bar(label, times, MOST_TIMES, False, "ratio")],
         caveats=CAVEATS,
     )
 
@@ -93,6 +116,23 @@ def _averaged_lines(
         Line.of("accuracy of averaged answers", metrics.wilson(sum(hits), len(hits))),
         Line("tokens of an averaged answer, times those of one order", _mean(times), unit="number"),
     ]
+
+
+def _time_of_averages(context: Context) -> float | None:
+    """The median, over states, of the time of an averaged answer over that of one order."""
+    if not isinstance(context.system, EngineSystem):
+        return None
+    decider = context.system.decider
+    rng = Rng("order", context.setting.seed)
+    ratios: list[float] = []
+    for _ in range(TIMED + 1):
+        state = state_of(decider, rng, TIMED_TOKENS)
+        start = time.perf_counter()
+        decider.ask(state, TIMED_CHOICE)
+        between = time.perf_counter()
+        decider.ask(state, TIMED_CHOICE, order="average")
+        ratios.append((time.perf_counter() - between) / (between - start))
+    return median(ratios[1:])  # the first call warms up
 
 
 def _orders(item: Item, seed: int) -> list[tuple[int, ...]]:
