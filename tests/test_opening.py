@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import thisthat
 from tests.train import tiny
 from thisthat import opening
-from thisthat.checkpoint import open_checkpoint
+from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import CARD_FILE, write_card
+from thisthat.engine import int8_probe, second_reading
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt.format import Layout
 
@@ -39,6 +41,45 @@ def test_what_no_llama_graph_holds_goes_to_torch(
     monkeypatch.setattr("thisthat.engine.llama_shape.supports", lambda config: False)
     with thisthat.open(folder, device="cpu") as decider:
         assert "onnx" not in decider.engine.description
+
+
+@pytest.mark.parametrize(
+    ("exact", "trained", "said", "close"),
+    [
+        (True, True, "int8, close calls read twice", second_reading.CLOSE),
+        (True, False, "int8", None),
+        (
+            False,
+            True,
+            "int8 (seven-bit weights: no byte dot products here), close calls read twice",
+            2 * second_reading.CLOSE,
+        ),
+        (False, False, "int8 (seven-bit terms: no byte dot products here)", None),
+    ],
+)
+def test_an_int8_engine_says_what_the_processor_makes_of_it(
+    exact: bool,
+    trained: bool,
+    said: str,
+    close: float | None,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("THISTHAT_HOME", str(tmp_path))
+    monkeypatch.setattr(int8_probe, "multiplies_exactly", lambda: exact)
+    monkeypatch.setattr(Checkpoint, "has_byte_activations", trained)
+    bounds: list[float] = []
+
+    class Noted(second_reading.SecondReading):
+        def __init__(self, fast: Any, open_finer: Any, close: float) -> None:
+            super().__init__(fast, open_finer, close)
+            bounds.append(close)
+
+    monkeypatch.setattr(second_reading, "SecondReading", Noted)
+    with thisthat.open(folder, engine="onnx", form="int8") as decider:
+        assert decider.engine.description.endswith(f", {said}")
+    assert bounds == ([] if close is None else [close])
 
 
 @pytest.mark.parametrize(

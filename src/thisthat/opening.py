@@ -119,9 +119,12 @@ def _open_onnx(
     )
     if form != "int8" or not checkpoint.has_byte_activations:
         return open_one()
-    from thisthat.engine.second_reading import SecondReading
+    from thisthat.engine.int8_probe import multiplies_exactly
+    from thisthat.engine.second_reading import CLOSE, SecondReading
 
-    return SecondReading(open_one(), partial(open_one, finer=True))
+    # Weights of seven bits move logits further than activations alone, so more calls are close.
+    close = CLOSE if multiplies_exactly() else 2 * CLOSE
+    return SecondReading(open_one(), partial(open_one, finer=True), close)
 
 
 def _fitting_engine(checkpoint: Checkpoint, device: str) -> EngineName:

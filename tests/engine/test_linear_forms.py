@@ -9,15 +9,23 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from thisthat.engine.graph_writer import GraphWriter
+from thisthat.engine.int8_probe import (
+    SMALL_ACTIVATIONS,
+    SMALL_WEIGHTS,
+    WHOLE,
+    Limits,
+    multiplies_exactly,
+)
 from thisthat.engine.linear_forms import Int8Linear, Rows, settle
 
 INPUTS, OUTPUTS = 24, 10
+EXACT_HERE = [SMALL_WEIGHTS, SMALL_ACTIVATIONS, *([WHOLE] if multiplies_exactly() else [])]
 
 
-def session_of(weight: np.ndarray, limit: int, folder: Path, one_term: bool = False) -> Any:
+def session_of(weight: np.ndarray, limits: Limits, folder: Path, one_term: bool = False) -> Any:
     with (folder / "weights.bin").open("wb") as data:
         graph = GraphWriter(data, "weights.bin")
-        product = settle(graph, Int8Linear(limit, one_term).linear(graph, Rows("rows"), weight))
+        product = settle(graph, Int8Linear(limits, one_term).linear(graph, Rows("rows"), weight))
         graph.nodes("Identity", [product], ["product"])
         model = graph.model(
             [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["T", INPUTS])],
@@ -36,10 +44,11 @@ def on_the_grid(limit: int) -> np.ndarray:
     return (whole * 2.0 ** random.integers(-8, 3, (OUTPUTS, 1))).astype(np.float32)
 
 
-@pytest.fixture(scope="module", params=[64, 127])
+@pytest.fixture(scope="module", params=EXACT_HERE)
 def exact(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    weight = on_the_grid(request.param)
-    return weight, session_of(weight, request.param, tmp_path_factory.mktemp("linear"))
+    limits: Limits = request.param
+    weight = on_the_grid(limits.weight)
+    return weight, limits, session_of(weight, limits, tmp_path_factory.mktemp("linear"))
 
 
 @settings(deadline=None, max_examples=50)
@@ -48,25 +57,26 @@ def exact(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     count=st.integers(1, 9),
     outlier=st.floats(1, 300),
 )
-def test_activations_keep_fifteen_bits_of_their_tokens_size(
+def test_two_terms_keep_all_but_half_a_fine_step_of_an_activation(
     seed: int, count: int, outlier: float, exact: Any
 ) -> None:
-    weight, session = exact
+    weight, limits, session = exact
     rows = np.random.default_rng(seed).normal(size=(count, INPUTS)).astype(np.float32)
     rows[0, 3] *= outlier
     (found,) = session.run(None, {"rows": rows})
     # Half a fine step per input, and a little for float32 sums.
-    step = np.abs(rows).max(axis=1, keepdims=True) / 127 / 254
+    step = np.abs(rows).max(axis=1, keepdims=True) / limits.activation / (2 * limits.activation)
     bound = 0.51 * step * np.abs(weight).sum(axis=1) + 1e-5 * (np.abs(rows) @ np.abs(weight).T)
     assert (np.abs(found - rows @ weight.T) <= bound).all()
 
 
-def test_one_term_keeps_eight_bits_of_a_tokens_size(tmp_path: Path) -> None:
-    weight = on_the_grid(127)
-    session = session_of(weight, 127, tmp_path, one_term=True)
+@pytest.mark.parametrize("limits", EXACT_HERE)
+def test_one_term_rounds_to_steps_of_a_tokens_size(limits: Limits, tmp_path: Path) -> None:
+    weight = on_the_grid(limits.weight)
+    session = session_of(weight, limits, tmp_path, one_term=True)
     rows = np.random.default_rng(5).normal(size=(9, INPUTS)).astype(np.float32)
     (found,) = session.run(None, {"rows": rows})
-    step = np.abs(rows).max(axis=1, keepdims=True) / 127
+    step = np.abs(rows).max(axis=1, keepdims=True) / limits.activation
     rounded = np.rint(rows / step) * step
     np.testing.assert_allclose(found, rounded @ weight.T, rtol=1e-4, atol=1e-4)
 
@@ -74,7 +84,7 @@ def test_one_term_keeps_eight_bits_of_a_tokens_size(tmp_path: Path) -> None:
 @settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1), before=st.integers(0, 5), after=st.integers(0, 5))
 def test_a_token_does_not_feel_the_others(seed: int, before: int, after: int, exact: Any) -> None:
-    _, session = exact
+    _, _, session = exact
     random = np.random.default_rng(seed)
     rows = random.normal(size=(before + 1 + after, INPUTS)).astype(np.float32)
     rows *= random.lognormal(0, 3, (len(rows), 1)).astype(np.float32)
@@ -84,15 +94,16 @@ def test_a_token_does_not_feel_the_others(seed: int, before: int, after: int, ex
 
 
 def test_a_token_of_zeros_gives_zeros(exact: Any) -> None:
-    _, session = exact
+    _, _, session = exact
     (found,) = session.run(None, {"rows": np.zeros((2, INPUTS), np.float32)})
     assert np.array_equal(found, np.zeros((2, OUTPUTS)))
 
 
-@pytest.mark.parametrize("limit", [64, 127])
-def test_weights_are_rounded_to_their_limit(limit: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("limits", EXACT_HERE)
+def test_weights_are_rounded_to_their_limit(limits: Limits, tmp_path: Path) -> None:
+    limit = limits.weight
     weight = np.random.default_rng(0).normal(size=(OUTPUTS, INPUTS)).astype(np.float32)
-    session = session_of(weight, limit, tmp_path)
+    session = session_of(weight, limits, tmp_path)
     (columns,) = session.run(None, {"rows": np.eye(INPUTS, dtype=np.float32)})
     whole = columns.T / (np.abs(weight).max(axis=1, keepdims=True) / limit)
     np.testing.assert_allclose(whole, np.rint(whole), atol=1e-3)

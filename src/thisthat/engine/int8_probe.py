@@ -1,18 +1,35 @@
-"""Whether this processor multiplies bytes exactly.
+"""Whether this processor multiplies bytes exactly, and which numbers it may be given if not.
 
 Processors without dot-product instructions add pairs of byte products in sixteen bits and cut off
-what does not fit; weights between -64 and 64 always fit. A tiny product that would be cut off tells
-which weights are safe here. Knows nothing of models.
+what does not fit. It always fits where one of the two factors has seven bits. A tiny product that
+would be cut off tells which kind this is. Knows nothing of models.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-FULL_LIMIT = 127
-SAFE_LIMIT = 64
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many steps from zero a weight, and one term of an activation, may be."""
+
+    weight: int
+    activation: int
+
+    @property
+    def zero(self) -> int:
+        """The byte that stands for an activation of zero; the smallest is then 1."""
+        return self.activation + 1
+
+
+WHOLE = Limits(127, 127)
+SMALL_WEIGHTS = Limits(64, 127)
+SMALL_ACTIVATIONS = Limits(127, 63)
 
 _DEPTH = 64
 PROBE = bytes.fromhex(
@@ -24,21 +41,32 @@ PROBE = bytes.fromhex(
 """A graph of one node: MatMulInteger over ``left`` (bytes) and ``right`` (signed bytes)."""
 
 
-def weight_limit() -> int:
-    """The largest weight, as a whole number, that int8 forms may use on this processor."""
+def safe_limits(one_term: bool) -> Limits:
+    """The limits of int8 forms here; ``one_term`` says that activations have no second term.
+
+    Where something has to be small, a single term needs its eight bits more than the weights do;
+    of two terms, the second makes up for what seven bits round off, and weights stay whole.
+    """
+    if multiplies_exactly():
+        return WHOLE
+    return SMALL_WEIGHTS if one_term else SMALL_ACTIVATIONS
+
+
+@cache
+def multiplies_exactly() -> bool:
+    """True when no product of bytes is cut off on this processor."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    return limit_of(
+    return is_exact(
         onnxruntime.InferenceSession(PROBE, options, providers=["CPUExecutionProvider"])
     )
 
 
-def limit_of(session: Any) -> int:
+def is_exact(session: Any) -> bool:
     """The same for the processor that ``session``, opened on the probe, runs on."""
     left = np.full((1, _DEPTH), 255, np.uint8)
     right = np.full((_DEPTH, 16), 127, np.int8)
     (product,) = session.run(None, {"left": left, "right": right})
-    exact = left.astype(np.int32) @ right.astype(np.int32)
-    return FULL_LIMIT if np.array_equal(product, exact) else SAFE_LIMIT
+    return np.array_equal(product, left.astype(np.int32) @ right.astype(np.int32))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.engine.graph_writer import CONTRIB, GraphWriter
+from thisthat.engine.int8_probe import Limits
 
 Array = NDArray[np.float32]
 
@@ -59,17 +60,20 @@ class Int8Linear:
 
     One eight-bit term rounds every activation by almost a hundredth of its token's size, and thirty
     layers make other answers of that, unless the model was trained with that rounding. The second
-    term holds what the first rounds off, 254 times finer. Both are rows of the same product, so
-    weights are stored and read once. A scale per token keeps a token with outliers from spoiling
-    the others, and an answer from depending on what else is in the pass.
+    term holds what the first rounds off, in steps 254 times finer (126 where terms have seven
+    bits). Both are rows of the same product, so weights are stored and read once. A scale per token
+    keeps a token with outliers from spoiling the others, and an answer from depending on what else
+    is in the pass.
     """
 
-    _FINER = 254
-
-    def __init__(self, weight_limit: int, one_term: bool = False) -> None:
-        """Weights are stored as whole numbers between plus and minus ``weight_limit``."""
-        self._weight_limit = weight_limit
+    def __init__(self, limits: Limits, one_term: bool = False) -> None:
+        """Weights and terms are stored as whole numbers within ``limits``."""
+        self._limits = limits
         self._one_term = one_term
+        self._zero = np.uint8(limits.zero)
+        self._share = np.float32(1 / limits.activation)
+        # The first term leaves half a step at most.
+        self._finer = 2 * limits.activation
         self._quantised: dict[str, tuple[str, str]] = {}
 
     def embedding(self, graph: GraphWriter, table: Array, tokens: str) -> str:
@@ -80,7 +84,7 @@ class Int8Linear:
     def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
         """``rows`` times the transpose of ``weight``, with a scale per row pending."""
         terms, scale = self._quantise(graph, rows.values)
-        steps = np.maximum(np.abs(weight).max(axis=1) / self._weight_limit, 1e-12)
+        steps = np.maximum(np.abs(weight).max(axis=1) / self._limits.weight, 1e-12)
         steps = steps.astype(np.float32)
         products = graph.node(
             "MatMulIntegerToFloat",
@@ -88,7 +92,7 @@ class Int8Linear:
             graph.constant(np.rint(weight / steps[:, None]).T, np.int8),
             graph.constant(np.float32(1)),
             graph.constant(steps),
-            graph.constant(np.uint8(128)),
+            graph.constant(self._zero),
             domain=CONTRIB,
         )
         if rows.scale is not None:
@@ -97,25 +101,25 @@ class Int8Linear:
             return Rows(products, scale)
         # Adding the terms as a product of two rows takes one walk over them, without a copy.
         pair = graph.node("Reshape", products, graph.constant([2, -1], np.int64))
-        sizes = graph.constant([[1, 1 / self._FINER]], np.float32)
+        sizes = graph.constant([[1, 1 / self._finer]], np.float32)
         total = graph.node("MatMul", sizes, pair)
         product = graph.node("Reshape", total, graph.constant([-1, len(weight)], np.int64))
         return Rows(product, scale)
 
     def _quantise(self, graph: GraphWriter, values: str) -> tuple[str, str]:
-        """``values`` as bytes around 128, coarse rows above any fine ones; the scale [rows, 1]."""
+        """``values`` as bytes, coarse rows above any fine ones; the scale [rows, 1]."""
         if values not in self._quantised:
             largest = graph.node(
                 "ReduceMax", graph.node("Abs", values), graph.constant([-1], np.int64), keepdims=0
             )
             # A row of zeros would be divided by zero; its scale of zero still gives zeros back.
-            steps = graph.node("Mul", largest, graph.constant(np.float32(1 / 127)))
-            middle = graph.node("Expand", graph.constant(np.uint8(128)), graph.node("Shape", steps))
+            steps = graph.node("Mul", largest, graph.constant(self._share))
+            middle = graph.node("Expand", graph.constant(self._zero), graph.node("Shape", steps))
             terms = graph.node("QuantizeLinear", values, steps, middle, axis=0)
             if not self._one_term:
                 known = graph.node("DequantizeLinear", terms, steps, middle, axis=0)
                 rest = graph.node("Sub", values, known)
-                finer = graph.node("Mul", steps, graph.constant(np.float32(1 / self._FINER)))
+                finer = graph.node("Mul", steps, graph.constant(np.float32(1 / self._finer)))
                 fine = graph.node("QuantizeLinear", rest, finer, middle, axis=0)
                 terms = graph.node("Concat", terms, fine, axis=0)
             column = graph.node("Unsqueeze", steps, graph.constant([-1], np.int64))

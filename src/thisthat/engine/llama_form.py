@@ -13,14 +13,14 @@ from typing import BinaryIO, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.engine.int8_probe import weight_limit
+from thisthat.engine.int8_probe import SMALL_ACTIVATIONS, SMALL_WEIGHTS, Limits, safe_limits
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.runtime_form import open_form
 from thisthat.errors import InvalidInputError
 
 Form: TypeAlias = Literal["int8", "block8", "float32"]
 
-_BUILDER = 4
+_BUILDER = 5
 """Raised when graphs change, so that kept forms are built again."""
 
 
@@ -47,32 +47,46 @@ def check_form(name: str) -> Form:
     raise InvalidInputError("form", f"{name!r} is none of {', '.join(get_args(Form))}")
 
 
+def describe_form(source: Source, form: Form) -> str:
+    """The form's name, and what this processor makes of it."""
+    limits = _limits_of(source, form)
+    if limits == SMALL_WEIGHTS:
+        return f"{form} (seven-bit weights: no byte dot products here)"
+    if limits == SMALL_ACTIVATIONS:
+        return f"{form} (seven-bit terms: no byte dot products here)"
+    return form
+
+
 def open_llama_form(source: Source, form: Form, folder: Path | None = None) -> Path:
     """The graph file of ``source`` in this form, from ``folder`` (by default the store).
 
     Raises CheckpointError when a tensor is missing or the form cannot be written.
     """
-    limit = weight_limit() if form == "int8" else None
+    limits = _limits_of(source, form)
     key = {
         "builder": _BUILDER,
         "identity": source.identity,
         "form": form,
-        "weight_limit": limit,
+        "limits": None if limits is None else asdict(limits),
         "byte_activations": source.byte_activations,
         "labels": source.label_ids,
         "shape": asdict(source.shape),
     }
-    return open_form(key, lambda data, name: _build(source, form, limit, data, name), folder)
+    return open_form(key, lambda data, name: _build(source, form, limits, data, name), folder)
 
 
-def _build(source: Source, form: Form, limit: int | None, data: BinaryIO, name: str) -> bytes:
+def _limits_of(source: Source, form: Form) -> Limits | None:
+    return safe_limits(source.byte_activations) if form == "int8" else None
+
+
+def _build(source: Source, form: Form, limits: Limits | None, data: BinaryIO, name: str) -> bytes:
     # These import onnx, which a kept form does not need and a quick start cannot afford.
     from thisthat.engine import linear_forms
     from thisthat.engine.onnx_graph import build_graph
 
     linear: linear_forms.LinearForm
-    if limit is not None:
-        linear = linear_forms.Int8Linear(limit, source.byte_activations)
+    if limits is not None:
+        linear = linear_forms.Int8Linear(limits, source.byte_activations)
     elif form == "block8":
         linear = linear_forms.Block8Linear()
     else:

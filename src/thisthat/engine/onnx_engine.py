@@ -22,7 +22,7 @@ from thisthat.engine.check_rows import check_rows
 from thisthat.engine.cores import usable_cores
 from thisthat.engine.denormals import flush_denormals
 from thisthat.engine.flat_pass import Tree, lay_flat, pack, split_evenly
-from thisthat.engine.llama_form import Source, check_form, open_llama_form
+from thisthat.engine.llama_form import Source, check_form, describe_form, open_llama_form
 from thisthat.engine.llama_shape import LlamaShape, read_shape, supports
 from thisthat.engine.open_trunk import blocks
 from thisthat.engine.prefix_cache import PrefixCache
@@ -128,7 +128,7 @@ class OnnxEngine:
             open_llama_form(source, chosen),
             shape,
             len(label_ids),
-            form=chosen,
+            form=describe_form(source, chosen),
             threads=threads,
             prefix_cache_bytes=prefix_cache_bytes,
             arena=not finer,

@@ -19,7 +19,7 @@ from thisthat.engine.rows import Branch, Engine, Logits, Row, RowResult
 from thisthat.engine.statistics import EngineStatistics
 
 CLOSE = 0.1
-"""A lead, in logits, below which the best option is not certain to survive the fast rounding."""
+"""A lead, in logits, below which the best option may not survive rounding to eight bits."""
 
 
 class CountingEngine(Engine, Protocol):
