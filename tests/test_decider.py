@@ -70,8 +70,12 @@ def test_many_states_are_read_while_others_are_answered() -> None:
     assert [each.answers for each in overlapping] == [each.answers for each in plain]
     assert [each.usage for each in overlapping] == [each.usage for each in plain]
     assert told == [(number + 1, 130) for number in range(130)]
+    told.clear()
     with pytest.raises(InvalidInputError, match=r"states\[129\]"):
-        decider.decide_many([*states[:129], "a NUL \0"], QUESTIONS)
+        decider.decide_many(
+            [*states[:129], "a NUL \0"], QUESTIONS, progress=lambda *done: told.append(done)
+        )
+    assert told == []
 
 
 def test_together_lets_questions_see_each_other() -> None:

@@ -27,6 +27,15 @@ def test_the_next_is_prepared_while_one_is_worked_on() -> None:
     assert [done for _, done in overlapped(pieces(), work)] == [True, True]
 
 
+def test_what_preparing_raises_comes_first() -> None:
+    def pieces() -> Iterator[int]:
+        yield 1
+        raise ValueError("the second is no good")
+
+    with pytest.raises(ValueError, match="no good"):
+        next(overlapped(pieces(), lambda piece: piece))
+
+
 def test_what_work_raises_comes_out() -> None:
     def work(number: int) -> int:
         return 1 // number

@@ -1,4 +1,4 @@
-"""Two kinds of work that can go on at the same time: the next is prepared while one is done.
+"""Two kinds of work that can go on at the same time: the rest is prepared while some is done.
 
 For work that waits on a device, whose waiting leaves the interpreter free.
 """
@@ -6,7 +6,7 @@ For work that waits on a device, whose waiting leaves the interpreter free.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Prepared = TypeVar("Prepared")
@@ -18,15 +18,14 @@ def overlapped(
 ) -> Iterator[tuple[Prepared, Done]]:
     """Everything in ``prepared`` with what ``work`` makes of it, in order.
 
-    ``work`` runs in one thread, one piece at a time. At most one piece waits while another is
-    worked on. What either raises comes out here, in its turn.
+    ``work`` runs in one thread, one piece after another. Nothing comes out before everything is
+    prepared: what preparing raises is raised first, and work not yet begun is then left undone.
+    What ``work`` raises comes out in its turn.
     """
-    with ThreadPoolExecutor(1) as thread:
-        running: tuple[Prepared, Future[Done]] | None = None
-        for piece in prepared:
-            following = (piece, thread.submit(work, piece))
-            if running is not None:
-                yield running[0], running[1].result()
-            running = following
-        if running is not None:
-            yield running[0], running[1].result()
+    thread = ThreadPoolExecutor(1)
+    try:
+        running = [(piece, thread.submit(work, piece)) for piece in prepared]
+        for piece, done in running:
+            yield piece, done.result()
+    finally:
+        thread.shutdown(cancel_futures=True)
