@@ -109,7 +109,8 @@ class Choice:
 
     ``options`` takes names, ``Option`` objects, ``(name, description)`` pairs, or one mapping of
     names to descriptions. ``abstain`` adds an option for "none of these": a name, or True for
-    the usual one. Raises InvalidInputError for no options, too many, empty or repeated names.
+    the usual one. ``declared``, of every kind of question, is what its answer ranges over.
+    Raises InvalidInputError for no options, too many, empty or repeated names.
     """
 
     options: tuple[Option, ...]

@@ -26,6 +26,7 @@ class Piece(NamedTuple):
 
 def split_grids(text: str) -> list[Piece]:
     """The text cut into pieces that join back to it; grid rows are pieces of their own."""
+    # Rows have a line break or two quotes between them; most texts have too few of both.
     if text.count("\n") + text.count('"') // 2 < _LEAST_ROWS - 1:
         return [Piece(text, cells=False)] if text else []
     pieces: list[Piece] = []

@@ -47,6 +47,7 @@ class GraphRecorder:
     """CUDA graphs that share one pool of memory, so they must not run at the same time."""
 
     def __init__(self, device: torch.device) -> None:
+        self._device = device
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()
 
@@ -65,7 +66,7 @@ class GraphRecorder:
 
     def wait(self) -> None:
         """See Recorder."""
-        torch.cuda.current_stream().synchronize()
+        torch.cuda.current_stream(self._device).synchronize()
 
     def _captured(self, work: Work) -> torch.cuda.CUDAGraph:
         graph = torch.cuda.CUDAGraph()

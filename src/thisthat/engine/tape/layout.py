@@ -25,6 +25,7 @@ from thisthat.engine.rows import Row
 Table = NDArray[np.int32]
 
 _LONGEST_KEPT = 2_048
+"""Tokens of the longest row whose tables are remembered by its shape."""
 
 BLOCK = 64
 """Tokens of a block of queries and of a chunk of the delta rule."""
