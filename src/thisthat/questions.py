@@ -469,13 +469,14 @@ class Usage:
 class Support:
     """One part of a state, and how far an answer rests on it.
 
-    ``where`` is a range of characters or the path of a JSON field; ``fall`` is how much the
-    probability of the best option falls when this part alone is left out (negative: it rises);
-    ``best_without`` is the best option then.
+    ``where`` is a range of characters or the path of a JSON field. When this part alone is left
+    out, ``moved`` is the share of all probability that changes place (0 to 1), ``fall`` is how much
+    the best option loses (negative: it gains), and ``best_without`` is the best option then.
     """
 
     where: str
     text: str
+    moved: float
     fall: float
     best_without: str
 

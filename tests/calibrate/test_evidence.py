@@ -6,6 +6,7 @@ import pytest
 from tests.path_engine import PathEngine, path_decider
 from tests.prompt.byte_tokenizer import decode
 from thisthat import Boolean, Choice, InvalidInputError
+from thisthat.calibrate.spans import spans_of
 from thisthat.decider import Decider
 from thisthat.engine.rows import Row, RowResult
 
@@ -52,8 +53,9 @@ def test_the_part_the_answer_depends_on_comes_first(layout: str, order: str) -> 
         first, *others = decision.evidence[name]
         assert first.text == "The customer paid twice;"
         assert first.best_without != decision[name].best_name
-        assert first.fall > 0.5
-        assert all(part.fall == pytest.approx(0, abs=1e-9) for part in others)
+        assert first.fall == pytest.approx(first.moved)
+        assert first.moved > 0.5
+        assert all(part.moved == pytest.approx(0, abs=1e-9) for part in others)
         assert len(others) == 3
 
 
@@ -64,7 +66,25 @@ def test_fields_of_a_json_state_are_evidence() -> None:
     assert decision.evidence["q"][0].where == "order.paid"
     record = decision.as_dict()["evidence"]["q"]
     assert record[0]["text"] == '"paid": "twice"'
-    assert [set(part) for part in record] == [{"where", "text", "fall", "best_without"}] * 4
+    parts = {"where", "text", "moved", "fall", "best_without"}
+    assert [set(part) for part in record] == [parts] * 4
+
+
+def test_a_part_counts_by_how_far_it_moves_all_options() -> None:
+    decider = path_decider()
+    question = {"q": Choice(["ship", "bill", "call"], "Which?")}
+    decision = decider.decide(STATE, question, explain=True)
+    assert decision.evidence is not None
+    without = {span.where: span.without for span in spans_of(STATE)}
+    for part in decision.evidence["q"]:
+        left = decider.decide(without[part.where], question)["q"].probabilities
+        whole = decision["q"].probabilities
+        changes = [whole[option] - left[option] for option in whole]
+        assert part.moved == pytest.approx(sum(map(abs, changes)) / 2)
+        best = decision["q"].best_name
+        assert part.fall == pytest.approx(whole[best] - left[best])
+    moved = [part.moved for part in decision.evidence["q"]]
+    assert moved == sorted(moved, reverse=True)
 
 
 def test_an_explanation_never_moves_the_answer_and_states_its_cost() -> None:

@@ -110,17 +110,20 @@ class Explanation:
         self, name: str, whole: Decision, without: Sequence[Decision]
     ) -> tuple[Support, ...]:
         best = whole[name].best_name
-        sure = whole[name].probabilities[best]
-        parts = [
-            Support(
-                where=span.where,
-                text=span.text,
-                fall=sure - decision[name].probabilities[best],
-                best_without=decision[name].best_name,
+        sure = whole[name].probabilities
+        parts = []
+        for span, decision in zip(self._spans, without, strict=True):
+            left = decision[name].probabilities
+            parts.append(
+                Support(
+                    where=span.where,
+                    text=span.text,
+                    moved=sum(max(0.0, sure[option] - left[option]) for option in sure),
+                    fall=sure[best] - left[best],
+                    best_without=decision[name].best_name,
+                )
             )
-            for span, decision in zip(self._spans, without, strict=True)
-        ]
-        return tuple(sorted(parts, key=lambda part: -part.fall))
+        return tuple(sorted(parts, key=lambda part: -part.moved))
 
 
 def explained(

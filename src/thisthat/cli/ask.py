@@ -264,12 +264,12 @@ def _print_evidence(decision: Decision) -> None:
     if decision.evidence is None:
         return
     table = Table(box=None, pad_edge=False)
-    for heading in ("question", "falls by", "without"):
-        table.add_column(heading, justify="right" if heading == "falls by" else "left")
+    for heading in ("question", "moves by", "without"):
+        table.add_column(heading, justify="right" if heading == "moves by" else "left")
     for name, parts in decision.evidence.items():
         for number, part in enumerate(parts[:_SHOWN_PARTS]):
             table.add_row(
-                Styled(name if number == 0 else ""), f"{part.fall:+.3f}", Styled(part.text)
+                Styled(name if number == 0 else ""), f"{part.moved:.3f}", Styled(part.text)
             )
     console = Console()
     console.print()

@@ -335,10 +335,11 @@ RESPONSE: dict[str, Any] = {
                 "type": "array",
                 "items": {
                     "type": "object",
-                    "required": ["where", "text", "fall", "best_without"],
+                    "required": ["where", "text", "moved", "fall", "best_without"],
                     "properties": {
                         "where": {"type": "string"},
                         "text": {"type": "string"},
+                        "moved": {"type": "number", "minimum": 0, "maximum": 1},
                         "fall": {"type": "number", "minimum": -1, "maximum": 1},
                         "best_without": {"type": "string"},
                     },

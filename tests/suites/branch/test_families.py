@@ -73,7 +73,7 @@ def test_items_are_well_formed_and_show_their_evidence(name: str) -> None:
         names = [option for option, _ in item.options]
         assert len(set(names)) == len(names)
         text = render_state(item.state)
-        for piece in item.facts.get("deciding", ()):
+        for piece in (*item.facts.get("deciding", ()), *item.facts.get("rule", ())):
             assert piece in text
         if "abstain" in item.facts:
             assert item.facts["abstain"] in names
@@ -84,6 +84,14 @@ def test_items_are_well_formed_and_show_their_evidence(name: str) -> None:
 def test_items_state_what_decides(name: str) -> None:
     items = items_of(name, 40, BranchSettings(abstain=0))
     assert all(item.facts["deciding"] for item in items)
+
+
+# What their ``place`` says is where candidates and times stand.
+@pytest.mark.parametrize("name", sorted({*RULES} - {"which_record", "which_slot"}))
+def test_a_rule_is_known_exactly_where_the_state_holds_it(name: str) -> None:
+    placed = [item for item in items_of(name, 40, BranchSettings()) if "place" in item.facts]
+    for item in placed:
+        assert bool(item.facts["rule"]) == (item.facts["place"] == "state")
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -57,7 +57,7 @@ def test_items_are_well_formed_and_their_deciding_facts_stand_in_the_state(name:
         answers.add((len(item.options), item.answer))
         states.add(item.state_hash)
         text = render_state(item.state)
-        for piece in item.facts["deciding"]:
+        for piece in (*item.facts["deciding"], *item.facts.get("rule", ())):
             assert piece in text
         assert 0 <= family.solve(case) < len(item.options)
         again = family.item_for(case, Rng("again", name), "train")

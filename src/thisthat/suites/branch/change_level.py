@@ -145,7 +145,8 @@ def render(case: Case, rng: Rng) -> Asked:
     margins = _margins(rng, case, sorted(names, key=names.index, reverse=case.falling))
     question = rng.choice(QUESTIONS).format(noun=case.noun, phrase=case.field.phrase)
     sections = [(rng.choice((case.noun, "readings", "figures")), content)]
-    if rng.chance(0.4):
+    in_state = rng.chance(0.4)
+    if in_state:
         sections.append((rng.choice(("margins", "how to read a change", "scale")), margins))
     else:
         question = f"{question} {margins}"
@@ -155,6 +156,7 @@ def render(case: Case, rng: Rng) -> Asked:
         question,
         numbered_levels(names),
         deciding=deciding,
+        rule=[margins] if in_state else (),
         notes=case.notes,
         abstain=case.offers_abstain,
         levels=case.levels,

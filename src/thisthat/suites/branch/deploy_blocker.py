@@ -103,6 +103,7 @@ def render(case: BlockerCase, rng: Rng) -> Asked:
     page = lay_out(sheet, policy, case.setting, Rng(case.look, "layout"))
     facts: dict[str, object] = {
         "deciding": page.deciding(case.failing.deciding(sheet.record)),
+        "rule": page.rule(policy),
         "clauses": len(clauses),
         "place": "state" if case.in_state else "question",
     }

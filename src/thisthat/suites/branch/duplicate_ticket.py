@@ -139,7 +139,8 @@ def render(case: Case, rng: Rng) -> Asked:
     question = rng.choice(SAME if case.same_asked else DIFFERENT)
     question = question.format(left=case.names[0], right=case.names[1], noun=case.kind.noun)
     sections = [(rng.choice(("records", "entries", "pair", "candidates")), sheet.content)]
-    if rng.chance(0.5):
+    in_state = rng.chance(0.5)
+    if in_state:
         sections.append((rng.choice(("matching rule", "duplicate rule", "policy")), rule))
     else:
         question = f"{rule} {question}"
@@ -153,6 +154,7 @@ def render(case: Case, rng: Rng) -> Asked:
             for name in needed
             if (row, name) in sheet.pieces
         ],
+        rule=[rule] if in_state else (),
         notes=case.notes,
         abstain=case.offers_abstain,
     )

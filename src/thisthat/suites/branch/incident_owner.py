@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -147,17 +148,19 @@ def render(case: Case, rng: Rng) -> Asked:
             for area, row in zip(case.areas, case.roster, strict=True)
         }
         sections: list[tuple[str, Any]] = [("roster", table), ("incident", incident)]
-        deciding = [json_span(place, case.area), json_span("reported_at", shown)]
+        told = {key: json_span(key, value) for key, value in incident.items()}
+        listed = {area: json_span(area, row) for area, row in table.items()}
     else:
         heads = [place, *_names(case)] if len(case.shifts) > 1 else [place, "on duty"]
         lines = [" | ".join(heads)]
-        lines += [
-            " | ".join((area, *row)) for area, row in zip(case.areas, case.roster, strict=True)
-        ]
-        deciding = [f"{key.replace('_', ' ')}: {value}" for key, value in incident.items()]
+        listed = {
+            area: " | ".join((area, *row))
+            for area, row in zip(case.areas, case.roster, strict=True)
+        }
+        told = {key: f"{key.replace('_', ' ')}: {value}" for key, value in incident.items()}
         sections = [
-            ("roster", "\n".join(lines)),
-            ("incident", rng.choice(("\n", "; ")).join(rng.shuffled(deciding))),
+            ("roster", "\n".join([*lines, *listed.values()])),
+            ("incident", rng.choice(("\n", "; ")).join(rng.shuffled(list(told.values())))),
         ]
     if rules:
         sections.append(("rules", "\n".join(rng.shuffled(rules))))
@@ -175,10 +178,22 @@ def render(case: Case, rng: Rng) -> Asked:
         sections,
         question,
         options,
-        deciding=deciding,
+        deciding=_deciding(case, told, listed, place),
+        rule=rules,
         notes=case.notes,
         abstain=case.offers_abstain,
     )
+
+
+def _deciding(
+    case: Case, told: Mapping[str, str], listed: Mapping[str, str], place: str
+) -> list[str]:
+    """The pieces that settle who it is: the severity alone, or area, hour and the area's row."""
+    if case.chief is not None and case.severity >= case.threshold:
+        return [told["severity"]]
+    hour = [told["reported_at"]] if len(case.shifts) > 1 else []
+    row = [listed[case.area]] if case.area in listed else []
+    return [told[place], *hour, *row]
 
 
 def _names(case: Case) -> list[str]:

@@ -85,6 +85,7 @@ def render(case: CheckCase, rng: Rng) -> Asked:
     state, deciding = write_output(case.text, listed if case.in_state else None, case.setting, rng)
     facts = {
         "deciding": [deciding],
+        "rule": wording.as_shown(state, listed) if case.in_state else [],
         "clauses": len(said),
         "place": "state" if case.in_state else "question",
     }

@@ -60,14 +60,17 @@ def render(case: Case, rng: Rng) -> Asked:
     """The specification as a schema or as documentation, then the payload."""
     shuffled = dict(rng.shuffled(list(case.payload.items())))
     spans = deciding_pieces(case.spec, case.payload)
+    spec: Any
     if rng.chance(0.5):
+        spec = spec_as_schema(case.spec)
         sections: list[tuple[str, Any]] = [
-            ("schema", spec_as_schema(case.spec)),
+            ("schema", spec),
             (rng.choice(("message", "body", "input")), shuffled),
         ]
     else:
+        spec = spec_as_text(rng, case.spec)
         sections = [
-            ("fields", spec_as_text(rng, case.spec)),
+            ("fields", spec),
             (rng.choice(("message", "body", "input")), compact_json(shuffled)),
         ]
     none = rng.choice(("none", "no field", "all fields are fine", "nothing is wrong"))
@@ -80,7 +83,7 @@ def render(case: Case, rng: Rng) -> Asked:
             f"Where is the fault? Pick '{none}' for a clean message.",
         )
     )
-    return ask(rng, sections, question, options, deciding=spans, notes=case.notes)
+    return ask(rng, sections, question, options, deciding=spans, rule=[spec], notes=case.notes)
 
 
 FAMILY: BranchFamily[Case] = BranchFamily(

@@ -156,7 +156,8 @@ def render(case: Case, rng: Rng) -> Asked:
     needed += [stop] if case.stops else []
     question = rng.choice(ORDER if case.order_asked else LEAVE).format(thing=case.thing)
     sections = [("item record" if rng.chance(0.5) else "stock card", record)]
-    if rng.chance(0.6):
+    in_state = rng.chance(0.6)
+    if in_state:
         sections.append((rng.choice(("replenishment rule", "stock policy", "ordering rule")), rule))
     else:
         question = f"{rule} {question}"
@@ -165,6 +166,7 @@ def render(case: Case, rng: Rng) -> Asked:
         sections,
         question,
         deciding=[shown[key] for key in needed if key in shown],
+        rule=[rule] if in_state else (),
         notes=case.notes,
         abstain=case.offers_abstain,
     )

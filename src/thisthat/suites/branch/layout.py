@@ -15,6 +15,8 @@ from thisthat.suites.branch import wording
 from thisthat.suites.branch.fields import Domain, Field, Record, Value
 from thisthat.suites.family import Difficulty
 
+Policy: TypeAlias = "Sequence[tuple[str, str, Any]]"
+
 _BLANKS = ("not recorded", "unknown", "pending", "(blank)", "n/a")
 
 
@@ -33,17 +35,20 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Page:
-    """A finished state and, by field key, the piece of it that states the fact."""
+    """A finished state and, by field key, the pieces of it that state the fact."""
 
     state: Text
-    spans: Mapping[str, str]
+    spans: Mapping[str, tuple[str, ...]]
 
     def deciding(self, keys: Sequence[str]) -> list[str]:
         """The pieces for these keys, those that are shown, each once."""
-        return list(dict.fromkeys(self.spans[key] for key in keys if key in self.spans))
+        return list(dict.fromkeys(piece for key in keys for piece in self.spans.get(key, ())))
+
+    def rule(self, policy: Policy) -> list[str]:
+        """The pieces that state the policy, in whichever form it is shown."""
+        return wording.as_shown(self.state, *(form for _, *forms in policy for form in forms))
 
 
-Policy: TypeAlias = "Sequence[tuple[str, str, Any]]"
 MakePage: TypeAlias = "Callable[[Sheet, Policy, Difficulty, Rng], Page]"
 
 
@@ -74,13 +79,13 @@ def lay_out(
 
 def _as_object(sheet: Sheet, policy: Policy, difficulty: Difficulty, rng: Rng) -> Page:
     body: dict[str, Any] = {}
-    spans: dict[str, str] = {}
+    spans: dict[str, tuple[str, ...]] = {}
     for field in sheet.fields:
         value = field.plain(sheet.record.get(field.key))
         if value is None and rng.chance(0.4):
             value = rng.choice(_BLANKS)
         body[field.key] = value
-        spans[field.key] = wording.json_span(field.key, value)
+        spans[field.key] = (wording.json_span(field.key, value),)
     key = _key(sheet.domain.noun)
     parts: list[tuple[str, Any]] = []
     if rng.chance(0.3) and not policy:
@@ -109,7 +114,7 @@ def _as_text(sheet: Sheet, policy: Policy, difficulty: Difficulty, rng: Rng) -> 
     title = f"{sheet.domain.noun} {sheet.name}"
     style = rng.weighted(("lines", "prose", "table", "log"), (4, 4, 1, 1))
     blank = rng.choice(_BLANKS)
-    spans: dict[str, str] = {}
+    spans: dict[str, tuple[str, ...]] = {}
     lines: list[str] = []
     for field in sheet.fields:
         value = sheet.record.get(field.key)
@@ -122,7 +127,7 @@ def _as_text(sheet: Sheet, policy: Policy, difficulty: Difficulty, rng: Rng) -> 
             lines.append(f"{field.key}={shown}")
         else:
             lines.append(f"{_caption(field)}: {shown}")
-        spans[field.key] = lines[-1]
+        spans[field.key] = (lines[-1],)
     idle = max(0, difficulty.distractors - (len(sheet.fields) // 2))
     if style == "prose":
         lines = _mixed(lines, wording.remarks(rng, idle), rng)

@@ -17,7 +17,7 @@ from thisthat.suites.branch.calendars import (
 )
 from thisthat.suites.branch.family import BranchFamily
 from thisthat.suites.branch.settings import Setting
-from thisthat.suites.branch.wording import FIRST_NAMES, join
+from thisthat.suites.branch.wording import FIRST_NAMES, as_shown, join
 from thisthat.suites.family import Asked
 
 _CLASH = (
@@ -97,7 +97,12 @@ def render(case: MeetingCase, rng: Rng) -> Asked:
     return Asked(
         written.state,
         question,
-        facts={"deciding": deciding, "clauses": len(case.invited), "place": "state"},
+        facts={
+            "deciding": deciding,
+            "rule": as_shown(written.state, *(text for _, text in notes)),
+            "clauses": len(case.invited),
+            "place": "state",
+        },
     )
 
 

@@ -187,6 +187,7 @@ def _render(case: OutcomeCase, words: OutcomeWords, kind: Kind, make_page: MakeP
     )
     facts: dict[str, object] = {
         "deciding": page.deciding(case.branches.deciding(case.sheet.record)),
+        "rule": page.rule(policy),
         "clauses": len(case.branches.keys()),
         "place": "options" if case.in_options else "state",
     }

@@ -77,18 +77,21 @@ def render(case: Case, rng: Rng) -> Asked:
     """The specification as a schema or as documentation, then the payload."""
     shuffled = dict(rng.shuffled(list(case.payload.items())))
     spans = deciding_pieces(case.spec, case.payload)
+    spec: Any
     if rng.chance(0.5):
+        spec = spec_as_schema(case.spec)
         sections: list[tuple[str, Any]] = [
-            ("specification", spec_as_schema(case.spec)),
+            ("specification", spec),
             (rng.choice(("request", "body", "payload")), shuffled),
         ]
     else:
+        spec = spec_as_text(rng, case.spec)
         sections = [
-            (f"{case.endpoint} takes", spec_as_text(rng, case.spec)),
+            (f"{case.endpoint} takes", spec),
             (rng.choice(("request", "body", "payload")), compact_json(shuffled)),
         ]
     question = rng.choice(VALID if case.valid_asked else INVALID).format(endpoint=case.endpoint)
-    return ask(rng, sections, question, deciding=spans, notes=case.notes)
+    return ask(rng, sections, question, deciding=spans, rule=[spec], notes=case.notes)
 
 
 VALID = (

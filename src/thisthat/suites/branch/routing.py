@@ -143,6 +143,7 @@ def render(case: RoutingCase, rng: Rng) -> Asked:
     needed = [clause.field.key for clause in case.rules[0].clauses]
     facts: dict[str, object] = {
         "deciding": page.deciding(needed),
+        "rule": page.rule(policy),
         "clauses": len(needed),
         "place": "state" if case.in_state else "options",
     }

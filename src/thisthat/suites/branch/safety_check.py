@@ -173,7 +173,8 @@ def render(case: Case, rng: Rng) -> Asked:
     question = question.format(name=case.name, taker=case.taker)
     sections = [(rng.choice((case.taker, "chart", "sheet")), record)]
     rule = " ".join(rng.shuffled(rules))
-    if rng.chance(0.6):
+    in_state = rng.chance(0.6)
+    if in_state:
         sections.append((rng.choice(("rules in force", "house rules", "safety rules")), rule))
     else:
         question = f"Only this counts: {rule} {question}"
@@ -182,6 +183,7 @@ def render(case: Case, rng: Rng) -> Asked:
         sections,
         question,
         deciding=deciding,
+        rule=[rule] if in_state else (),
         notes=case.notes,
         abstain=case.offers_abstain,
     )

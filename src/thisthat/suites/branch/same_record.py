@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thisthat.questions import Text, compact_json
+from thisthat.questions import Text
 from thisthat.random import Rng
 from thisthat.suites.branch import wording
 from thisthat.suites.branch.fields import Domain, Flag
@@ -44,14 +44,14 @@ def pair_page(sheet: Sheet, policy: Policy, difficulty: Difficulty, rng: Rng) ->
     titles = rng.choice((("record A", "record B"), ("left", "right"), ("entry 1", "entry 2")))
     if rng.chance(0.4):
         return _pair_object((first, second), titles, policy, difficulty, rng)
-    spans: dict[str, str] = {}
+    spans: dict[str, tuple[str, ...]] = {}
     blank = rng.choice(("unknown", "-", "not given"))
     blocks = []
     for record, title in zip((first, second), titles, strict=True):
         lines = []
         for key, shown in record.items():
             lines.append(f"{key.replace('_', ' ')}: {shown or blank}")
-            spans[key] = lines[-1]
+            spans[key] = (*spans.get(key, ()), lines[-1])
         blocks.append((f"{title[:1].upper()}{title[1:]}", "\n".join(lines)))
     blocks += [(heading, text) for heading, text, _ in policy]
     blocks.append(("Note", SAME_MEANING))
@@ -71,7 +71,7 @@ def _pair_object(
     parts += [(heading.lower().replace(" ", "_"), text) for heading, text, _ in policy]
     parts.append(("note", SAME_MEANING))
     state: Text = wording.state_object(parts, rng, difficulty.distractors, difficulty.length)
-    spans = {key: compact_json({key: value})[1:-1] for key, value in pair[1].items()}
+    spans = {key: tuple(wording.json_span(key, record[key]) for record in pair) for key in pair[0]}
     return Page(state, spans)
 
 

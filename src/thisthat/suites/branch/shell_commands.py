@@ -127,6 +127,6 @@ def command_page(sheet: Sheet, policy: Policy, difficulty: Difficulty, rng: Rng)
             rng,
             difficulty.length,
         )
-    spans = dict.fromkeys((field.key for field in COMMAND.fields), command)
-    spans["host"] = host
+    spans = dict.fromkeys((field.key for field in COMMAND.fields), (command,))
+    spans["host"] = (host,)
     return Page(state, spans)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from thisthat.questions import JSONValue
 from thisthat.random import Rng
 from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
@@ -140,11 +141,13 @@ def render(case: Case, rng: Rng) -> Asked:
     deciding = []
     if json_style:
         record: object = {key.replace(" ", "_"): value for key, value in entries}
-        limits: object = {rank: f"{limit} minutes" for rank, limit in case.limits}
+        limits: JSONValue = {rank: f"{limit} minutes" for rank, limit in case.limits}
         if len(case.limits) == 1:
             limits = {"all": f"{case.limits[0][1]} minutes"}
         sections = [(case.noun.replace(" ", "_"), record), (f"{case.goal} limits", limits)]
-        sections.append(("clock_rule", f"Limits are the most that is allowed. {pause_rule}"))
+        clock_rule = f"Limits are the most that is allowed. {pause_rule}"
+        sections.append(("clock_rule", clock_rule))
+        rule = [limits, clock_rule]
         deciding = [
             json_span(key.replace(" ", "_"), value) for key, value in entries if key != "handled by"
         ]
@@ -159,20 +162,19 @@ def render(case: Case, rng: Rng) -> Asked:
             rules = [f"Every {case.noun}: {case.goal} {verb} {case.limits[0][1]} minutes."]
         else:
             rules = [f"{rank}: {case.goal} {verb} {limit} minutes." for rank, limit in case.limits]
-        between = rng.choice(("\n", " "))
+        agreed = rng.choice(("\n", " ")).join([*rules, pause_rule])
         sections = [
             (case.noun, "\n".join(lines) if rng.chance(0.7) else "; ".join(lines)),
-            (
-                rng.choice(("service levels", "targets", "agreement")),
-                between.join([*rules, pause_rule]),
-            ),
+            (rng.choice(("service levels", "targets", "agreement")), agreed),
         ]
+        rule = [agreed]
     question = rng.choice(BREACHED if case.breach_asked else KEPT)
     return ask(
         rng,
         sections,
         question.format(noun=case.noun, goal=case.goal),
         deciding=deciding,
+        rule=rule,
         notes=case.notes,
         abstain=case.offers_abstain,
     )

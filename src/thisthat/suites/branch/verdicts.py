@@ -177,6 +177,7 @@ def render_verdict(case: VerdictCase, words: Words, make_page: MakePage) -> Aske
     deciding = case.rule.deciding(sheet.record)
     facts: dict[str, object] = {
         "deciding": page.deciding([clause.field.key for clause in deciding]),
+        "rule": page.rule(policy),
         "clauses": len(case.rule.clauses),
         "form": case.rule.form,
         "place": case.place,

@@ -68,6 +68,7 @@ def render(case: ViolationCase, rng: Rng) -> Asked:
     state, deciding = write_output(case.text, listed if numbered else None, case.setting, rng)
     facts = {
         "deciding": [deciding],
+        "rule": wording.as_shown(state, listed) if numbered else [],
         "clauses": len(said),
         "place": "state" if numbered else "options",
     }

@@ -96,6 +96,7 @@ def render(case: MatchCase, rng: Rng) -> Asked:
         deciding.append(_as_shown(state, candidates[answer]))
     facts = {
         "deciding": deciding,
+        "rule": wording.as_shown(state, rule),
         "clauses": len(case.required),
         "place": "options" if in_options else "state",
     }

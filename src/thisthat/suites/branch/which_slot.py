@@ -18,7 +18,7 @@ from thisthat.suites.branch.calendars import (
 )
 from thisthat.suites.branch.family import BranchFamily
 from thisthat.suites.branch.settings import Setting
-from thisthat.suites.branch.wording import FIRST_NAMES, join
+from thisthat.suites.branch.wording import FIRST_NAMES, as_shown, join
 from thisthat.suites.family import Asked
 
 _ASKS = (
@@ -117,6 +117,7 @@ def render(case: SlotCase, rng: Rng) -> Asked:
         tuple(options),
         {
             "deciding": list(dict.fromkeys(shown)),
+            "rule": as_shown(written.state, *(text for _, text in notes)),
             "clauses": 1 + len(case.invited),
             "place": "state",
         },

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from thisthat.questions import compact_json
+from thisthat.questions import JSONValue, Text, compact_json
 from thisthat.random import Rng
 
 FIRST_NAMES = (
@@ -247,6 +247,19 @@ def state_object(
 def json_span(key: str, value: Any) -> str:
     """How a field stands inside a rendered JSON state."""
     return compact_json({key: value})[1:-1]
+
+
+def as_shown(state: Text, *forms: JSONValue) -> list[str]:
+    """Those of the forms that stand in a state, as they stand there: texts line by line."""
+    shown = state if isinstance(state, str) else compact_json(state)
+    found: list[str] = []
+    for form in forms:
+        if isinstance(form, str) and form in shown:
+            found += [line for line in form.splitlines() if line.strip()]
+        else:
+            escaped = compact_json(form)[1:-1] if isinstance(form, str) else compact_json(form)
+            found += [escaped] if escaped in shown else []
+    return list(dict.fromkeys(found))
 
 
 def either(rng: Rng, *texts: str) -> str:

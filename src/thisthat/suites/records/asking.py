@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thisthat.questions import JSONValue
 from thisthat.random import Rng
 from thisthat.suites.branch.abstain import with_abstain
-from thisthat.suites.branch.wording import remarks
+from thisthat.suites.branch.wording import as_shown, remarks
 from thisthat.suites.family import YES_NO, Asked
 from thisthat.suites.records.sheets import compose
 
@@ -19,17 +20,23 @@ def ask(
     options: Sequence[tuple[str, str | None]] = YES_NO,
     *,
     deciding: Sequence[str],
+    rule: Sequence[JSONValue] = (),
     notes: int = 0,
     abstain: bool = False,
     **facts: Any,
 ) -> Asked:
-    """The sections in random order with idle notes, and an option for "cannot tell" if asked."""
+    """The sections in random order with idle notes, and an option for "cannot tell" if asked.
+
+    ``deciding`` are the facts that decide as they stand in the state, ``rule`` is what is applied
+    to them, where that is among the sections.
+    """
     parts = list(sections)
     if notes:
         parts.append(("notes", " ".join(remarks(rng, notes))))
     kept = {"deciding": list(dict.fromkeys(deciding)), **facts}
     answers, kept = with_abstain(rng, options, kept, abstain)
-    return Asked(compose(rng, rng.shuffled(parts)), question, answers, kept)
+    state = compose(rng, rng.shuffled(parts))
+    return Asked(state, question, answers, kept | {"rule": as_shown(state, *rule)})
 
 
 def numbered_levels(texts: Sequence[str]) -> tuple[tuple[str, str | None], ...]:

@@ -167,6 +167,7 @@ def render_check(case: CheckCase, rng: Rng, wording: Wording) -> Asked:
         asked,
         options,
         deciding=deciding_pieces(case, sheet.pieces, row),
+        rule=[policy] if case.place == "state" else (),
         notes=case.notes,
         abstain=case.offers_abstain,
         mode=case.rule.mode,

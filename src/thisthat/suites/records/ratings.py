@@ -149,6 +149,7 @@ def render_rating(case: RatingCase, rng: Rng, wording: RatingWording) -> Asked:
         asked,
         numbered_levels(levels),
         deciding=pieces,
+        rule=[text] if case.place == "state" else (),
         notes=case.notes,
         abstain=case.offers_abstain,
         method=rubric.method,

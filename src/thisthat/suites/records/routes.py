@@ -144,6 +144,7 @@ def render_route(case: RouteCase, rng: Rng, wording: RouteWording) -> Asked:
     asked = rng.choice(wording.questions).format(noun=noun, name=case.name)
     sections: list[tuple[str, Any]] = [(rng.choice(wording.things), sheet.content)]
     clauses = [_say(rng, rule, noun) for rule in case.rules]
+    policy = ""
     options: tuple[tuple[str, str | None], ...]
     if case.place == "options":
         rest = rng.choice(("None of the others applies.", "Everything else."))
@@ -166,6 +167,7 @@ def render_route(case: RouteCase, rng: Rng, wording: RouteWording) -> Asked:
         asked,
         options,
         deciding=pieces,
+        rule=[policy] if case.place == "state" else (),
         notes=case.notes,
         abstain=case.offers_abstain,
         place=case.place,
