@@ -252,6 +252,38 @@ def test_wide_choices_are_asked_both_ways(context: Context, tmp_path: Path) -> N
     assert json.loads((tmp_path / "wide-wide.json").read_text())["measurement"] == "wide-wide"
 
 
+def test_pooled_rows_offer_all_options_of_their_question(context: Context, tmp_path: Path) -> None:
+    def named(*numbers: int) -> tuple[tuple[str, str | None], ...]:
+        return tuple((f"option {number}", f"number {number}") for number in numbers)
+
+    asked = [
+        replace(item, options=named(2 * number, 2 * number + 1), answer=number % 2)
+        for number, item in enumerate(some_items(20))
+    ]
+    other = replace(some_items(1)[0], question="Another?")
+    found = wide.pooled([*asked, other])
+    assert found[-1].options[found[-1].answer] == other.options[other.answer]
+    assert len(found[-1].options) == 3
+    for before, after in zip(asked, found, strict=False):
+        assert sorted(after.options) == sorted(named(*range(40)))
+        assert after.options[after.answer] == before.options[before.answer]
+    assert len({item.options for item in found[:-1]}) == 20
+    path = tmp_path / "narrow.jsonl"
+    write_items(path, [*asked, other])
+    result = run_measurement(wide.measurement_of(path, pool=True), context, [])[1]
+    assert result.questions["count"] == 20
+    assert wide.POOLED in result.caveats
+
+
+def test_a_question_with_too_many_options_is_left_out_of_the_pool() -> None:
+    rows = [
+        replace(item, options=((f"a{number}", None), (f"b{number}", None)), answer=0)
+        for number, item in enumerate(some_items(128))
+    ]
+    assert wide.pooled(rows) == []
+    assert len(wide.pooled(rows[:127])) == 127
+
+
 def test_a_file_without_wide_choices_is_refused(context: Context, tmp_path: Path) -> None:
     path = tmp_path / "narrow.jsonl"
     write_items(path, some_items(4))

@@ -1,7 +1,13 @@
-"""Many options: one wide softmax against a tournament in small groups, on a file's wide choices."""
+"""Many options: one wide softmax against a tournament in small groups, on a file's wide choices.
+
+Files often list a few options per row out of many that their question has. Pooled, every row
+offers all options that rows with its question name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +17,8 @@ from thisthat.bench.replies import Reply, from_probabilities, unanswered
 from thisthat.bench.result import Line
 from thisthat.calibrate.tournament import GROUP, WIDE
 from thisthat.errors import InvalidInputError, StateTooLongError
-from thisthat.questions import Choice
+from thisthat.questions import MOST_OPTIONS, Choice
+from thisthat.random import Rng
 from thisthat.suites.files import read_items
 from thisthat.suites.item import Item
 
@@ -21,9 +28,15 @@ CAVEATS = (
 )
 
 
-def run(context: Context, path: Path) -> Findings:
+POOLED = (
+    "Every row offers all options that the file names for its question, in an order of its own."
+)
+
+
+def run(context: Context, path: Path, pool: bool = False) -> Findings:
     """Ask every wide choice both ways. Raises InvalidInputError when the file has none."""
-    wide = [item for item in read_items(path) if item.kind == "choice" and len(item.options) > WIDE]
+    choices = [item for item in read_items(path) if item.kind == "choice"]
+    wide = [item for item in (pooled(choices) if pool else choices) if len(item.options) > WIDE]
     if not wide:
         raise InvalidInputError(str(path), f"has no choice with more than {WIDE} options")
     items = context.quick(wide)
@@ -49,7 +62,28 @@ def run(context: Context, path: Path) -> Findings:
     groups += scoring.grouped(
         items, softmax, "options, softmax", lambda item: len(item.options), order=int
     )
-    return Findings(lines, items, rounds, groups, caveats=CAVEATS)
+    groups += scoring.grouped(items, rounds, "source, tournament", lambda item: item.source)
+    groups += scoring.grouped(items, softmax, "source, softmax", lambda item: item.source)
+    caveats = (*CAVEATS, POOLED) if pool else CAVEATS
+    return Findings(lines, items, rounds, groups, caveats=caveats)
+
+
+def pooled(choices: Iterable[Item]) -> list[Item]:
+    """The choices with all options of their question; those with too many are left out."""
+    rows = list(choices)
+    named: dict[tuple[str, str], dict[str, str | None]] = {}
+    for row in rows:
+        named.setdefault((row.source, row.question), {}).update(row.options)
+    wider = []
+    for row in rows:
+        options = sorted(named[row.source, row.question].items())
+        if len(options) > MOST_OPTIONS:
+            continue
+        right, _ = row.options[row.answer]
+        dealt = tuple(Rng("pooled options", row.fingerprint).shuffled(options))
+        answer = [name for name, _ in dealt].index(right)
+        wider.append(replace(row, options=dealt, answer=answer, target=None))
+    return wider
 
 
 def _in_rounds(context: Context, item: Item) -> Reply:
@@ -69,9 +103,8 @@ def _tokens(replies: list[Reply]) -> float:
     return sum(reply.input_tokens for reply in replies) / len(replies)
 
 
-def measurement_of(path: Path) -> Measurement:
-    """The measurement of one file."""
+def measurement_of(path: Path, pool: bool = False) -> Measurement:
+    """The measurement of one file, its options as they are or pooled by question."""
     name = f"wide-{path.name.partition('.')[0]}"
-    return Measurement(
-        name, f"Wide choices of {path.name}", partial(run, path=path), engines_only=True
-    )
+    title = f"Wide choices of {path.name}{', options pooled' if pool else ''}"
+    return Measurement(name, title, partial(run, path=path, pool=pool), engines_only=True)

@@ -231,10 +231,20 @@ _FILE = inspect.Parameter(
 )
 
 
-def _wide(context: Context, file: Path) -> None:
+def _wide(context: Context, file: Path, pool: bool) -> None:
     from thisthat.bench.wide import measurement_of
 
-    _measure(context, measurement_of(file))
+    _measure(context, measurement_of(file, pool))
+
+
+_POOL = inspect.Parameter(
+    "pool",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    default=False,
+    annotation=Annotated[
+        bool, typer.Option(help="Offer every row all options that rows with its question name.")
+    ],
+)
 
 
 def _load(context: Context, clients: int, seconds: float, overload: bool) -> None:
@@ -264,7 +274,7 @@ app.command("decisions", help="Any file of decisions with known answers.")(
     _with_shared_options(_decisions, [_FILE])
 )
 app.command("wide", help="One wide softmax against a tournament, on choices over 32 options.")(
-    _with_shared_options(_wide, [_FILE])
+    _with_shared_options(_wide, [_FILE, _POOL])
 )
 app.command("all", help="The whole suite; go on after an interruption by running it again.")(
     _with_shared_options(_all)
