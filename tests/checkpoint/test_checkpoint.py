@@ -15,7 +15,7 @@ from tests.checkpoint.tiny import (
     write_wheel,
 )
 from thisthat.checkpoint import Checkpoint, describe, open_checkpoint, write_card
-from thisthat.checkpoint.card import Card, Limits, PathBase
+from thisthat.checkpoint.card import Card, Limits, Loop, PathBase
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.safetensors_weights import write_model
 from thisthat.checkpoint.ship import ship_delta, ship_whole
@@ -89,6 +89,15 @@ def test_a_shipped_delta_opens_at_every_lambda(shipped: Path, base: Checkpoint) 
     for name, tensor in trained.items():
         error = np.linalg.norm(moved[name] - tensor) / np.linalg.norm(tensor - start[name])
         assert error < 0.1, name
+
+
+def test_what_the_delta_taught_goes_with_it(base: Checkpoint, tmp_path: Path) -> None:
+    card = replace(CARD, loop=Loop(0, 0, 2), prompt=replace(CARD.prompt, open_state=True))
+    ship_delta(base, _trained(), tmp_path / "looped", card, bits=8)
+    for lam, in_force in ((1.0, True), (0.5, True), (0.0, False)):
+        opened = open_checkpoint(tmp_path / "looped", lam=lam)
+        assert opened.prompt.open_state is in_force
+        assert opened.loop == (card.loop if in_force else None)
 
 
 def test_byte_weights_are_what_eight_bits_hold(base: Checkpoint, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_the_published_wrapping_of_a_text_model_opens() -> None:
     checkpoint: Any = SimpleNamespace(
         config={"model_type": "qwen3_5", "text_config": text.config.to_dict()},
         weights=lambda: dict(weights),
-        card=SimpleNamespace(loop=None),
+        loop=None,
     )
     served = TorchEngine.from_checkpoint(checkpoint, LABELS, device="cpu")
     row = Row((1, 2), (3, 4), (question((5, 6)), question((7,))))

@@ -236,7 +236,7 @@ def as_checkpoint(source: Any, loop: Any = None) -> Any:
     return SimpleNamespace(
         config=source.config.to_dict(),
         weights=lambda: dict(weights),
-        card=SimpleNamespace(loop=loop),
+        loop=loop,
     )
 
 

@@ -17,7 +17,15 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from thisthat.checkpoint.byte_weights import round_to_bytes
-from thisthat.checkpoint.card import CARD_FILE, Card, HubBase, PathBase, card_as_json, read_card
+from thisthat.checkpoint.card import (
+    CARD_FILE,
+    Card,
+    HubBase,
+    Loop,
+    PathBase,
+    card_as_json,
+    read_card,
+)
 from thisthat.checkpoint.delta import Delta, apply_delta, check_lambda
 from thisthat.checkpoint.fetch import fetch_base
 from thisthat.checkpoint.foreign_cards import card_for
@@ -80,8 +88,16 @@ class Checkpoint:
         At lambda 0 a state is read as the base reads any text, each token seeing those before it.
         """
         form = self.card.prompt
-        is_base = self._delta is not None and self.lam == 0
-        return replace(form, open_state=False) if is_base else form
+        return replace(form, open_state=False) if self._turned_off else form
+
+    @property
+    def loop(self) -> Loop | None:
+        """The layers that are passed more than once; at lambda 0 none, as in the base."""
+        return None if self._turned_off else self.card.loop
+
+    @property
+    def _turned_off(self) -> bool:
+        return self._delta is not None and self.lam == 0
 
     @cached_property
     def tokenizer(self) -> Tokenizer:

@@ -67,7 +67,7 @@ def load_model(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype)
             for name, found, wanted in sorted(report["mismatched_keys"])
         )
         raise CheckpointError(f"tensors of the wrong shape: {wrong}")
-    loop = checkpoint.card.loop
+    loop = checkpoint.loop
     if loop is not None:
         loop_layers(model, loop.first, loop.last, loop.times)
     return model.to(device)

@@ -116,7 +116,7 @@ class OnnxEngine:
         or a form that cannot be written.
         """
         chosen = check_form(form)
-        shape = read_shape(checkpoint.config, checkpoint.card.loop)
+        shape = read_shape(checkpoint.config, checkpoint.loop)
         source = Source(
             identity=checkpoint.fingerprint,
             shape=shape,

@@ -29,7 +29,7 @@ class Material:
     @cached_property
     def base(self) -> Any:
         """The same of the base alone."""
-        if self.checkpoint.lam == 0 and self.checkpoint.card.loop is None:
+        if self.checkpoint.lam == 0 and self.checkpoint.loop is None:
             return self.trained
         return self._loaded(self.checkpoint.base_alone())
 
