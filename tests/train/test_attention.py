@@ -1,5 +1,5 @@
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.train.test_packs import CPU, WEIGHTS, row
@@ -20,6 +20,7 @@ def packed_batch(lengths: list[int], spans: list[tuple[int, int]], room: int) ->
     return feed_batch(batch, pin=False)
 
 
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(st.integers(2, 190), st.integers(0, 60), st.integers(0, 190)), max_size=6),
     st.integers(2, 190),
