@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from thisthat.questions import compact_json
 from thisthat.random import Rng
 from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
@@ -19,8 +18,7 @@ from thisthat.suites.records.specs import (
     draw_payload,
     draw_spec,
     fault,
-    spec_as_schema,
-    spec_as_text,
+    write_request,
 )
 
 
@@ -58,21 +56,14 @@ def twin(case: Case, rng: Rng) -> Case | None:
 
 def render(case: Case, rng: Rng) -> Asked:
     """The specification as a schema or as documentation, then the payload."""
-    shuffled = dict(rng.shuffled(list(case.payload.items())))
-    spans = deciding_pieces(case.spec, case.payload)
-    spec: Any
-    if rng.chance(0.5):
-        spec = spec_as_schema(case.spec)
-        sections: list[tuple[str, Any]] = [
-            ("schema", spec),
-            (rng.choice(("message", "body", "input")), shuffled),
-        ]
-    else:
-        spec = spec_as_text(rng, case.spec)
-        sections = [
-            ("fields", spec),
-            (rng.choice(("message", "body", "input")), compact_json(shuffled)),
-        ]
+    written = write_request(
+        rng,
+        case.spec,
+        case.payload,
+        schema_title="schema",
+        text_title="fields",
+        payload_titles=("message", "body", "input"),
+    )
     none = rng.choice(("none", "no field", "all fields are fine", "nothing is wrong"))
     options = [(parameter.name, None) for parameter in case.spec] + [(none, None)]
     question = rng.choice(
@@ -83,7 +74,15 @@ def render(case: Case, rng: Rng) -> Asked:
             f"Where is the fault? Pick '{none}' for a clean message.",
         )
     )
-    return ask(rng, sections, question, options, deciding=spans, rule=[spec], notes=case.notes)
+    return ask(
+        rng,
+        written.sections,
+        question,
+        options,
+        deciding=deciding_pieces(case.spec, case.payload),
+        rule=[written.spec],
+        notes=case.notes,
+    )
 
 
 FAMILY: BranchFamily[Case] = BranchFamily(

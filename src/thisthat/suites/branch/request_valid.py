@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thisthat.questions import compact_json
 from thisthat.random import Rng
 from thisthat.suites.branch.family import BranchFamily, turned
 from thisthat.suites.branch.settings import Setting
@@ -19,8 +18,7 @@ from thisthat.suites.records.specs import (
     draw_payload,
     draw_spec,
     fault,
-    spec_as_schema,
-    spec_as_text,
+    write_request,
 )
 
 ENDPOINTS = (
@@ -75,23 +73,23 @@ def _with_other_spec(case: Case, wrong: Sequence[str], rng: Rng) -> Case:
 
 def render(case: Case, rng: Rng) -> Asked:
     """The specification as a schema or as documentation, then the payload."""
-    shuffled = dict(rng.shuffled(list(case.payload.items())))
-    spans = deciding_pieces(case.spec, case.payload)
-    spec: Any
-    if rng.chance(0.5):
-        spec = spec_as_schema(case.spec)
-        sections: list[tuple[str, Any]] = [
-            ("specification", spec),
-            (rng.choice(("request", "body", "payload")), shuffled),
-        ]
-    else:
-        spec = spec_as_text(rng, case.spec)
-        sections = [
-            (f"{case.endpoint} takes", spec),
-            (rng.choice(("request", "body", "payload")), compact_json(shuffled)),
-        ]
+    written = write_request(
+        rng,
+        case.spec,
+        case.payload,
+        schema_title="specification",
+        text_title=f"{case.endpoint} takes",
+        payload_titles=("request", "body", "payload"),
+    )
     question = rng.choice(VALID if case.valid_asked else INVALID).format(endpoint=case.endpoint)
-    return ask(rng, sections, question, deciding=spans, rule=[spec], notes=case.notes)
+    return ask(
+        rng,
+        written.sections,
+        question,
+        deciding=deciding_pieces(case.spec, case.payload),
+        rule=[written.spec],
+        notes=case.notes,
+    )
 
 
 VALID = (

@@ -203,6 +203,32 @@ def spec_as_text(rng: Rng, spec: Sequence[Parameter]) -> str:
     return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class WrittenRequest:
+    """The sections of a state that hold a specification and a payload, and the former by itself."""
+
+    sections: list[tuple[str, Any]]
+    spec: Any
+
+
+def write_request(
+    rng: Rng,
+    spec: Sequence[Parameter],
+    payload: Mapping[str, Any],
+    *,
+    schema_title: str,
+    text_title: str,
+    payload_titles: Sequence[str],
+) -> WrittenRequest:
+    """The specification as a schema or as documentation, then the payload."""
+    shuffled = dict(rng.shuffled(list(payload.items())))
+    as_schema = rng.chance(0.5)
+    shown: Any = spec_as_schema(spec) if as_schema else spec_as_text(rng, spec)
+    body = shuffled if as_schema else compact_json(shuffled)
+    title = schema_title if as_schema else text_title
+    return WrittenRequest([(title, shown), (rng.choice(payload_titles), body)], shown)
+
+
 def deciding_pieces(spec: Sequence[Parameter], payload: Mapping[str, Any]) -> list[str]:
     """What settles the check, as it stands in a state: the faulty field, or every field of the
     payload; for a missing field the name that is asked for."""
