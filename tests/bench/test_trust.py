@@ -257,9 +257,10 @@ def test_pooled_rows_offer_all_options_of_their_question(context: Context, tmp_p
         return tuple((f"option {number}", f"number {number}") for number in numbers)
 
     asked = [
-        replace(item, options=named(2 * number, 2 * number + 1), answer=number % 2)
+        replace(item, options=named(2 * number, (2 * number + 3) % 40), answer=number % 2)
         for number, item in enumerate(some_items(20))
     ]
+    asked += [replace(item, state=f"{item.state} Again.") for item in asked]
     other = replace(some_items(1)[0], question="Another?")
     found = wide.pooled([*asked, other])
     assert found[-1].options[found[-1].answer] == other.options[other.answer]
@@ -267,21 +268,31 @@ def test_pooled_rows_offer_all_options_of_their_question(context: Context, tmp_p
     for before, after in zip(asked, found, strict=False):
         assert sorted(after.options) == sorted(named(*range(40)))
         assert after.options[after.answer] == before.options[before.answer]
-    assert len({item.options for item in found[:-1]}) == 20
+    assert len({item.options for item in found[:-1]}) == 40
     path = tmp_path / "narrow.jsonl"
     write_items(path, [*asked, other])
     result = run_measurement(wide.measurement_of(path, pool=True), context, [])[1]
-    assert result.questions["count"] == 20
+    assert result.questions["count"] == 40
     assert wide.POOLED in result.caveats
+
+
+def test_options_that_one_row_alone_lists_are_not_pooled() -> None:
+    rows = [
+        replace(item, options=((f"ending {number}", None), ("none", None)), answer=0)
+        for number, item in enumerate(some_items(9))
+    ]
+    assert [sorted(item.options) for item in wide.pooled(rows)] == [
+        sorted(item.options) for item in rows
+    ]
 
 
 def test_a_question_with_too_many_options_is_left_out_of_the_pool() -> None:
     rows = [
-        replace(item, options=((f"a{number}", None), (f"b{number}", None)), answer=0)
-        for number, item in enumerate(some_items(128))
+        replace(item, options=((f"a{number // 2}", None), (f"b{number // 2}", None)), answer=0)
+        for number, item in enumerate(some_items(256))
     ]
     assert wide.pooled(rows) == []
-    assert len(wide.pooled(rows[:127])) == 127
+    assert len(wide.pooled(rows[:254])) == 254
 
 
 def test_a_file_without_wide_choices_is_refused(context: Context, tmp_path: Path) -> None:

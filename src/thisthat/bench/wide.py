@@ -1,11 +1,12 @@
 """Many options: one wide softmax against a tournament in small groups, on a file's wide choices.
 
 Files often list a few options per row out of many that their question has. Pooled, every row
-offers all options that rows with its question name.
+offers all of them: those that more than one row with its question lists, and its own.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -29,7 +30,8 @@ CAVEATS = (
 
 
 POOLED = (
-    "Every row offers all options that the file names for its question, in an order of its own."
+    "Every row offers all options that more than one row of the file lists for its question, in an "
+    "order of its own."
 )
 
 
@@ -71,12 +73,18 @@ def run(context: Context, path: Path, pool: bool = False) -> Findings:
 def pooled(choices: Iterable[Item]) -> list[Item]:
     """The choices with all options of their question; those with too many are left out."""
     rows = list(choices)
-    named: dict[tuple[str, str], dict[str, str | None]] = {}
+    listed: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    described: dict[tuple[str, str], dict[str, str | None]] = defaultdict(dict)
     for row in rows:
-        named.setdefault((row.source, row.question), {}).update(row.options)
+        asked = row.source, row.question
+        listed[asked].update(name for name, _ in row.options)
+        described[asked].update(row.options)
     wider = []
     for row in rows:
-        options = sorted(named[row.source, row.question].items())
+        asked = row.source, row.question
+        shared = {name for name, rows_with_it in listed[asked].items() if rows_with_it > 1}
+        names = sorted(shared | {name for name, _ in row.options})
+        options = [(name, described[asked][name]) for name in names]
         if len(options) > MOST_OPTIONS:
             continue
         right, _ = row.options[row.answer]

@@ -242,7 +242,7 @@ _POOL = inspect.Parameter(
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
     default=False,
     annotation=Annotated[
-        bool, typer.Option(help="Offer every row all options that rows with its question name.")
+        bool, typer.Option(help="Offer every row all options that rows with its question share.")
     ],
 )
 
