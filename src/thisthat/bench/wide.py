@@ -31,7 +31,7 @@ CAVEATS = (
 
 POOLED = (
     "Every row offers all options that more than one row of the file lists for its question, in an "
-    "order of its own."
+    f"order of its own; rows that would offer more than {MOST_OPTIONS} are left out."
 )
 
 
