@@ -54,13 +54,17 @@ def test_an_open_state_is_read_both_ways_and_nothing_else_is() -> None:
     assert batch is not None
     fed = feed_batch(batch, pin=False)
 
-    def hidden(changed: int) -> torch.Tensor:
-        tokens = fed.tokens.clone()
-        tokens[0, changed] = (tokens[0, changed] + 1) % 60
-        return backbone._hidden(tokens, fed.sight(CPU))[0].detach()
+    everywhere = torch.arange(12)
 
-    before = backbone._hidden(fed.tokens, fed.sight(CPU))[0].detach()
-    moved_by_state = (hidden(7) - before).abs().amax(-1) > 1e-6
+    def hidden(tokens: torch.Tensor, changed: int | None = None) -> torch.Tensor:
+        tokens = tokens.clone()
+        if changed is not None:
+            tokens[0, changed] = (tokens[0, changed] + 1) % 60
+        first = torch.zeros_like(everywhere)
+        return backbone._hidden(tokens, first, everywhere, fed.sight(CPU)).detach()
+
+    before = hidden(fed.tokens)
+    moved_by_state = (hidden(fed.tokens, 7) - before).abs().amax(-1) > 1e-6
     assert moved_by_state.tolist() == [place >= 3 for place in range(12)]
-    moved_by_question = (hidden(10) - before).abs().amax(-1) > 1e-6
+    moved_by_question = (hidden(fed.tokens, 10) - before).abs().amax(-1) > 1e-6
     assert moved_by_question.tolist() == [place >= 10 for place in range(12)]

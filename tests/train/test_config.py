@@ -41,7 +41,6 @@ def test_a_run_file_is_read_from_its_own_folder(workplace: Path) -> None:
         ({"batch_size": 3}, "run.toml: batch_size: Extra inputs"),
         ({"data": {"longest": "many"}}, "run.toml: data.longest: Input should be a valid integer"),
         ({"data": {"shapes": 25}}, "run.toml: data.shapes: .*less than or equal to 24"),
-        ({"model": {"eight_bit": True}}, "model.eight_bit needs data.pack = true"),
         ({"schedule": {}}, "exactly one of steps, tokens and minutes"),
         ({"schedule": {"steps": 1, "tokens": 1}}, "exactly one of steps, tokens and minutes"),
         ({"sources": []}, "run.toml: sources: .*at least 1"),

@@ -5,47 +5,61 @@ from tests.train.test_packs import CPU, WEIGHTS, row
 from tests.train.tiny import config
 from thisthat.errors import InvalidInputError
 from thisthat.train.backbone import Backbone, build_backbone
+from thisthat.train.buckets import Shape
 from thisthat.train.config import Loop, Model
-from thisthat.train.joined_layer import rounded
-from thisthat.train.packs import Packs, packed_shapes
-from thisthat.train.stream import feed_batch
+from thisthat.train.packs import packed_shapes
+from thisthat.train.stream import fed_batches
 
-SHAPE = packed_shapes(100, 40)
+PACKED, PADDED = packed_shapes(600, 40), [Shape(4, 30)]
 
 
-def logits(backbone: Backbone) -> torch.Tensor:
-    packs = Packs(SHAPE)
-    for number in range(3):
-        packs.add(row(20 + number, number))
-    (batch,) = packs.flush()
-    fed = feed_batch(batch, pin=False)
+def logits(backbone: Backbone, packed: bool, opened: bool) -> torch.Tensor:
+    """Of three rows; the padded batch has a fourth that is all padding."""
+    rows = [row(20 + number, number, (2, 9) if opened else (0, 0)) for number in range(3)]
+    (fed,) = fed_batches(rows, PACKED if packed else PADDED)
     made: torch.Tensor = backbone(fed.tokens, fed.row, fed.at, fed.sight(CPU))
     return made
 
 
-def pair(settings: Model) -> tuple[Backbone, Backbone]:
+def pair(settings: Model, packed: bool) -> tuple[Backbone, Backbone]:
     joined, plain = (
-        build_backbone(config(), WEIGHTS, range(255), settings, CPU, packed=True) for _ in range(2)
+        build_backbone(config(), WEIGHTS, range(255), settings, CPU, packed) for _ in range(2)
     )
     assert joined.joined
     plain.joined = False
     return joined, plain
 
 
-def test_a_joined_layer_computes_what_transformers_computes() -> None:
-    joined, plain = pair(Model())
-    torch.testing.assert_close(logits(joined), logits(plain), rtol=1e-4, atol=1e-5)
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("opened", [True, False])
+def test_a_joined_layer_computes_what_transformers_computes(packed: bool, opened: bool) -> None:
+    joined, plain = pair(Model(), packed)
+    found, wanted = logits(joined, packed, opened), logits(plain, packed, opened)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_gradients_reach_every_weight_and_are_the_same() -> None:
-    joined, plain = pair(Model(loop=Loop(first=0, last=1, times=2)))
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("opened", [True, False])
+def test_gradients_reach_every_weight_and_are_the_same(packed: bool, opened: bool) -> None:
+    joined, plain = pair(Model(loop=Loop(first=0, last=1, times=2)), packed)
     for backbone in (joined, plain):
-        logits(backbone).square().mean().backward()  # type: ignore[no-untyped-call]
+        logits(backbone, packed, opened).square().mean().backward()  # type: ignore[no-untyped-call]
     expected = dict(plain.named_parameters())
     for name, parameter in joined.named_parameters():
         assert parameter.grad is not None
         assert expected[name].grad is not None
         torch.testing.assert_close(parameter.grad, expected[name].grad, rtol=1e-3, atol=1e-5)
+
+
+def test_a_frozen_embedding_leaves_the_other_gradients_as_they_are() -> None:
+    whole, _ = pair(Model(), False)
+    trunk, _ = pair(Model(train="trunk"), False)
+    for backbone in (whole, trunk):
+        logits(backbone, False, False).square().mean().backward()  # type: ignore[no-untyped-call]
+    expected = dict(whole.trained())
+    assert len(trunk.trained()) == len(expected) - 1
+    for name, parameter in trunk.trained():
+        torch.testing.assert_close(parameter.grad, expected[name].grad)
 
 
 def test_adapters_and_checkpointing_keep_the_layers_of_transformers() -> None:
@@ -58,24 +72,25 @@ def test_adapters_and_checkpointing_keep_the_layers_of_transformers() -> None:
         assert not backbone.joined
 
 
-def test_rounded_rows_have_at_most_255_values_and_gradients_pass() -> None:
-    rows = torch.randn(5, 300, generator=torch.Generator().manual_seed(1), requires_grad=True)
-    found = rounded(rows)
-    steps = rows.detach().abs().amax(-1, keepdim=True) / 127
-    whole = found.detach() / steps
-    torch.testing.assert_close(whole, whole.round(), atol=1e-3, rtol=0)
-    assert ((found - rows).detach().abs() <= steps / 2 + 1e-6).all()
-    found.sum().backward()  # type: ignore[no-untyped-call]
-    assert rows.grad is not None
-    assert (rows.grad == 1).all()
-
-
-def test_eight_bits_change_logits_a_little_and_need_plain_layers() -> None:
-    joined, _ = pair(Model())
-    exact = logits(joined)
+@pytest.mark.parametrize("packed", [True, False])
+def test_eight_bits_change_logits_a_little_and_need_plain_layers(packed: bool) -> None:
+    joined, _ = pair(Model(), packed)
+    exact = logits(joined, packed, False)
     joined.eight_bit = True
-    off = (logits(joined) - exact).abs().max()
+    off = (logits(joined, packed, False) - exact).abs().max()
     assert 0 < off < 0.05 * exact.abs().max()
     settings = Model(checkpointing=True, eight_bit=True)
     with pytest.raises(InvalidInputError, match=r"model\.eight_bit: is for whole, plain"):
-        build_backbone(config(), WEIGHTS, range(255), settings, CPU, packed=True)
+        build_backbone(config(), WEIGHTS, range(255), settings, CPU, packed)
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_eight_bits_are_the_same_packed_and_padded(opened: bool) -> None:
+    found = [logits(pair(Model(eight_bit=True), p)[0], p, opened) for p in (True, False)]
+    torch.testing.assert_close(found[0], found[1], rtol=1e-2, atol=1e-3)
+
+
+def test_joined_layers_are_never_compiled() -> None:
+    joined, _ = pair(Model(), False)
+    joined.compile_layers(dynamic=True)
+    assert not any(layer._compiled_call_impl for layer in joined.trunk.layers)

@@ -62,13 +62,12 @@ def saved_bytes(model: Model, config: dict[str, Any], shape: Shape) -> int:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("checkpointing", [False, True])
-def test_the_prediction_is_near_what_is_held(
-    workplace: Path, dtype: str, checkpointing: bool
-) -> None:
+@pytest.mark.parametrize("means", ["none", "checkpointing", "eight_bit"])
+def test_the_prediction_is_near_what_is_held(workplace: Path, dtype: str, means: str) -> None:
     config = tiny.config(**WIDER)
     shape = Shape(8, 256)
-    settings = {"dtype": dtype, "checkpointing": checkpointing}
+    checkpointing = means == "checkpointing"
+    settings = {"dtype": dtype, "checkpointing": checkpointing, "eight_bit": means == "eight_bit"}
     model = Model.model_validate(settings)
     run = run_with(workplace, model={"initial": "model", **settings})
     predicted = predict_memory(random_backbone(config, model, CPU), run, [shape]).activations
@@ -79,6 +78,19 @@ def test_the_prediction_is_near_what_is_held(
         size = 4 if dtype == "float32" else 2
         inside = 3 * (config["intermediate_size"] + config["hidden_size"]) * size * 8 * 256
         assert predicted - inside == pytest.approx(held, rel=0.15)
+
+
+def test_layers_that_are_not_joined_are_tried_or_counted_as_compiled(workplace: Path) -> None:
+    config = {**tiny.config(**WIDER), "model_type": "mistral", "sliding_window": None}
+    shape = Shape(8, 256)
+    backbone = random_backbone(config, Model(), CPU)
+    assert not backbone.joined
+    assert backbone.plain
+    run = run_with(workplace)
+    eager = predict_memory(backbone, run, [shape]).activations
+    assert eager == pytest.approx(saved_bytes(Model(), config, shape), rel=0.25)
+    compiled = run_with(workplace, model={"initial": "model", "compile": "static"})
+    assert predict_memory(backbone, compiled, [shape]).activations < eager
 
 
 def test_what_each_means_saves(workplace: Path) -> None:
@@ -140,11 +152,12 @@ def test_the_hybrid_trains_and_is_predicted(workplace: Path) -> None:
 def test_work_is_counted_by_weight_and_pass(model_folder: Path) -> None:
     whole, _ = backbone_of(model_folder)
     per_layer = 32 * 32 + 2 * 32 * 16 + 32 * 32 + 3 * 32 * 64
-    assert flops_per_token(whole) == 6 * 2 * per_layer
+    at_slots = 32 * 32 + 3 * 32 * 64  # what the last of the joined layers does at slots alone
+    assert flops_per_token(whole) == 6 * (2 * per_layer - at_slots)
     last, _ = backbone_of(model_folder, train="last", last_layers=1)
     assert flops_per_token(last) == (2 + 6) * per_layer
     looped, _ = backbone_of(model_folder, loop={"first": 0, "last": 1, "times": 2})
-    assert flops_per_token(looped) == 6 * 4 * per_layer
+    assert flops_per_token(looped) == 6 * (4 * per_layer - at_slots)
 
 
 def test_other_architectures_are_refused() -> None:

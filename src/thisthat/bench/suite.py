@@ -33,10 +33,11 @@ MODULES = {
     "http": "http",
     "fidelity": "forms",
     "gpu": "gpu",
+    "training": "training",
 }
 """Every measurement that needs no file, and its module."""
 
-SUITE = tuple(name for name in MODULES if name not in ("fidelity", "gpu"))
+SUITE = tuple(name for name in MODULES if name not in ("fidelity", "gpu", "training"))
 """What ``bench all`` runs, in this order."""
 
 Report = Callable[[Path, Result], None]

@@ -38,6 +38,7 @@ HELP = {
     "http": "What HTTP adds to the library call, side by side.",
     "fidelity": "How far the numeric form's answers are from float32's.",
     "gpu": "CUDA: fused kernels in graphs beside the same without graphs and transformers.",
+    "training": "CUDA: tokens per second of the trainer's own steps.",
 }
 
 System = Annotated[

@@ -7,7 +7,8 @@ label rows. Knows nothing of text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,14 @@ from thisthat.train.attention import (
     BlockMasks,
     Packed,
     Sight,
+    attention_of,
+    dense_kernels,
     padded_mask,
     register_attention,
 )
 from thisthat.train.buckets import LABELS
 from thisthat.train.config import Loop, Model
-from thisthat.train.joined_layer import can_join, joined_layer, run_joined
+from thisthat.train.joined_layer import can_join, run_joined
 from thisthat.train.packs import positions_in_rows
 
 # Families whose decoder layers take (hidden, position_embeddings) and nothing else that matters.
@@ -77,7 +80,6 @@ class Backbone(nn.Module):
         elif settings.train == "lora":
             self._add_adapters(settings.rank)
         self.joined = can_join(trunk) and not settings.checkpointing and not self.first_trained
-        self._joined_step: Callable[..., Tensor] = joined_layer
         self._masks: dict[int, BlockMasks] = {}
         self.eight_bit = settings.eight_bit
         if settings.eight_bit and not self.joined:
@@ -91,7 +93,7 @@ class Backbone(nn.Module):
         Raises InvalidInputError for an open state in a family that cannot read one.
         """
         if self.plain:
-            slots = self.trunk.norm(self._hidden(tokens, sight)[row, at])
+            slots = self.trunk.norm(self._hidden(tokens, row, at, sight))
         elif sight.since is not None:
             family = self.trunk.config.model_type
             raise InvalidInputError("prompt.open_state", f"is not known for {family}")
@@ -104,30 +106,30 @@ class Backbone(nn.Module):
         logits: Tensor = slots.float() @ rows.float().T
         return logits
 
-    def _hidden(self, tokens: Tensor, sight: Sight) -> Tensor:
+    def _hidden(self, tokens: Tensor, row: Tensor, at: Tensor, sight: Sight) -> Tensor:
+        """What the last layer gives at slots, slots x size."""
         hidden: Tensor = self.trunk.embed_tokens(tokens)
-        more: dict[str, Any] = {}
+        length = tokens.shape[1]
         packed: Packed | None = None
-        if sight.bounds is None:
-            positions = torch.arange(tokens.shape[1], device=tokens.device).unsqueeze(0)
-            if sight.since is not None:
-                more = {"attention_mask": padded_mask(sight.since)}
+        mask: Tensor | None = None
+        if sight.bounds is not None:
+            positions = positions_in_rows(sight.bounds, length)
+            blocks = self._block_mask(sight.bounds, sight.since, length)
+            packed = (sight.bounds, sight.longest, sight.since, blocks)
         else:
-            positions = positions_in_rows(sight.bounds, tokens.shape[1])
-            mask = self._block_mask(sight.bounds, sight.since, tokens.shape[1])
-            packed = (sight.bounds, sight.longest, sight.since, mask)
-            more = {"packed": packed}
+            positions = torch.arange(length, device=tokens.device).unsqueeze(0)
+            if sight.since is not None:
+                mask = padded_mask(sight.since)
         angles = self.trunk.rotary_emb(hidden, position_ids=positions)
-        if packed is not None and self.joined:
-            return run_joined(
-                self.trunk,
-                self.order,
-                hidden,
-                angles,
-                packed,
-                self._joined_step,
-                self.eight_bit,
-            )
+        if self.joined:
+            attend = attention_of(packed, mask)
+            places = row * length + at
+            dense = packed is None and mask is None
+            with dense_kernels(tokens.device) if dense else nullcontext():
+                return run_joined(
+                    self.trunk, self.order, hidden, angles, attend, self.eight_bit, places
+                )
+        more = {"attention_mask": mask} if packed is None else {"packed": packed}
         for index in self.order:
             layer = self.trunk.layers[index]
             if index < self.first_trained:
@@ -139,7 +141,7 @@ class Backbone(nn.Module):
                 )
             else:
                 hidden = layer(hidden, position_embeddings=angles, **more)
-        return hidden
+        return hidden[row, at]
 
     def _block_mask(self, bounds: Tensor, since: Tensor | None, length: int) -> BlockMask | None:
         if since is None or not bounds.is_cuda or not torch.is_grad_enabled():
@@ -149,11 +151,15 @@ class Backbone(nn.Module):
         return self._masks[length].draw(bounds, since)
 
     def compile_layers(self, dynamic: bool) -> None:
-        """Compile the decoder layers in place, one region for all of them."""
+        """Compile the decoder layers in place, one region for all of them.
+
+        Joined layers are made of kernels already and stay as they are.
+        """
+        if self.joined:
+            return
         # One entry per shape, with and without gradients, must fit beside each other.
         torch._dynamo.config.recompile_limit = 64
         torch._dynamo.config.accumulated_recompile_limit = 1024
-        self._joined_step = torch.compile(joined_layer, dynamic=dynamic)
         for layer in self.trunk.layers:
             layer.compile(dynamic=dynamic)
 

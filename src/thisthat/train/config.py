@@ -109,10 +109,10 @@ class Model(_Part):
     ``initial`` is a checkpoint: a name, a folder (such as the one an earlier run wrote, relative
     paths being taken from the run file) or a Hub id. ``train`` is all parameters, all but the
     embedding (which keeps a delta small), the last ``last_layers`` layers, or adapters of rank
-    ``rank`` on every linear layer. ``compile``
-    compiles the decoder layers: once for all shapes, once per shape, or not at all. ``eight_bit``
-    rounds what linear layers see as the int8 runtime form does, so that the model learns to bear
-    it (packed rows).
+    ``rank`` on every linear layer. ``compile`` compiles the decoder layers: once for all shapes,
+    once per shape, or not at all; whole llama layers without checkpointing have kernels of their
+    own and are never compiled. ``eight_bit`` rounds what the linear layers of such a model see as
+    the int8 runtime form does, so that it learns to bear it.
     """
 
     initial: str = "default"
@@ -229,12 +229,6 @@ class Run(_Part):
     evaluations: tuple[Evaluation, ...] = ()
     contamination: Literal["stop", "leave out"] = "stop"
     never_train_on: tuple[Path, ...] = ()
-
-    @model_validator(mode="after")
-    def _rounding_where_it_is_known(self) -> Run:
-        if self.model.eight_bit and not self.data.pack:
-            raise ValueError("model.eight_bit needs data.pack = true")
-        return self
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Run:

@@ -25,13 +25,18 @@ def flops_per_token(backbone: Backbone) -> float:
     """Forward and backward through the decoder layers, matrix products alone.
 
     Attention's own products are left out: they depend on the length and are small beside the rest
-    at the lengths of decision rows. The recomputation of checkpointing is not counted either.
+    at the lengths of decision rows. The recomputation of checkpointing is not counted either, nor
+    what joined layers do at slots alone.
     """
     total = 0
     for index in backbone.order:
         weights = [p for p in backbone.trunk.layers[index].parameters() if p.ndim == 2]
         per_weight = 6 if index >= backbone.first_trained else 2
         total += per_weight * sum(weight.numel() for weight in weights)
+    if backbone.joined:
+        last = backbone.trunk.layers[backbone.order[-1]]
+        at_slots = (last.self_attn.o_proj, *last.mlp.children())
+        total -= 6 * sum(p.numel() for module in at_slots for p in module.parameters())
     return float(total)
 
 

@@ -1,20 +1,21 @@
-"""A Llama decoder layer with fewer, larger multiplications than transformers' own.
+"""A Llama decoder layer with fewer, larger steps than transformers' own.
 
 Queries, keys and values come from one product, gate and up projection from another: the same
-numbers, read from memory once instead of three times and twice, forward and backward. Only for
-packed rows and layers without biases or adapters. The weights stay where transformers keeps them.
+numbers, read from memory once instead of three times and twice, forward and backward. What stands
+between products is fused. Only for layers without biases or adapters. The weights stay where
+transformers keeps them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+from torch.nn.functional import linear
 
-from thisthat.train.attention import Packed, attend
+from thisthat.train.attention import Attend
+from thisthat.train.fused_ops import added_norm, gated, rounded, turned
 
 Layer = tuple[Tensor, ...]
 
@@ -39,31 +40,32 @@ def weights_of(layer: Any) -> Layer:
 
 def joined_layer(
     hidden: Tensor,
+    added: Tensor | None,
     weights: Layer,
-    cos: Tensor,
-    sin: Tensor,
-    packed: Packed,
-    width: int,
+    angles: tuple[Tensor, Tensor],
+    attend: Attend,
     epsilon: float,
     eight_bit: bool,
-) -> Tensor:
-    """The layer's output for ``hidden`` (tokens x size); heads are ``width`` wide.
+    slots: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Two tensors whose sum is the layer's output for hidden + added, all of them tokens x size.
 
-    ``cos`` and ``sin`` are tokens x width; ``packed`` says what the tokens see.
-    With ``eight_bit`` linear layers see their inputs and weights rounded to eight bits.
+    They are added where the next norm reads them. The two ``angles`` are cosine and sine, tokens of
+    a row x width of a head. With ``eight_bit`` linear layers see their inputs and weights rounded
+    to eight bits. ``slots`` are the tokens whose output is wanted, where it is not all of them.
     """
     before, query, key, value, out, gate, up, down, after = weights
-    linear = _eight_bit_linear if eight_bit else functional.linear
-    normed = functional.rms_norm(hidden, hidden.shape[-1:], before, epsilon)
-    joined = linear(normed, torch.cat((query, key, value)))
-    heads = joined.view(len(hidden), -1, width)
-    many, few = query.shape[0] // width, key.shape[0] // width
-    queries, keys, values = torch.tensor_split(heads, (many, many + few), dim=1)
-    attended = attend(_turned(queries, cos, sin), _turned(keys, cos, sin), values, packed, None)
-    hidden = hidden + linear(attended.flatten(-2), out)
-    normed = functional.rms_norm(hidden, hidden.shape[-1:], after, epsilon)
-    gated, raised = linear(normed, torch.cat((gate, up))).chunk(2, dim=-1)
-    return hidden + linear(functional.silu(gated) * raised, down)
+    width = angles[0].shape[-1]
+    seen = rounded if eight_bit else _as_it_is
+    normed, hidden = added_norm(hidden, added, before, epsilon)
+    joined = linear(seen(normed), seen(torch.cat((query, key, value))))
+    heads = turned(joined, *angles, len(query) // width, len(key) // width)
+    attended = attend(*heads).reshape(len(hidden), -1)
+    if slots is not None:
+        hidden, attended = (tensor.index_select(0, slots) for tensor in (hidden, attended))
+    normed, hidden = added_norm(hidden, linear(seen(attended), seen(out)), after, epsilon)
+    opened = gated(linear(seen(normed), seen(torch.cat((gate, up)))))
+    return hidden, linear(seen(opened), seen(down))
 
 
 def run_joined(
@@ -71,26 +73,34 @@ def run_joined(
     order: list[int],
     hidden: Tensor,
     angles: tuple[Tensor, Tensor],
-    packed: Packed,
-    step: Callable[..., Tensor],
+    attend: Attend,
     eight_bit: bool,
+    slots: Tensor,
 ) -> Tensor:
-    """All layers in ``order``; ``step`` is ``joined_layer``, compiled or not."""
-    cos, sin = (angle.squeeze(0) for angle in angles)
-    flat = hidden.squeeze(0)
-    for index in order:
-        layer = trunk.layers[index]
-        flat = step(
+    """All layers in ``order`` over ``hidden`` (rows x tokens x size): their output at ``slots``.
+
+    Slots count through all tokens. What the last layer does after its attention is done at slots
+    alone: nothing reads the other tokens any more.
+    """
+    cosine, sine = (angle.squeeze(0) for angle in angles)
+    flat = hidden.flatten(0, 1)
+    added = None
+    for number, index in enumerate(order, 1):
+        flat, added = joined_layer(
             flat,
-            weights_of(layer),
-            cos,
-            sin,
-            packed,
-            layer.self_attn.head_dim,
+            added,
+            weights_of(trunk.layers[index]),
+            (cosine, sine),
+            attend,
             trunk.config.rms_norm_eps,
             eight_bit,
+            slots if number == len(order) else None,
         )
-    return flat.unsqueeze(0)
+    return flat if added is None else flat + added
+
+
+def _as_it_is(rows: Tensor) -> Tensor:
+    return rows
 
 
 def _linears(layer: Any) -> list[Any]:
@@ -104,24 +114,3 @@ def _linears(layer: Any) -> list[Any]:
         mlp.up_proj,
         mlp.down_proj,
     ]
-
-
-def _eight_bit_linear(given: Tensor, weight: Tensor) -> Tensor:
-    return functional.linear(rounded(given), rounded(weight))
-
-
-def rounded(rows: Tensor) -> Tensor:
-    """Every row in whole multiples of its largest number / 127; gradients pass as if it were not.
-
-    The grid of the int8 runtime form: a scale per token for activations, per output for weights.
-    """
-    wide = rows.detach().float()
-    step = (wide.abs().amax(-1, keepdim=True) / 127).clamp_min(1e-12)
-    nearest = (torch.round(wide / step) * step).to(rows.dtype)
-    return rows + (nearest - rows.detach())
-
-
-def _turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary positions: tokens x heads x width."""
-    first, second = heads.chunk(2, dim=-1)
-    return heads * cos.unsqueeze(1) + torch.cat((-second, first), dim=-1) * sin.unsqueeze(1)

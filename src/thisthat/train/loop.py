@@ -12,7 +12,7 @@ import math
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -170,7 +170,7 @@ class Session:
             pin=self.device.type == "cuda",
         )
         complete = True
-        with _stop_signal() as asked, _closing(batches):
+        with _stop_signal() as asked, closing(batches):
             while share_done(run.schedule, self.progress) < 1:
                 self._step([next(batches) for _ in range(run.optimiser.accumulate)])
                 elapsed = time.perf_counter() - started
@@ -448,13 +448,3 @@ def _stop_signal() -> Iterator[Any]:
     finally:
         for which, handler in previous.items():
             signal.signal(which, handler)
-
-
-@contextmanager
-def _closing(batches: Iterator[Fed]) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        close = getattr(batches, "close", None)
-        if close is not None:
-            close()

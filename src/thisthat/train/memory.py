@@ -1,7 +1,8 @@
 """How much device memory a step will take, and a cap that raises instead of spilling.
 
-Parameters, gradients and moments are counted; what a layer keeps for its backward pass is found
-by running one layer on the CPU on a few tokens and adding up what autograd saved.
+Parameters, gradients and moments are counted, and so is what a joined or compiled layer keeps for
+its backward pass; of other layers it is found by running one on the CPU on a few tokens and adding
+up what autograd saved.
 """
 
 from __future__ import annotations
@@ -75,19 +76,58 @@ def _activations(backbone: Backbone, run: Run, tokens: int) -> int:
     size = next(backbone.trunk.parameters()).element_size()
     hidden = config.hidden_size * size
     order = [index for index in backbone.order if index >= backbone.first_trained]
-    if run.model.compile == "off" or not backbone.plain:
-        kept = _probe(backbone)
+    copies = 0
+    if backbone.joined:
+        kept = _joined_bytes(config, size, len(order), backbone.eight_bit)
+        copies = sum(_copied_bytes(backbone, index) for index in order)
+    elif run.model.compile == "off" or not backbone.plain:
+        by_layer = _probe(backbone)
+        kept = [by_layer[index] for index in order]
     else:
-        kept = [_compiled_bytes(config, size)] * len(backbone.trunk.layers)
+        kept = [_compiled_bytes(config, size)] * len(order)
     # The backward pass of a feed-forward part holds its gradients beside what was kept.
     transient = (3 * config.intermediate_size + 3 * config.hidden_size) * size
     slots = 4 * LABELS * 4  # per slot: logits, log-probabilities, targets and a gradient
     embedding = 3 * hidden
     if backbone.checkpointing:
-        per_token = len(order) * hidden + max(kept[index] for index in order) + transient
+        per_token = len(order) * hidden + max(kept) + transient
     else:
-        per_token = sum(kept[index] for index in order) + transient
-    return int(tokens * (per_token + embedding) + tokens / 32 * slots)
+        per_token = sum(kept) + transient
+    return int(tokens * (per_token + embedding) + tokens / 32 * slots + copies)
+
+
+def _joined_bytes(config: Any, size: int, passes: int, eight_bit: bool) -> list[int]:
+    """What each pass through a joined layer keeps per token.
+
+    The residual and its norm, with a reciprocal RMS in float32, before attention and before the
+    feed-forward part; queries, keys and values; the attention output, with the logarithm of every
+    head's sum in float32, and once more when it is rounded; gate and up, and their product. After
+    its attention the last pass keeps what belongs to slots alone.
+    """
+    heads, width = config.num_attention_heads, _head_width(config)
+    normed = 2 * config.hidden_size * size + 4
+    turned = (heads + 2 * config.num_key_value_heads) * width * size
+    attended = (2 if eight_bit else 1) * heads * width * size + 4 * heads
+    fed_forward = normed + 3 * config.intermediate_size * size
+    first = normed + turned + attended
+    return [first + fed_forward] * (passes - 1) + [first]
+
+
+def _copied_bytes(backbone: Backbone, index: int) -> int:
+    """The weights that a joined layer copies: side by side, or all of them rounded."""
+    layer = backbone.trunk.layers[index]
+    rows = (layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj)
+    copied = [*rows, layer.mlp.gate_proj, layer.mlp.up_proj]
+    if backbone.eight_bit:
+        copied += [layer.self_attn.o_proj, layer.mlp.down_proj]
+    return sum(module.weight.numel() * module.weight.element_size() for module in copied)
+
+
+def _head_width(config: Any) -> int:
+    width: int = (
+        getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    )
+    return width
 
 
 def _compiled_bytes(config: Any, size: int) -> int:
@@ -97,9 +137,8 @@ def _compiled_bytes(config: Any, size: int) -> int:
     the residual before attention and before the feed-forward part, queries, keys, values, the
     attention output, gate and up.
     """
-    heads = config.num_attention_heads
-    head = getattr(config, "head_dim", None) or config.hidden_size // heads
-    attention = (2 * heads + 2 * config.num_key_value_heads) * head
+    heads = 2 * config.num_attention_heads + 2 * config.num_key_value_heads
+    attention = heads * _head_width(config)
     kept: int = (2 * config.hidden_size + attention + 2 * config.intermediate_size) * size
     return kept
 

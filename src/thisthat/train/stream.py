@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -20,12 +20,18 @@ from torch.utils.data import DataLoader, Dataset
 
 from thisthat.train.attention import Sight
 from thisthat.train.buckets import Batch, Buckets, Shape
-from thisthat.train.data import Chunk, ChunkMaker
+from thisthat.train.data import Chunk
 from thisthat.train.packs import PackedShape, Packs
 from thisthat.train.rows import TrainingRow
 
 _FAR = 1 << 48
 _READY = 8
+
+
+class Chunks(Protocol):
+    """Makes chunks of rows: the same number, the same chunk."""
+
+    def __getitem__(self, chunk: int, /) -> Chunk: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Fed:
 
 
 class _Chunks(Dataset[Chunk]):
-    def __init__(self, maker: ChunkMaker) -> None:
+    def __init__(self, maker: Chunks) -> None:
         self._maker = maker
 
     def __getitem__(self, index: int) -> Chunk:
@@ -107,7 +113,7 @@ def _as_it_is(chunk: Any) -> Any:
     return chunk
 
 
-def chunks_from(maker: ChunkMaker, first: int, workers: int) -> Iterator[Chunk]:
+def chunks_from(maker: Chunks, first: int, workers: int) -> Iterator[Chunk]:
     """Chunks in order from ``first`` on, made by ``workers`` processes or, with 0, right here."""
     if not workers:
         for number in range(first, _FAR):
@@ -128,12 +134,12 @@ def chunks_from(maker: ChunkMaker, first: int, workers: int) -> Iterator[Chunk]:
 
 
 def feed(
-    maker: ChunkMaker,
+    maker: Chunks,
     shapes: Sequence[Shape],
     position: Position,
     workers: int,
     pin: bool,
-) -> Iterator[Fed]:
+) -> Generator[Fed, None, None]:
     """Batches for ever, from a position on, made ahead of time when there are workers."""
     batches = _sorted(maker, shapes, position, workers, pin)
     if not workers:
@@ -172,7 +178,7 @@ def feed(
 
 
 def _sorted(
-    maker: ChunkMaker, shapes: Sequence[Shape], position: Position, workers: int, pin: bool
+    maker: Chunks, shapes: Sequence[Shape], position: Position, workers: int, pin: bool
 ) -> Any:
     buckets = gatherer(shapes, position.waiting)
     too_long = protected = 0
