@@ -1,6 +1,6 @@
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ from tests.path_engine import PathEngine, path_decider
 from tests.prompt.byte_tokenizer import encode
 from thisthat import Boolean, Choice, InvalidInputError, Scale, Score, StateTooLongError
 from thisthat.calibrate.temperature import OptionsRule, Temperatures, softmax
+from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat
 
@@ -52,17 +53,25 @@ def test_apart_answers_do_not_depend_on_other_questions(layout: str) -> None:
         assert together[name] == alone == reversed_[name]
 
 
-class WaitingEngine(PathEngine):
+class AheadEngine(PathEngine):
     """An engine whose caller may read further states while it runs."""
 
-    overlaps = True
+    runs_ahead = True
+
+    def begin(self, rows: Sequence[Row]) -> Callable[[], list[RowResult]]:
+        self.begun.append(len(rows))
+        return lambda: self.run(rows)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun: list[int] = []
 
 
 def test_many_states_are_read_while_others_are_answered() -> None:
     states = [f"state {number}" for number in range(130)]
     told: list[tuple[int, int]] = []
     decider = path_decider()
-    decider.engine = WaitingEngine()
+    decider.engine = engine = AheadEngine()
     overlapping = decider.decide_many(
         states, QUESTIONS, progress=lambda done, of: told.append((done, of))
     )
@@ -70,6 +79,7 @@ def test_many_states_are_read_while_others_are_answered() -> None:
     assert [each.answers for each in overlapping] == [each.answers for each in plain]
     assert [each.usage for each in overlapping] == [each.usage for each in plain]
     assert told == [(number + 1, 130) for number in range(130)]
+    assert engine.begun == [32, 64, 34]
     told.clear()
     with pytest.raises(InvalidInputError, match=r"states\[129\]"):
         decider.decide_many(

@@ -7,11 +7,12 @@ Knows nothing of checkpoints: ``thisthat.opening`` makes a decider from one.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,9 @@ from thisthat.calibrate.order import (
 )
 from thisthat.calibrate.temperature import Temperatures, softmax
 from thisthat.calibrate.tournament import Tournament
-from thisthat.engine.rows import Engine, Row, RowResult, Tokens
+from thisthat.engine.rows import AheadEngine, Engine, Row, RowResult, Tokens
 from thisthat.errors import InvalidInputError
-from thisthat.overlap import overlapped
-from thisthat.prompt.builder import Place, PromptBuilder, Rendered
+from thisthat.prompt.builder import Place, Plan, PromptBuilder, Rendered
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.prompt.sharing import with_longer_trunk
 from thisthat.prompt.show import Decode, show_row
@@ -71,8 +71,8 @@ _Finished: TypeAlias = tuple[int, Mapping[str, "Question"], Decision]
 """The number of a state, what was asked about it, its decision."""
 
 _CHUNK_TOKENS = 16_384
-_WAVE = 48
-"""States that are read while the device answers as many before them."""
+_FIRST_WAVE, _LARGEST_WAVE = 32, 128
+"""States that are read while the device answers those before them: few at first, to begin soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,17 @@ class Job:
     def fresh_tokens(self) -> int:
         """Tokens that must be computed when every prefix is already kept."""
         return sum(row.fresh_tokens for row in self.rendered.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Questions made ready for any number of states; ``seconds`` is what that took."""
+
+    questions: Mapping[str, Question]
+    orders: tuple[tuple[Places, ...], ...]
+    layout: Layout
+    plan: Plan
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +252,8 @@ class Decider:
         conditions = self.conditions(way.layout, way.packing, way.order)
         begin = partial(self._all_begun, pairs, way, conditions)
         every = range(len(pairs))
-        overlaps = way.wide == "at-once" and getattr(self.engine, "overlaps", False)
-        if overlaps and len(pairs) > _WAVE:
+        ahead = way.wide == "at-once" and getattr(self.engine, "runs_ahead", False)
+        if ahead and len(pairs) > _FIRST_WAVE:
             finished = self._finished_in_waves(begin, every)
         else:
             finished = self._finished(begin(every))
@@ -265,9 +276,19 @@ class Decider:
         """The pairs of these numbers, begun. Raises InvalidInputError naming the state."""
         begun: dict[int, Job | Tournament] = {}
         ahead = self._read_ahead([pairs[number][0] for number in numbers], way)
-        for number, known in zip(numbers, ahead, strict=True):
+        known: dict[int, _Asking] = {}
+        for number, tokens in zip(numbers, ahead, strict=True):
+            state, questions = pairs[number]
             try:
-                begun[number] = self._begun(*pairs[number], way, known)
+                if way.wide == "in-rounds":
+                    begun[number] = Tournament(self, state, _declared(questions), way)
+                else:
+                    # The same questions as before need not be read again.
+                    asking = known.get(id(questions))
+                    if asking is None:
+                        asking = self._asking(questions, way)
+                        known[id(questions)] = replace(asking, seconds=0.0)
+                    begun[number] = self._job(state, asking, way, tokens)
                 if way.policy is not None:
                     way.policy.check(begun[number].questions, conditions)
             except InvalidInputError as error:
@@ -278,27 +299,25 @@ class Decider:
     def _finished_in_waves(
         self, begin: Callable[[Sequence[int]], dict[int, Job | Tournament]], every: range
     ) -> Iterator[_Finished]:
-        """As ``_finished``; some states are answered by the device while the next are read."""
-        waves = (
-            {number: _next_job(each) for number, each in begin(every[at : at + _WAVE]).items()}
-            for at in range(0, len(every), _WAVE)
-        )
+        """As ``_finished``; some states are answered by the device while the next are read.
 
-        def answered(wave: Mapping[int, Job]) -> tuple[list[list[RowResult]], float]:
+        All of this is one thread's work: two would wait for each other's turn in the interpreter.
+        """
+        engine = cast(AheadEngine, self.engine)
+        running: list[tuple[dict[int, Job], float, Callable[[], list[RowResult]]]] = []
+        for wave in _waves(every):
+            jobs = {number: _next_job(each) for number, each in begin(wave).items()}
             started = time.perf_counter()
-            results = self._results([job.rendered for job in wave.values()])
-            return results, (time.perf_counter() - started) / len(wave)
-
-        for wave, (results, share) in overlapped(waves, answered):
-            for (number, job), found in zip(wave.items(), results, strict=True):
-                yield number, job.questions, self.read(job, found, share)
-
-    def _begun(
-        self, state: Text, questions: Questions, way: Way, ahead: _Ahead = _NOT_AHEAD
-    ) -> Job | Tournament:
-        if way.wide == "at-once":
-            return self._prepared(state, questions, way, ahead)
-        return Tournament(self, state, _declared(questions), way)
+            rows = [row for job in jobs.values() for row in job.rendered.rows]
+            results = engine.begin(rows)
+            running.append((jobs, time.perf_counter() - started, results))
+        for jobs, seconds, results in running:
+            started = time.perf_counter()
+            found = iter(results())
+            share = (seconds + time.perf_counter() - started) / len(jobs)
+            for number, job in jobs.items():
+                own = list(itertools.islice(found, len(job.rendered.rows)))
+                yield number, job.questions, self.read(job, own, share)
 
     def _read_ahead(self, states: Sequence[Text], way: Way) -> list[_Ahead]:
         """Several states tokenised together; one alone is not worth the threads."""
@@ -378,11 +397,10 @@ class Decider:
         order: Order = "as-given",
     ) -> Job:
         """The first half of ``decide``: check and tokenise, so that ``run`` can do the rest."""
-        return self._prepared(state, questions, Way(layout, packing, keep, order))
+        way = Way(layout, packing, keep, order)
+        return self._job(state, self._asking(questions, way), way)
 
-    def _prepared(
-        self, state: Text, questions: Questions, way: Way, ahead: _Ahead = _NOT_AHEAD
-    ) -> Job:
+    def _asking(self, questions: Questions, way: Way) -> _Asking:
         started = time.perf_counter()
         chosen = self._layout(way.layout)
         declared = _declared(questions)
@@ -392,8 +410,7 @@ class Decider:
                 "order",
                 f'"average" needs packing "apart", not {way.packing!r}: orders are branches',
             )
-        rendered = self.builder.render(
-            state,
+        plan = self.builder.plan(
             [
                 reordered(question, places)
                 for question, asked in zip(declared.values(), orders, strict=True)
@@ -401,6 +418,14 @@ class Decider:
             ],
             layout=chosen,
             packing=way.packing,
+        )
+        return _Asking(declared, orders, chosen, plan, time.perf_counter() - started)
+
+    def _job(self, state: Text, asking: _Asking, way: Way, ahead: _Ahead = _NOT_AHEAD) -> Job:
+        started = time.perf_counter()
+        rendered = self.builder.fill(
+            asking.plan,
+            state,
             limit=self.reading.path_tokens,
             state_limit=self.reading.state_tokens,
             keep=way.keep,
@@ -409,8 +434,8 @@ class Decider:
         if way.order == "average":
             rows = tuple(with_longer_trunk(row) for row in rendered.rows)
             rendered = replace(rendered, rows=rows)
-        seconds = ahead.seconds + time.perf_counter() - started
-        return Job(declared, rendered, chosen, seconds, orders)
+        seconds = asking.seconds + ahead.seconds + time.perf_counter() - started
+        return Job(asking.questions, rendered, asking.layout, seconds, asking.orders)
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Decision]]:
         """The second half of ``decide`` for several jobs: (number of the job, its decision).
@@ -440,8 +465,10 @@ class Decider:
 
         With ``wide="in-rounds"`` it is the first round.
         """
-        job = _next_job(self._begun(state, questions, Way(**ways)))
-        return [show_row(row, self.decode) for row in job.rendered.rows]
+        way = Way(**ways)
+        conditions = self.conditions(way.layout, way.packing, way.order)
+        begun = self._all_begun([(state, questions)], way, conditions, [0])
+        return [show_row(row, self.decode) for row in _next_job(begun[0]).rendered.rows]
 
     async def ask_async(
         self, state: Text, question: Question | str, **ways: Unpack[Ways]
@@ -583,6 +610,14 @@ def _declared(questions: Questions) -> dict[str, Question]:
             )
         declared[name] = question
     return declared
+
+
+def _waves(every: range) -> Iterator[range]:
+    """Cuts that double until they are large."""
+    start, size = 0, _FIRST_WAVE
+    while start < len(every):
+        yield every[start : start + size]
+        start, size = start + size, min(2 * size, _LARGEST_WAVE)
 
 
 def _next_job(begun: Job | Tournament) -> Job:

@@ -20,7 +20,7 @@ from thisthat.bench import gpu, gpu_ways
 from thisthat.bench.contest import Chosen
 from thisthat.bench.gpu import Found, Report, Work
 from thisthat.bench.gpu_names import EAGER, GRAPHS, LARGE, SMALL, UNRECORDED
-from thisthat.bench.gpu_ways import PlainPasses, Ways
+from thisthat.bench.gpu_ways import Opened, PlainPasses
 from thisthat.bench.measure import Context, Measurement, Setting, run_measurement
 from thisthat.bench.result import Result, read_result
 from thisthat.bench.results_page import pictures_of
@@ -53,9 +53,9 @@ def decider_with(engine: PathEngine) -> Decider:
     return decider
 
 
-def ways(**engines: PathEngine) -> Ways:
+def ways(**engines: PathEngine) -> Opened:
     names = {"a": GRAPHS, "b": UNRECORDED, "c": EAGER}
-    return Ways({names[key]: decider_with(engine) for key, engine in engines.items()})
+    return Opened({names[key]: decider_with(engine) for key, engine in engines.items()})
 
 
 def result_of(reports: dict[str, Report], folder: Path) -> Result:

@@ -15,6 +15,7 @@ from tests.checkpoint.tiny import (
     write_wheel,
 )
 from thisthat.checkpoint import Checkpoint, describe, open_checkpoint, write_card
+from thisthat.checkpoint import checkpoint as checkpoint_module
 from thisthat.checkpoint.card import Card, Limits, Loop, PathBase
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.safetensors_weights import write_model
@@ -53,6 +54,17 @@ def test_a_gguf_file_opens(base: Checkpoint) -> None:
     assert base.encode("the 1") == tiny_tokenizer().encode("the 1").ids
     weights = tiny_weights()
     assert all(np.array_equal(base.weights()[name], weights[name]) for name in weights)
+
+
+@pytest.mark.parametrize("cores", [2, 64])
+def test_many_texts_are_read_as_each_alone(
+    base: Checkpoint, monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    monkeypatch.setattr(checkpoint_module, "usable_cores", lambda: cores)
+    fresh = base.base_alone()
+    assert fresh._one_by_one == (cores == 2)
+    texts = ["a<|im_end|>", "", "the 1", "été 42", "two  spaces\n\n and 1,204 more"]
+    assert fresh.encode_many(texts) == [base.encode(text) for text in texts]
 
 
 def test_special_tokens_in_text_are_text_except_in_templates(base: Checkpoint) -> None:

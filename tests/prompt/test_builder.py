@@ -265,13 +265,8 @@ def test_states_encoded_together_are_rendered_as_each_alone(
         except InvalidInputError:
             assert tokens is None
             continue
-        together = builder.render(
-            state,  # type: ignore[arg-type]
-            asked,
-            layout=layout,
-            limit=WIDE,
-            state_tokens=tokens,
-        )
+        plan = builder.plan(asked, layout=layout)
+        together = builder.fill(plan, state, limit=WIDE, state_tokens=tokens)  # type: ignore[arg-type]
         assert together == alone
         assert (tokens is not None) == (family == "thisthat")
 

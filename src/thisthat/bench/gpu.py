@@ -31,9 +31,10 @@ from thisthat.decider import Decider
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.questions import Boolean, Question
 from thisthat.random import Rng
+from thisthat.way import Ways
 
 if TYPE_CHECKING:
-    from thisthat.bench.gpu_ways import Ways
+    from thisthat.bench.gpu_ways import Opened
 
 BOOLEANS: dict[str, Question] = {
     **BOOLEAN,
@@ -50,14 +51,15 @@ POOL = 32
 """Calls after which states come round again."""
 CAVEATS = (
     "End to end: a call goes from text to probabilities, tokenisation and prompts included. States "
-    "differ from call to call; nothing is kept between calls.",
+    "differ from call to call. (a) and (b) keep a schema that stands first, and nothing else, "
+    "between calls.",
     "(a), (b) and (c) share the weights and take turns in one process. (c) reads every question as "
     "a path of its own, padded and batched, with the unembedding at the slots alone.",
     "The 1.88 B shape has random weights, so its answers are near ties and a last bit can change "
     "one; same answers says how often one did. bfloat16 everywhere.",
     "135 M at 256 tokens with one question each needs about 54 GFLOP a decision: some 14,600 a "
     "second at an H200's measured peak. The bar on decisions is held against four questions a "
-    "state, which share its tokens.",
+    "state under one schema, which stands first and is kept.",
 )
 
 
@@ -71,6 +73,7 @@ class Work:
     questions: Mapping[str, Question]
     states: int = 1
     whole: bool = False
+    ways: Ways = field(default_factory=lambda: Ways(layout="state-first"))
     most_milliseconds: float | None = None
     least_decisions: float | None = None
 
@@ -101,6 +104,14 @@ WORKS = (
         256,
         TRIAGE,
         states=512,
+    ),
+    Work(
+        "512 states of 256 tokens, 4 questions each, schema first",
+        SMALL,
+        256,
+        TRIAGE,
+        states=512,
+        ways=Ways(layout="schema-first", packing="together"),
         least_decisions=15_000,
     ),
     Work("256 × 256 tokens, one question each", SMALL, 256, BOOLEAN, states=256, whole=True),
@@ -218,7 +229,7 @@ def _tell(work: Work, found: Mapping[str, Found]) -> None:
     print(f"{work.shape}: {work.name}: {', '.join(told)}", file=sys.stderr, flush=True)
 
 
-def do_work(work: Work, ways: Ways, seed: int, seconds: float) -> dict[str, Found]:
+def do_work(work: Work, ways: Opened, seed: int, seconds: float) -> dict[str, Found]:
     """The ways in turns, each for so many seconds; one that fails has no further turn."""
     found = {way: Found(failure=reason) for way, reason in ways.absent.items()}
     if not ways.deciders:
@@ -257,7 +268,7 @@ def _turn(
     try:
         for states in calls:
             before = time.perf_counter()
-            chosen = ask_ours(decider, work.questions, {"layout": "state-first"}, states)
+            chosen = ask_ours(decider, work.questions, work.ways, states)
             into.milliseconds.append((time.perf_counter() - before) * 1000)
             into.chosen.append(chosen)
             if time.perf_counter() - started > 2.0:
@@ -275,7 +286,7 @@ def calls_of(work: Work, decider: Decider, seed: int) -> list[list[str]]:
     tokens = work.tokens
     if work.whole:
         probe = state_of(decider, rng, tokens)
-        job = decider.prepare(probe, work.questions, layout="state-first")
+        job = decider.prepare(probe, work.questions, layout=work.ways["layout"])
         tokens -= job.rendered.tokens - len(decider.builder.encode_state(probe))
     several = 4 if work.states > 1 or work.tokens > 4096 else POOL
     made = iter(state_of(decider, rng, tokens) for _ in itertools.count())

@@ -50,12 +50,12 @@ LARGE_SHAPE = {
     "max_position_embeddings": 65_536,
     "tie_word_embeddings": True,
 }
-UNRECORDED_SIZES = (256, 512, 8192)
+UNRECORDED_SIZES = (256, 512, 8192, 16384)
 PASS_TOKENS = 16_384
 
 
 @dataclass
-class Ways:
+class Opened:
     """Deciders by way, why others are absent, and what opening took in seconds."""
 
     deciders: dict[str, Decider] = field(default_factory=dict)
@@ -118,9 +118,9 @@ class PlainPasses:
             return list(self._head(hidden[place[:, 0], place[:, 1]]).cpu().numpy())
 
 
-def open_ways(shape: str, device: torch.device) -> Ways:
+def open_ways(shape: str, device: torch.device) -> Opened:
     """One model in all three ways; a way that does not open is absent with its reason."""
-    ways = Ways()
+    ways = Opened()
     checkpoint = open_checkpoint("default")
     # The large shape is recurrent and cannot open its states; the base's are never open.
     builder = builder_of(checkpoint.base_alone() if shape == LARGE else checkpoint)
@@ -143,9 +143,7 @@ def open_ways(shape: str, device: torch.device) -> Ways:
                 engine: Engine = PlainPasses(model, builder.label_ids)
             else:
                 make, grid = recorders[way]
-                engine = TorchEngine(
-                    model, builder.label_ids, tapes=_tapes(fused, make, grid), prefix_cache_bytes=0
-                )
+                engine = TorchEngine(model, builder.label_ids, tapes=_tapes(fused, make, grid))
             ways.deciders[way] = _decider(checkpoint, builder, engine, shape)
         except Exception as error:  # whatever it is, the other ways are still to be measured
             ways.absent[way] = in_a_line(error)
@@ -172,10 +170,10 @@ def in_a_line(error: BaseException) -> str:
 
 def _tapes(
     fused: dict[str, TapeModel], make: Callable[[], Recorder], grid: Grid | None
-) -> Callable[[Any, LabelHead], TapeRunner]:
-    def tapes(model: Any, head: LabelHead) -> TapeRunner:
+) -> Callable[[Any, LabelHead, int], TapeRunner]:
+    def tapes(model: Any, head: LabelHead, shelf_bytes: int) -> TapeRunner:
         if "model" not in fused:
-            found = fused_model(model, head)
+            found = fused_model(model, head, shelf_bytes)
             if isinstance(found, str):
                 raise CheckpointError(found)
             fused["model"] = found

@@ -34,10 +34,12 @@ from thisthat.checkpoint.model import Model, Weights
 from thisthat.checkpoint.safetensors_weights import SafetensorsModel, hub_folder
 from thisthat.checkpoint.store import sha256_of
 from thisthat.checkpoint.word_cache import WordCache, cuts_words
+from thisthat.engine.cores import usable_cores
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt.format import PromptFormat
 
 DEFAULT = "default"
+_MANY_CORES = 8
 _DEFAULT_FOLDER = Path(__file__).parent / "default"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[\w.\-]+")
 
@@ -116,13 +118,18 @@ class Checkpoint:
     def _words(self) -> WordCache | None:
         return WordCache(self._encode_whole) if cuts_words(self.tokenizer) else None
 
+    @cached_property
+    def _one_by_one(self) -> bool:
+        """Whether many texts are read sooner word by word than by the tokenizer's own threads."""
+        return self._words is not None and usable_cores() < _MANY_CORES
+
     def _encode_whole(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
         """What ``encode`` gives for each text, in less time where there are many."""
-        if self._words is not None or self.tokenizer.padding is not None:
+        if self._one_by_one or self.tokenizer.padding is not None:
             return [self.encode(text) for text in texts]
         encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [each.ids for each in encoded]

@@ -15,7 +15,7 @@ see ``open_trunk``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -94,3 +94,10 @@ class Engine(Protocol):
 
     def run(self, rows: Sequence[Row]) -> list[RowResult]:
         """Answer all rows, batched as the engine sees fit, in the caller's order."""
+
+
+class AheadEngine(Engine, Protocol):
+    """An engine whose device works on while its caller does something else."""
+
+    def begin(self, rows: Sequence[Row]) -> Callable[[], list[RowResult]]:
+        """Set the device to work; what is returned waits for the answers."""

@@ -1,7 +1,6 @@
 """The engine for any causal model of `transformers` on CUDA, MPS or a CPU.
 
-On CUDA, models that can run on tapes do when asked to (see ``tape``). Elsewhere prefixes are read
-once and kept.
+On CUDA, models that can run on tapes do (see ``tape``). Prefixes are read once and kept.
 Where every layer attends to all earlier tokens, a row is one pass with a tree mask; elsewhere
 (recurrent or windowed layers) the trunk is read once and its state is forked for each branch, and
 no trunk can be open. Knows nothing of text, temperatures or where weights come from.
@@ -30,9 +29,9 @@ from thisthat.engine.prefix_cache import PrefixCache
 from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.engine.tape.open import open_tapes
-from thisthat.engine.tape.runner import TapeRunner
+from thisthat.engine.tape.runner import TapeAnswer, TapeRunner, does_not_fit
 from thisthat.engine.tree_mask import PADDING, tree_mask
-from thisthat.errors import CheckpointError, DeviceMemoryError, InvalidInputError
+from thisthat.errors import CheckpointError, InvalidInputError
 
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
@@ -58,13 +57,13 @@ class TorchEngine:
         *,
         prefix_cache_bytes: int = PREFIX_CACHE_BYTES,
         token_budget: int | None = None,
-        tapes: Callable[[Any, LabelHead], TapeRunner | str] = open_tapes,
+        tapes: Callable[[Any, LabelHead, int], TapeRunner | str] = open_tapes,
     ) -> None:
         """Serve ``model``, on the device and in the numeric form it has.
 
-        ``prefix_cache_bytes`` 0 reads every prefix anew with its row. ``tapes`` gives what runs
-        rows through recorded fused kernels, or says why nothing does. Raises CheckpointError when
-        the model's own logits at a slot differ from this engine's.
+        ``prefix_cache_bytes`` 0 reads every prefix anew with its row. ``tapes`` is given them too:
+        it gives what runs rows through recorded fused kernels, or says why nothing does. Raises
+        CheckpointError when the model's own logits at a slot differ from this engine's.
         """
         self._model = model.eval()
         self._backbone = Backbone(model)
@@ -79,7 +78,7 @@ class TorchEngine:
         self._check_against_the_model(tuple(label_ids))
         with torch.inference_mode():
             self._opens_trunks = self._backbone.branches_in_one_pass and self._sees_ahead(label_ids)
-            opened = tapes(model, self._head)
+            opened = tapes(model, self._head, prefix_cache_bytes)
         if isinstance(opened, str):
             self._speed = opened
         else:
@@ -145,14 +144,16 @@ class TorchEngine:
                 passes=own.passes + on_tapes.tapes,
                 computed_tokens=own.computed_tokens + on_tapes.computed_tokens,
                 padding_tokens=own.padding_tokens + on_tapes.padding_tokens,
+                reused_tokens=own.reused_tokens + on_tapes.reused_tokens,
+                prefixes=self._tapes.shelf.statistics,
                 captures_at_start=on_tapes.captures_at_start,
                 captures_after_start=on_tapes.captures_after_start,
                 eager_rows_outside_grid=on_tapes.eager_rows_outside_grid,
             )
 
     @property
-    def overlaps(self) -> bool:
-        """Whether a thread that runs rows mostly waits, so that others can get on meanwhile."""
+    def runs_ahead(self) -> bool:
+        """Whether ``begin`` returns before the answers are there."""
         return self._tapes is not None
 
     def run(self, rows: Sequence[Row]) -> list[RowResult]:
@@ -160,6 +161,13 @@ class TorchEngine:
 
         Raises InvalidInputError for a row the model cannot read, DeviceMemoryError when a single
         row does not fit the device; run the other rows again without it.
+        """
+        return self.begin(rows)()
+
+    def begin(self, rows: Sequence[Row]) -> Callable[[], list[RowResult]]:
+        """``run`` in two halves: what is returned gives the answers, waiting for them if need be.
+
+        Raises what ``run`` raises.
         """
         check_rows(
             rows,
@@ -175,37 +183,28 @@ class TorchEngine:
                     "tokens see later ones",
                 )
         if self._tapes is not None:
-            with self._lock:
-                return self._run_on_tapes(self._tapes, rows)
+            return self._begin_on_tapes(self._tapes, rows)
         with self._lock, torch.inference_mode():
             plan = self._plan(rows)
-            return plan.restore(
+            found = plan.restore(
                 self._answer_in_memory([rows[index] for index in batch.indices])
                 for batch in plan.batches
             )
+        return lambda: found
 
-    def _run_on_tapes(self, tapes: TapeRunner, rows: Sequence[Row]) -> list[RowResult]:
+    def _begin_on_tapes(
+        self, tapes: TapeRunner, rows: Sequence[Row]
+    ) -> Callable[[], list[RowResult]]:
         asked = [_without_idle_branches(row) for row in rows]
-        results = [RowResult((), 0)] * len(rows)
-        places = [place for place, row in enumerate(asked) if row.branches]
-        for plan in tapes.plan([asked[place] for place in places]):
-            members = [places[index] for index in plan.indices]
-            try:
-                answers = tapes.run([asked[place] for place in members], plan.size)
-            except torch.OutOfMemoryError as error:
-                torch.cuda.empty_cache()
-                raise self._too_large(asked[members[0]]) from error
-            for place, logits in zip(members, answers, strict=True):
-                slots = [slot for branch in asked[place].branches for slot in branch.slots]
-                cut = [row[: slot.options] for row, slot in zip(logits, slots, strict=True)]
-                results[place] = RowResult(tuple(cut), 0)
-        return results
+        with self._lock:
+            answers = tapes.begin(asked)
 
-    def _too_large(self, row: Row) -> DeviceMemoryError:
-        return DeviceMemoryError(
-            f"a row of {row.tokens} tokens and {len(row.branches)} branches "
-            f"does not fit the memory of {self._backbone.device}"
-        )
+        def results() -> list[RowResult]:
+            with self._lock:
+                found = answers()
+            return [_cut_to_options(row, answer) for row, answer in zip(asked, found, strict=True)]
+
+        return results
 
     def _start_counting(self, prefix_cache_bytes: int) -> None:
         self._prefixes: PrefixCache[KeptState] = PrefixCache(
@@ -234,7 +233,7 @@ class TorchEngine:
         except torch.OutOfMemoryError as error:
             self._prefixes.clear()
             if len(rows) == 1:
-                raise self._too_large(rows[0]) from error
+                raise does_not_fit(rows[0], self._backbone.device) from error
         torch.cuda.empty_cache()
         half = len(rows) // 2
         return self._answer_in_memory(rows[:half]) + self._answer_in_memory(rows[half:])
@@ -470,6 +469,12 @@ def _with_prefix_in_trunk(row: Row) -> Row:
 def _weight(fresh: int, kept: int) -> int:
     """What a sequence counts for in the token budget."""
     return fresh + kept // KEPT_PER_FRESH
+
+
+def _cut_to_options(row: Row, answer: TapeAnswer) -> RowResult:
+    slots = (slot for branch in row.branches for slot in branch.slots)
+    cut = [found[: slot.options] for found, slot in zip(answer.logits, slots, strict=True)]
+    return RowResult(tuple(cut), answer.cached)
 
 
 def _without_idle_branches(row: Row) -> Row:

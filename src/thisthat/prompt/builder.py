@@ -65,6 +65,28 @@ class Rendered:
 
 
 @dataclass(frozen=True, slots=True)
+class Plan:
+    """Questions in one layout and packing, tokenised: all of a prompt but its state.
+
+    ``prefixes`` and ``branches`` have an entry for every row when the schema stands first;
+    otherwise there is one row, which starts with its only prefix and has all branches.
+    """
+
+    layout: Layout
+    prefixes: tuple[Tokens, ...]
+    branches: tuple[Branch, ...]
+    places: tuple[Place, ...]
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest path without its state and what introduces that."""
+        if self.layout == "schema-first":
+            pairs = zip(self.prefixes, self.branches, strict=True)
+            return max(len(prefix) + len(branch.tokens) for prefix, branch in pairs)
+        return len(self.prefixes[0]) + max(len(branch.tokens) for branch in self.branches)
+
+
+@dataclass(frozen=True, slots=True)
 class _State:
     """A state's text, and its tokens where they are known."""
 
@@ -110,35 +132,74 @@ class PromptBuilder:
         limit: int,
         state_limit: int | None = None,
         keep: Keep | None = None,
-        state_tokens: Tokens | None = None,
     ) -> Rendered:
-        """Rows for these questions about this state.
-
-        ``limit`` is the most tokens on one path through a row, ``state_limit`` the most of the
-        state; ``state_tokens`` is what ``encode_states`` gave for it. Raises StateTooLongError when
-        the state does not fit and ``keep`` is None, and InvalidInputError for no questions, an
-        unusable state, or questions that leave no room.
-        """
+        """Rows for these questions about this state: ``plan`` and ``fill`` in one."""
         check_text(state, "state")
+        planned = self.plan(questions, layout=layout, packing=packing)
+        return self.fill(planned, state, limit=limit, state_limit=state_limit, keep=keep)
+
+    def plan(
+        self,
+        questions: Sequence[Question],
+        *,
+        layout: Layout = "state-first",
+        packing: Packing = "apart",
+    ) -> Plan:
+        """What the questions come to, for any number of states.
+
+        Raises InvalidInputError for no questions and for an unknown layout or packing.
+        """
         if not questions:
             raise InvalidInputError("questions", "none given; at least 1 is needed")
         if layout not in ("state-first", "schema-first"):
             raise InvalidInputError("layout", f"{layout!r} is neither state-first nor schema-first")
         if packing not in ("apart", "together"):
             raise InvalidInputError("packing", f"{packing!r} is neither apart nor together")
-        if keep not in (None, "head", "tail", "ends"):
-            raise InvalidInputError("keep", f"{keep!r} is none of head, tail, ends")
         asked = [
             self._asks(question) if len(question.declared) > 1 else () for question in questions
         ]
         flat = [ask for group in asked for ask in group]
-        if not flat:
-            return Rendered((), tuple(Place(()) for _ in questions), None)
         groups = [flat] if packing == "together" else [[ask] for ask in flat]
-        text = state_text(state, self.form)
-        write = self._state_first if layout == "state-first" else self._schema_first
-        rows, cut = write(_State(text, state_tokens), groups, limit, state_limit, keep)
-        return Rendered(tuple(rows), tuple(_places(asked, rows)), cut)
+        if not flat:
+            return Plan(layout, (), (), tuple(Place(()) for _ in questions))
+        if layout == "schema-first":
+            prefixes = tuple(self._schema_prefix(group) for group in groups)
+            branches = tuple(self._answer_branch(group) for group in groups)
+            slots = [(number, at) for number, one in enumerate(branches) for at in _slots_of(one)]
+        else:
+            prefixes = (self._frame.head if self._frame else (),)
+            branches = tuple(self._branch_after_state(tuple(group)) for group in groups)
+            slots = [(0, at) for at, _ in enumerate(slot for one in branches for slot in one.slots)]
+        left = iter(slots)
+        places = tuple(Place(tuple(next(left) for _ in group)) for group in asked)
+        return Plan(layout, prefixes, branches, places)
+
+    def fill(
+        self,
+        plan: Plan,
+        state: Text,
+        *,
+        limit: int,
+        state_limit: int | None = None,
+        keep: Keep | None = None,
+        state_tokens: Tokens | None = None,
+    ) -> Rendered:
+        """Rows for the planned questions about this state.
+
+        ``limit`` is the most tokens on one path through a row, ``state_limit`` the most of the
+        state; ``state_tokens`` is what ``encode_states`` gave for it. Raises StateTooLongError when
+        the state does not fit and ``keep`` is None, and InvalidInputError for an unusable state, or
+        questions that leave no room.
+        """
+        check_text(state, "state")
+        if keep not in (None, "head", "tail", "ends"):
+            raise InvalidInputError("keep", f"{keep!r} is none of head, tail, ends")
+        if not plan.branches:
+            return Rendered((), plan.places, None)
+        given = _State(state_text(state, self.form), state_tokens)
+        write = self._state_first if plan.layout == "state-first" else self._schema_first
+        rows, cut = write(given, plan, limit, state_limit, keep)
+        return Rendered(tuple(rows), plan.places, cut)
 
     def _asks(self, question: Question) -> tuple[Ask, ...]:
         """The wording of a question, remembered where equal questions are sure to read alike."""
@@ -149,21 +210,19 @@ class PromptBuilder:
     def _state_first(
         self,
         state: _State,
-        groups: Sequence[Sequence[Ask]],
+        plan: Plan,
         limit: int,
         state_limit: int | None,
         keep: Keep | None,
     ) -> tuple[list[Row], Cut | None]:
-        branches = tuple(self._branch_after_state(tuple(group)) for group in groups)
-        head = self._frame.head if self._frame else ()
+        head = plan.prefixes[0]
         header = self._encode("Context:\n")
-        longest = max(len(branch.tokens) for branch in branches)
-        room = _room(limit - len(head) - len(header) - longest, state_limit, limit)
+        room = _room(limit - len(header) - plan.longest, state_limit, limit)
         joined = None if self._splits_state else tuple(self._encode_text("Context:\n" + state.text))
         if joined is not None and len(joined) <= room + len(header):
-            return [self._row((), (*head, *joined), branches)], None
+            return [self._row((), (*head, *joined), plan.branches)], None
         kept, cut = self._fit(state, room, keep)
-        return [self._row((), (*head, *header, *kept), branches)], cut
+        return [self._row((), (*head, *header, *kept), plan.branches)], cut
 
     def _row(self, prefix: Tokens, trunk: Tokens, branches: tuple[Branch, ...]) -> Row:
         return Row(prefix, trunk, branches, len(trunk) if self.form.open_state else 0)
@@ -171,21 +230,17 @@ class PromptBuilder:
     def _schema_first(
         self,
         state: _State,
-        groups: Sequence[Sequence[Ask]],
+        plan: Plan,
         limit: int,
         state_limit: int | None,
         keep: Keep | None,
     ) -> tuple[list[Row], Cut | None]:
         header = self._encode("\n\nContext:\n")
-        ends = [self._answer_branch(group) for group in groups]
-        prefixes = [self._schema_prefix(group) for group in groups]
-        longest = max(
-            len(prefix) + len(end.tokens) for prefix, end in zip(prefixes, ends, strict=True)
-        )
-        room = _room(limit - len(header) - longest, state_limit, limit)
+        room = _room(limit - len(header) - plan.longest, state_limit, limit)
         kept, cut = self._fit(state, room, keep)
         trunk = (*header, *kept)
-        return [self._row(pre, trunk, (end,)) for pre, end in zip(prefixes, ends, strict=True)], cut
+        pairs = zip(plan.prefixes, plan.branches, strict=True)
+        return [self._row(prefix, trunk, (end,)) for prefix, end in pairs], cut
 
     @property
     def _splits_state(self) -> bool:
@@ -277,9 +332,9 @@ class PromptBuilder:
         )
 
     def encode_states(self, states: Sequence[Text]) -> list[Tokens | None]:
-        """Token ids of many states for ``render``, in one call of the tokenizer.
+        """Token ids of many states for ``fill``, in one call of the tokenizer.
 
-        None for a state that ``render`` has to read, or refuse, by itself.
+        None for a state that ``fill`` has to read, or refuse, by itself.
         """
         if self._encode_many is None or not self._splits_state:
             return [None] * len(states)
@@ -337,7 +392,5 @@ def _numbered(group: Sequence[Ask]) -> Iterable[tuple[str, Ask]]:
         yield (f" {index + 1}" if len(group) > 1 else ""), ask
 
 
-def _places(asked: Sequence[Sequence[Ask]], rows: Sequence[Row]) -> Iterable[Place]:
-    slots = iter((number, slot) for number, row in enumerate(rows) for slot in range(row.slots))
-    for group in asked:
-        yield Place(tuple(next(slots) for _ in group))
+def _slots_of(branch: Branch) -> range:
+    return range(len(branch.slots))

@@ -80,9 +80,9 @@ def model(name: str, dtype: torch.dtype) -> Any:
 
 def tapes(
     sizes: tuple[int, ...] = SIZES, make: Callable[[], Recorder] | None = None
-) -> Callable[[Any, LabelHead], TapeRunner]:
-    def opened(model: Any, head: LabelHead) -> TapeRunner:
-        fused = fused_model(model, head)
+) -> Callable[[Any, LabelHead, int], TapeRunner]:
+    def opened(model: Any, head: LabelHead, shelf_bytes: int) -> TapeRunner:
+        fused = fused_model(model, head, shelf_bytes)
         assert not isinstance(fused, str), fused
         recorder = make() if make else GraphRecorder(model.device)
         return runner_of(fused, model, head, Grid(sizes), recorder)
@@ -178,6 +178,22 @@ def test_open_trunks_agree_with_the_model() -> None:
         assert np.abs(found - closed).max() > 1e-2 * np.abs(wanted).max()
 
 
+def test_a_kept_prefix_gives_the_bits_it_gave_when_it_was_read() -> None:
+    served = TorchEngine(model("llama", torch.bfloat16), LABELS, tapes=tapes())
+    prefix = tokens(181, 77)
+    rows = [replace(given, prefix=prefix) for given in ROWS]
+    first = served.run(rows)
+    assert [result.cached_tokens for result in first] == [0, *[181] * (len(rows) - 1)]
+    for given, wanted in zip(rows, first, strict=True):
+        again = served.run([row(50, seed=3), given])[1]
+        assert again.cached_tokens == 181
+        np.testing.assert_array_equal(np.stack(again.logits), np.stack(wanted.logits))
+    exact = engine("llama", torch.float32)
+    for given, found in zip(rows, answers(exact, rows), strict=True):
+        wanted = exactly("llama", torch.float32, given)
+        assert np.abs(found - wanted).max() <= 2e-3 * np.abs(wanted).max()
+
+
 def test_open_trunks_give_the_same_bits_whatever_stands_beside() -> None:
     served = engine("llama")
     alone = [answers(served, [given])[0] for given in OPEN_ROWS]
@@ -268,4 +284,4 @@ def test_a_grid_that_does_not_fit_shrinks_and_says_so() -> None:
     assert runner.grid.sizes == (64, 256)
     assert "131072 tokens did not fit" in runner.note
     with torch.inference_mode():
-        assert np.isfinite(runner.run([row(100)], 256)[0]).all()
+        assert np.isfinite(runner.begin([row(100)])()[0].logits).all()

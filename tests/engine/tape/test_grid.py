@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.engine import trees
 from thisthat.engine.rows import Branch, Row, Slot
 from thisthat.engine.tape.grid import Grid, plan_tapes, usual_grid
-from thisthat.engine.tape.layout import Need, need_of, room_for
+from thisthat.engine.tape.layout import Need, TapeRow, need_of, room_for
 from thisthat.errors import InvalidInputError
 
 grids = st.sets(st.integers(1, 200), max_size=5).map(lambda sizes: Grid(tuple(sorted(sizes))))
@@ -18,10 +18,11 @@ grids = st.sets(st.integers(1, 200), max_size=5).map(lambda sizes: Grid(tuple(so
 @settings(deadline=None)
 @given(rows=st.lists(trees.rows, max_size=20), grid=grids)
 def test_every_row_has_one_tape_with_room_for_it(rows: list[Row], grid: Grid) -> None:
-    plans = plan_tapes(rows, grid)
+    laid = [TapeRow(row) for row in rows]
+    plans = plan_tapes(laid, grid)
     assert sorted(index for plan in plans for index in plan.indices) == list(range(len(rows)))
     for plan in plans:
-        need = sum((need_of(rows[index]) for index in plan.indices), Need())
+        need = sum((need_of(laid[index]) for index in plan.indices), Need())
         if plan.size is None:
             assert len(plan.indices) == 1
             assert not any(need.fits(room_for(size)) for size in grid.sizes)
@@ -43,7 +44,7 @@ def test_the_usual_grid_wastes_little(largest: int) -> None:
 
 def test_many_questions_take_a_larger_tape_rather_than_none() -> None:
     row = Row((), (1,) * 10, tuple(Branch((2,), (Slot(0, 2),)) for _ in range(40)))
-    assert usual_grid().smallest_with(need_of(row)) == 1280
+    assert usual_grid().smallest_with(need_of(TapeRow(row))) == 1280
 
 
 @pytest.mark.parametrize("sizes", [(0,), (128, 64), (64, 64)])

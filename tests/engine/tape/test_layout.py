@@ -12,21 +12,24 @@ from thisthat.engine.tape.layout import (
     BLOCK,
     Need,
     Tables,
+    TapeRow,
     need_of,
     room_for,
     table_entries,
     write_tape,
 )
+from thisthat.engine.tape.shelf import Span
 
 many_rows = st.lists(trees.open_rows(), max_size=6)
 
 
 def written(rows: list[Row], spare: int = 7) -> Tables:
-    need = sum((need_of(row) for row in rows), Need())
+    laid = [TapeRow(row) for row in rows]
+    need = sum((need_of(row) for row in laid), Need())
     room = need + Need(spare, spare, spare, spare, spare)
     memory = np.full(table_entries(room), 99, np.int32)
     tables = Tables.views(memory, room)
-    write_tape(rows, tables)
+    write_tape(laid, tables)
     return tables
 
 
@@ -66,10 +69,18 @@ def test_a_token_is_seen_by_those_that_descend_from_it_and_share_an_open_trunk(
         for first, row in zip(firsts, rows, strict=False)
     ]
     row_of, seen_end = np.full(tokens, -1), np.full(tokens, -1)
-    for first, end, row_first, stop in tables.blocks:
+    for first, end, row_first, clear_end, stop, *kept in tables.blocks:
         assert end - first <= BLOCK
+        assert not any(kept)
         row_of[first:end] = row_first
         seen_end[first:end] = stop
+        by_all = [
+            other
+            for other in range(row_first, stop)
+            if tables.since[other] <= first and end <= tables.until[other]
+        ]
+        assert by_all[: clear_end - row_first] == list(range(row_first, clear_end))
+        assert clear_end not in by_all
     assert (row_of >= 0).all()
     for later in range(tokens):
         seen = {
@@ -99,7 +110,7 @@ def test_leaves_walk_their_whole_path_and_own_every_token_once(rows: list[Row]) 
         ]
         for before, token in itertools.pairwise(walked):
             assert tables.parents[token] == before
-        assert tables.parents[walked[0]] == -1
+        assert tables.parents[walked[0]] < 0
         owned += [t for chunk in range(own, own_end) for t in range(*tables.chunks[chunk])]
     assert sorted(owned) == list(range(sum(row.tokens for row in rows)))
 
@@ -108,17 +119,17 @@ def test_leaves_walk_their_whole_path_and_own_every_token_once(rows: list[Row]) 
 @given(rows=st.lists(trees.open_rows(), min_size=1, max_size=5), place=st.integers(0, 4))
 def test_a_row_is_laid_out_alike_wherever_it_stands(rows: list[Row], place: int) -> None:
     place = min(place, len(rows) - 1)
-    before = sum((need_of(row) for row in rows[:place]), Need())
-    need = need_of(rows[place])
+    before = sum((need_of(TapeRow(row)) for row in rows[:place]), Need())
+    need = need_of(TapeRow(rows[place]))
     among, alone = written(rows), written([rows[place]])
     for name in ("positions", "parents", "since", "until"):
         found = getattr(among, name)[before.tokens : before.tokens + need.tokens].astype(int)
         wanted = getattr(alone, name)[: need.tokens].astype(int)
         if name != "positions":
-            wanted = np.where(wanted >= 0, wanted + before.tokens, wanted)
+            wanted = wanted + before.tokens
         assert (found == wanted).all()
-    blocks = among.blocks[before.blocks : before.blocks + need.blocks] - before.tokens
-    assert (blocks == alone.blocks[: need.blocks]).all()
+    blocks = among.blocks[before.blocks : before.blocks + need.blocks, :5] - before.tokens
+    assert (blocks == alone.blocks[: need.blocks, :5]).all()
     chunks = among.chunks[before.chunks : before.chunks + need.chunks] - before.tokens
     assert (chunks == alone.chunks[: need.chunks]).all()
 
@@ -126,7 +137,7 @@ def test_a_row_is_laid_out_alike_wherever_it_stands(rows: list[Row], place: int)
 def test_blocks_of_queries_look_ahead_to_the_end_of_their_open_block() -> None:
     row = Row((1,) * 10, (2,) * 1_100, (trees.question((3,) * 40),), opened=1_090)
     tables = written([Row((), (4,) * 5, (trees.question((5,)),)), row])
-    ends = {int(block[0]) - 6: int(block[3]) - 6 for block in tables.blocks if block[1] > 6}
+    ends = {int(block[0]) - 6: int(block[4]) - 6 for block in tables.blocks if block[1] > 6}
     open_end, last_end = 10 + 1_024, 10 + 1_090
     assert ends == {
         start: max(
@@ -141,10 +152,41 @@ def test_what_is_left_over_is_empty() -> None:
     assert not tables.blocks.any()
     assert not tables.leaves.any()
     assert not tables.chunks.any()
-    assert (tables.parents == -1).all()
+    assert (tables.parents < 0).all()
 
 
 @given(tokens=st.integers(1, 9000))
 def test_a_tape_has_room_for_one_plain_row_of_its_size(tokens: int) -> None:
     row = Row((), (1,) * (tokens - 1), (trees.question((2,)),))
-    assert need_of(row).fits(room_for(tokens))
+    assert need_of(TapeRow(row)).fits(room_for(tokens))
+
+
+@settings(deadline=None)
+@given(row=trees.open_rows(), first=st.integers(0, 1000))
+def test_a_row_after_a_kept_prefix_is_the_row_without_those_tokens(row: Row, first: int) -> None:
+    span = Span(first, first + len(row.prefix))
+    kept, whole = TapeRow(row, kept=span), TapeRow(row)
+    need = need_of(kept)
+    assert need.tokens == kept.tokens == row.fresh_tokens
+    room = need + Need(3, 3, 3, 3, 3)
+    tables = Tables.views(np.zeros(table_entries(room), np.int32), room)
+    write_tape([kept], tables)
+    full = written([row])
+    before, tokens = len(row.prefix), whole.tokens
+    for name in ("ids", "positions"):
+        assert (getattr(tables, name)[: need.tokens] == getattr(full, name)[before:tokens]).all()
+    for name in ("since", "until"):
+        moved = np.maximum(getattr(full, name)[before:tokens] - before, 0)
+        assert (getattr(tables, name)[: need.tokens] == moved).all()
+    assert (tables.slots[: need.slots] == full.slots[: need.slots] - before).all()
+    assert (tables.blocks[: need.blocks, 5:7] == span).all()
+    assert (tables.shelve == -1).all()
+
+
+def test_a_prefix_to_be_kept_says_where() -> None:
+    given = TapeRow(Row((), (4, 5, 6), ()), shelve=Span(10, 13))
+    room = need_of(given) + Need(2, 2, 2, 2, 2)
+    tables = Tables.views(np.zeros(table_entries(room), np.int32), room)
+    write_tape([given], tables)
+    assert tables.shelve.tolist() == [10, 11, 12, -1, -1]
+    assert tables.ids[:3].tolist() == [4, 5, 6]

@@ -1,6 +1,7 @@
 """Models on tapes against their own full pass, the counters, and what happens outside the grid."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from thisthat.engine import open_trunk
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.looped_layers import loop_layers
 from thisthat.engine.rows import Row
+from thisthat.engine.tape import layout
 from thisthat.engine.tape.capture import NoRecorder, Work
 from thisthat.engine.tape.grid import Grid
 from thisthat.engine.tape.model import TapeModel, why_not
@@ -44,14 +46,16 @@ class TooSmall(NoRecorder):
 
 def plainly(
     sizes: tuple[int, ...] = (16, 64), recorder: NoRecorder | None = None
-) -> Callable[[Any, LabelHead], TapeRunner]:
-    def tapes(model: Any, head: LabelHead) -> TapeRunner:
+) -> Callable[[Any, LabelHead, int], TapeRunner]:
+    def tapes(model: Any, head: LabelHead, shelf_bytes: int) -> TapeRunner:
+        laid = TapeModel(model, head, PlainOps(), shelf_bytes)
         return TapeRunner(
-            TapeModel(model, head, PlainOps()),
+            laid,
             device=model.device,
             labels=head.labels,
             grid=Grid(sizes),
             recorder=recorder or NoRecorder(),
+            shelf=laid.shelf,
         )
 
     return tapes
@@ -82,9 +86,12 @@ def test_any_trees_agree_with_the_full_pass(name: str, rows: list[Row]) -> None:
 def test_open_trunks_agree_with_the_full_pass_under_the_same_rule(
     name: str, rows: list[Row], block: int
 ) -> None:
+    served = engine(name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(open_trunk, "OPEN_BLOCK", block)
-        found = engine(name).run(rows)
+        layout._tables_of.cache_clear()
+        found = served.run(rows)
+        layout._tables_of.cache_clear()
         for row, result in zip(rows, found, strict=True):
             assert_same(result, path_by_path(model(name), row))
 
@@ -145,7 +152,7 @@ def test_a_grid_of_which_nothing_fits_leaves_everything_outside() -> None:
 
 
 def test_a_row_too_large_for_the_device_fails_alone() -> None:
-    def tapes(model: Any, head: LabelHead) -> TapeRunner:
+    def tapes(model: Any, head: LabelHead, shelf_bytes: int) -> TapeRunner:
         inner = TapeModel(model, head, PlainOps())
 
         def forward(tables: DeviceTables) -> torch.Tensor:
@@ -175,6 +182,85 @@ def test_what_stands_beside_a_row_does_not_change_it() -> None:
     others = [Row((), (n,) * (n + 3), (question((9,)),)) for n in range(3)]
     among = served.run([*others, row])[3].logits
     np.testing.assert_allclose(np.stack(alone), np.stack(among), atol=1e-5)
+
+
+ONE_PLACE = 2 * 2 * 16 * 4
+"""Bytes of a token on the shelf of the tiny llama: keys and values of two layers in float32."""
+
+
+def after(prefix: tuple[int, ...], seed: int) -> Row:
+    trunk = tuple((seed + at) % 50 for at in range(6))
+    return Row(prefix, trunk, (question((5, seed)), question((7,))), opened=4)
+
+
+def test_a_prefix_is_read_once_and_kept() -> None:
+    served = TorchEngine(model("llama"), LABELS, tapes=plainly())
+    prefix = tuple(range(10, 22))
+    rows = [after(prefix, seed) for seed in range(3)]
+    first = served.run(rows)
+    assert [result.cached_tokens for result in first] == [0, 12, 12]
+    computed = served.statistics.computed_tokens
+    again = served.run([rows[1]])[0]
+    assert again.cached_tokens == 12
+    assert served.statistics.computed_tokens - computed == rows[1].fresh_tokens
+    assert served.statistics.reused_tokens == 36
+    for row, result in zip(rows, first, strict=True):
+        assert_same(result, path_by_path(model("llama"), row))
+    np.testing.assert_allclose(np.stack(again.logits), np.stack(first[1].logits), atol=1e-5)
+
+
+@pytest.mark.parametrize("places", [0, 5, 13, 30])
+def test_more_prefixes_than_the_shelf_holds_are_read_wave_by_wave(places: int) -> None:
+    served = TorchEngine(
+        model("llama"), LABELS, tapes=plainly(), prefix_cache_bytes=places * ONE_PLACE
+    )
+    prefixes = [tuple(range(start, start + 3 + start % 9)) for start in range(8)]
+    rows = [after(prefixes[n % 8], n) for n in range(20)]
+    for _ in range(2):
+        for row, result in zip(rows, served.run(rows), strict=True):
+            assert_same(result, path_by_path(model("llama"), row))
+    counts = served.statistics.prefixes
+    assert counts.most_bytes == places * ONE_PLACE
+    assert counts.bytes <= counts.most_bytes
+    assert (counts.entries > 0) == (places > 0)
+
+
+def test_a_prefix_that_could_not_be_read_is_not_taken_for_kept() -> None:
+    broken = False
+
+    def tapes(model: Any, head: LabelHead, shelf_bytes: int) -> TapeRunner:
+        inner = TapeModel(model, head, PlainOps(), shelf_bytes)
+
+        def forward(tables: DeviceTables) -> torch.Tensor:
+            if broken:
+                raise RuntimeError("the device is gone")
+            return inner(tables)
+
+        return TapeRunner(
+            forward,
+            device=model.device,
+            labels=head.labels,
+            grid=Grid((64,)),
+            recorder=NoRecorder(),
+            shelf=inner.shelf,
+        )
+
+    served = TorchEngine(model("llama"), LABELS, tapes=tapes)
+    row = after(tuple(range(10, 22)), 1)
+    broken = True
+    with pytest.raises(RuntimeError, match="gone"):
+        served.run([row])
+    broken = False
+    assert_same(served.run([row])[0], path_by_path(model("llama"), row))
+
+
+def test_a_recurrent_model_reads_its_prefixes_with_the_trunk() -> None:
+    served = engine("hybrid4")
+    row = replace(after((1, 2, 3), 2), opened=0)
+    for _ in range(2):
+        found = served.run([row])[0]
+        assert found.cached_tokens == 0
+        assert_same(found, path_by_path(model("hybrid4"), row))
 
 
 @pytest.mark.parametrize("name", OFF_TAPES)

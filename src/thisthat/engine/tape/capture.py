@@ -15,13 +15,10 @@ Work = Callable[[], None]
 
 
 class Recorder(Protocol):
-    """Turns work into something that repeats it; ``wait`` returns when it is done."""
+    """Turns work into something that repeats it."""
 
     def record(self, work: Work) -> Work:
         """Run the work to warm it up and return what repeats it."""
-
-    def wait(self) -> None:
-        """Return once everything asked for so far is done."""
 
 
 class NoRecorder:
@@ -37,17 +34,29 @@ class NoRecorder:
         repeat()
         return repeat
 
+
+class Mark:
+    """A point in the work asked of a device, to wait for. Where nothing runs ahead it is passed."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._event = torch.cuda.Event() if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+
+    def set(self) -> None:
+        """Mark what has been asked for so far."""
+        if self._event is not None:
+            self._event.record(torch.cuda.current_stream(self._device))
+
     def wait(self) -> None:
-        """See Recorder."""
-        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-            torch.cuda.current_stream().synchronize()
+        """Return once everything up to the mark is done; at once when there is none."""
+        if self._event is not None:
+            self._event.synchronize()
 
 
 class GraphRecorder:
     """CUDA graphs that share one pool of memory, so they must not run at the same time."""
 
     def __init__(self, device: torch.device) -> None:
-        self._device = device
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()
 
@@ -63,10 +72,6 @@ class GraphRecorder:
         self._stream.synchronize()
         # On the caller's own stream: entering another one takes longer than the launch.
         return graph.replay
-
-    def wait(self) -> None:
-        """See Recorder."""
-        torch.cuda.current_stream(self._device).synchronize()
 
     def _captured(self, work: Work) -> torch.cuda.CUDAGraph:
         graph = torch.cuda.CUDAGraph()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from thisthat.engine.tape import kernels
-from thisthat.engine.tape.layout import BLOCK
+from thisthat.engine.tape.layout import BLOCK, BLOCK_COLUMNS
 from thisthat.engine.tape.ops import DeviceTables, Turns
 from thisthat.engine.tape.shapes import AttentionShape, DeltaShape
 
@@ -20,6 +21,9 @@ LABEL_STEP = 16
 
 FULL_DEVICE = 1_024
 """Programs beyond which those waiting for memory are covered by others, and need no look ahead."""
+
+
+LOG2_E = math.log2(math.e)
 
 
 def _power_of_two(size: int) -> int:
@@ -34,8 +38,18 @@ class FusedOps:
         rows, size = x.shape
         out = torch.empty_like(x)
         width = _power_of_two(size)
-        kernels.norm_kernel[(rows,)](
-            x, weight, out, size, epsilon, WIDTH=width, num_warps=4 if width <= 2048 else 8
+        # Small rows leave a program waiting for memory: four of them, a warp each, wait together.
+        together = 4 if width <= 1024 else 1
+        kernels.norm_kernel[(-(-rows // together),)](
+            x,
+            weight,
+            out,
+            rows,
+            size,
+            epsilon,
+            ROWS=together,
+            WIDTH=width,
+            num_warps=4 if width <= 2048 else 8,
         )
         return out
 
@@ -77,6 +91,8 @@ class FusedOps:
         shape: AttentionShape,
         turns: Turns,
         weights: Tensor | None,
+        tables: DeviceTables,
+        shelf: Tensor | None,
     ) -> Tensor:
         """See TapeOps."""
         tokens = projected.shape[0]
@@ -89,11 +105,15 @@ class FusedOps:
             projected,
             *turns,
             turns[0] if weights is None else weights,
+            tables.shelve,
+            out if shelf is None else shelf,
             out,
             tokens,
             projected.shape[1],
             shape.query_stride,
             shape.first_key,
+            shape.first_value,
+            0 if shelf is None else shelf.shape[1],
             shape.epsilon,
             HEADS=shape.heads,
             ALL_HEADS=heads,
@@ -101,13 +121,19 @@ class FusedOps:
             HALF=shape.rotated // 2,
             PADDED=_power_of_two(rest) if rest else 0,
             NORMED=weights is not None,
+            KEPT=shelf is not None,
             STEP=STEP,
             num_warps=4,
         )
         return out
 
     def attend(
-        self, heads: Tensor, projected: Tensor, shape: AttentionShape, tables: DeviceTables
+        self,
+        heads: Tensor,
+        projected: Tensor,
+        shape: AttentionShape,
+        tables: DeviceTables,
+        shelf: Tensor | None,
     ) -> Tensor:
         """See TapeOps."""
         tokens = projected.shape[0]
@@ -119,6 +145,7 @@ class FusedOps:
         kernels.attend_kernel[(tables.blocks.shape[0], shape.heads)](
             heads,
             projected,
+            out if shelf is None else shelf,
             tables.blocks,
             tables.since,
             tables.until,
@@ -126,18 +153,21 @@ class FusedOps:
             projected.shape[1],
             shape.query_stride,
             shape.first_value,
-            shape.scale,
+            0 if shelf is None else shelf.shape[1],
+            shape.scale * LOG2_E,
             HEADS=shape.heads,
             KEY_HEADS=shape.key_heads,
             SIZE=shape.size,
             GATED=shape.gated,
+            KEPT=shelf is not None,
+            BLOCK_COLUMNS=BLOCK_COLUMNS,
             ROWS=BLOCK,
-            KEYS=(16 if exact else 32) if wide else 64,
+            KEYS=16 if exact and wide else 32,
             PRECISION=_precision(projected),
             # Not 8: one warp group covers the 64 rows. With 8, float32 heads of 256 fault on an
             # H200 (Triton 3.6: illegal access), perhaps as in triton#10629: products of 8 keys.
             num_warps=4,
-            num_stages=1 if exact else 2,
+            num_stages=1 if exact else (2 if wide else 3),
         )
         return out
 

@@ -6,12 +6,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from thisthat.engine.rows import Row
-from thisthat.engine.tape.layout import Need, need_of, room_for
+from thisthat.engine.tape.layout import Need, TapeRow, need_of, room_for
 from thisthat.errors import InvalidInputError
 
 SMALLEST = 64
-LARGEST = 8_192
+LARGEST = 16_384
 STEPS_PER_DOUBLING = 4
 """Sizes between one power of two and the next, so that at most a fifth of a tape is empty."""
 
@@ -59,7 +58,7 @@ def usual_grid(largest: int = LARGEST) -> Grid:
     return Grid(tuple(sizes))
 
 
-def plan_tapes(rows: Sequence[Row], grid: Grid) -> list[TapePlan]:
+def plan_tapes(rows: Sequence[TapeRow], grid: Grid) -> list[TapePlan]:
     """Every row on exactly one tape; a row no tape has room for stands alone with size None.
 
     Rows keep their order. A tape is filled up to the largest size before the next one starts.
@@ -67,6 +66,7 @@ def plan_tapes(rows: Sequence[Row], grid: Grid) -> list[TapePlan]:
     plans: list[TapePlan] = []
     members: list[int] = []
     held = Need()
+    most = room_for(grid.sizes[-1]) if grid.sizes else Need()
 
     def close() -> None:
         if members:
@@ -75,10 +75,10 @@ def plan_tapes(rows: Sequence[Row], grid: Grid) -> list[TapePlan]:
 
     for index, row in enumerate(rows):
         need = need_of(row)
-        if grid.smallest_with(need) is None:
+        if not need.fits(most):
             plans.append(TapePlan(None, (index,)))
             continue
-        if members and grid.smallest_with(held + need) is None:
+        if not (held + need).fits(most):
             close()
             held = Need()
         members.append(index)

@@ -15,17 +15,17 @@ import triton.language as tl
 
 
 @triton.jit
-def norm_kernel(x, weight, out, size, epsilon, WIDTH: tl.constexpr):
+def norm_kernel(x, weight, out, rows, size, epsilon, ROWS: tl.constexpr, WIDTH: tl.constexpr):
     """out[row] = x[row] / rms(x[row]) * weight."""
-    row = tl.program_id(0).to(tl.int64)
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     at = tl.arange(0, WIDTH)
-    inside = at < size
-    values = tl.load(x + row * size + at, mask=inside, other=0.0).to(tl.float32)
-    scale = tl.rsqrt(tl.sum(values * values, 0) / size + epsilon)
-    weights = tl.load(weight + at, mask=inside, other=0.0)
-    tl.store(
-        out + row * size + at, (values * scale * weights).to(out.dtype.element_ty), mask=inside
-    )
+    inside = (row < rows)[:, None] & (at < size)[None, :]
+    place = row.to(tl.int64)[:, None] * size + at[None, :]
+    values = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
+    scale = tl.rsqrt(tl.sum(values * values, 1) / size + epsilon)
+    weights = tl.load(weight + at, mask=at < size, other=0.0)
+    result = values * scale[:, None] * weights[None, :]
+    tl.store(out + place, result.to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -83,11 +83,15 @@ def rotate_kernel(
     cosines,
     sines,
     weights,
+    shelve,
+    shelf,
     out,
     tokens,
     columns,
     query_stride,
     first_key,
+    first_value,
+    places,
     epsilon,
     HEADS: tl.constexpr,
     ALL_HEADS: tl.constexpr,
@@ -95,9 +99,13 @@ def rotate_kernel(
     HALF: tl.constexpr,
     PADDED: tl.constexpr,
     NORMED: tl.constexpr,
+    KEPT: tl.constexpr,
     STEP: tl.constexpr,
 ):
-    """Queries and keys, normed where the model does so, rotated to their positions."""
+    """Queries and keys, normed where the model does so, rotated to their positions.
+
+    Keys and values of tokens with a place on the shelf go there as well.
+    """
     token = tl.program_id(0) * STEP + tl.arange(0, STEP)
     head = tl.program_id(1)
     there = token < tokens
@@ -130,16 +138,70 @@ def rotate_kernel(
     cosine = tl.load(cosines + angle, mask=mask, other=0.0)
     sine = tl.load(sines + angle, mask=mask, other=0.0)
     kind = out.dtype.element_ty
-    tl.store(target + half[None, :], (low * cosine - high * sine).to(kind), mask=mask)
-    tl.store(target + HALF + half[None, :], (high * cosine + low * sine).to(kind), mask=mask)
+    first = (low * cosine - high * sine).to(kind)
+    second = (high * cosine + low * sine).to(kind)
+    tl.store(target + half[None, :], first, mask=mask)
+    tl.store(target + HALF + half[None, :], second, mask=mask)
     if PADDED > 0:
         tl.store(target + 2 * HALF + rest_at[None, :], rest.to(kind), mask=rest_mask)
+    if KEPT:
+        width: tl.constexpr = (ALL_HEADS - HEADS) * SIZE
+        if head >= HEADS:
+            place = tl.load(shelve + token, mask=there, other=-1)
+            kept = (place >= 0)[:, None]
+            spot = shelf + place.to(tl.int64)[:, None] * width + (head - HEADS) * SIZE
+            tl.store(spot + half[None, :], first, mask=kept)
+            tl.store(spot + HALF + half[None, :], second, mask=kept)
+            if PADDED > 0:
+                tl.store(spot + 2 * HALF + rest_at[None, :], rest.to(kind), mask=kept & rest_mask)
+            at = tl.arange(0, SIZE)
+            value = tl.load(
+                projected
+                + token.to(tl.int64)[:, None] * columns
+                + first_value
+                + (head - HEADS) * SIZE
+                + at[None, :],
+                mask=kept,
+                other=0.0,
+            )
+            # The values stand behind the keys of all places.
+            values = spot + tl.cast(places, tl.int64) * width
+            tl.store(values + at[None, :], value, mask=kept)
+
+
+@triton.jit
+def attend_step(
+    query,
+    key,
+    value,
+    seen,
+    most,
+    total,
+    result,
+    scale,
+    MASKED: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Softmax attention to some more keys: the new maxima, sums and weighted values.
+
+    ``scale`` is in powers of two; maxima are too.
+    """
+    score = tl.dot(query, key, input_precision=PRECISION) * scale
+    if MASKED:
+        score = tl.where(seen, score, -1e30)
+    peak = tl.maximum(most, tl.max(score, 1))
+    kept = tl.exp2(most - peak)
+    share = tl.exp2(score - peak[:, None])
+    total = total * kept + tl.sum(share, 1)
+    result = tl.dot(share.to(value.dtype), value, result * kept[:, None], input_precision=PRECISION)
+    return peak, total, result
 
 
 @triton.jit
 def attend_kernel(
     heads,
     projected,
+    shelf,
     blocks,
     since,
     until,
@@ -147,26 +209,33 @@ def attend_kernel(
     columns,
     query_stride,
     first_value,
+    places,
     scale,
     HEADS: tl.constexpr,
     KEY_HEADS: tl.constexpr,
     SIZE: tl.constexpr,
     GATED: tl.constexpr,
+    KEPT: tl.constexpr,
+    BLOCK_COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
     KEYS: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """Softmax attention of one block of queries over the tokens of its row that it may see."""
-    block = tl.program_id(0)
+    """Softmax attention of one block of queries over the tokens of its row that it may see.
+
+    First what is kept on the shelf, then what all of the block sees, then the rest under a mask.
+    """
+    block = blocks + tl.program_id(0) * BLOCK_COLUMNS
     head = tl.program_id(1)
-    first = tl.load(blocks + block * 4)
-    end = tl.load(blocks + block * 4 + 1)
-    row_first = tl.load(blocks + block * 4 + 2)
-    seen_end = tl.load(blocks + block * 4 + 3)
+    first = tl.load(block)
+    end = tl.load(block + 1)
     if first >= end:
         return
+    row_first = tl.load(block + 2)
+    clear_end = tl.load(block + 3)
+    seen_end = tl.load(block + 4)
     key_head = head // (HEADS // KEY_HEADS)
-    width = (HEADS + KEY_HEADS) * SIZE
+    width: tl.constexpr = (HEADS + KEY_HEADS) * SIZE
     here = first + tl.arange(0, ROWS)
     inside = here < end
     at = tl.arange(0, SIZE)
@@ -178,35 +247,45 @@ def attend_kernel(
     most = tl.full([ROWS], -1e30, tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     result = tl.zeros([ROWS, SIZE], tl.float32)
-    for start in range(row_first, seen_end, KEYS):
+    if KEPT:
+        kept_end = tl.load(block + 6)
+        kept_width: tl.constexpr = KEY_HEADS * SIZE
+        values = shelf + tl.cast(places, tl.int64) * kept_width
+        for start in range(tl.load(block + 5), kept_end, KEYS):
+            there = start + tl.arange(0, KEYS)
+            known = there < kept_end
+            place = there.to(tl.int64) * kept_width + key_head * SIZE
+            key = tl.load(shelf + place[None, :] + at[:, None], mask=known[None, :], other=0.0)
+            value = tl.load(values + place[:, None] + at[None, :], mask=known[:, None], other=0.0)
+            most, total, result = attend_step(
+                query, key, value, known[None, :], most, total, result, scale, True, PRECISION
+            )
+    key_from = heads + (HEADS + key_head) * SIZE
+    value_from = projected + first_value + key_head * SIZE
+    clear_end = row_first + (clear_end - row_first) // KEYS * KEYS
+    for start in range(row_first, clear_end, KEYS):
+        there = (start + tl.arange(0, KEYS)).to(tl.int64)
+        key = tl.load(key_from + there[None, :] * width + at[:, None])
+        value = tl.load(value_from + there[:, None] * columns + at[None, :])
+        most, total, result = attend_step(
+            query, key, value, inside[:, None], most, total, result, scale, False, PRECISION
+        )
+    for start in range(clear_end, seen_end, KEYS):
         there = start + tl.arange(0, KEYS)
         known = there < seen_end
+        wide = there.to(tl.int64)
         key = tl.load(
-            heads + there.to(tl.int64)[None, :] * width + (HEADS + key_head) * SIZE + at[:, None],
-            mask=known[None, :],
-            other=0.0,
+            key_from + wide[None, :] * width + at[:, None], mask=known[None, :], other=0.0
+        )
+        value = tl.load(
+            value_from + wide[:, None] * columns + at[None, :], mask=known[:, None], other=0.0
         )
         seen_since = tl.load(since + there, mask=known, other=0)
         seen_until = tl.load(until + there, mask=known, other=0)
-        score = tl.dot(query, key, input_precision=PRECISION) * scale
         seen = (seen_since[None, :] <= here[:, None]) & (here[:, None] < seen_until[None, :])
-        score = tl.where(seen, score, -1e30)
-        peak = tl.maximum(most, tl.max(score, 1))
-        kept = tl.exp(most - peak)
-        share = tl.exp(score - peak[:, None])
-        total = total * kept + tl.sum(share, 1)
-        value = tl.load(
-            projected
-            + there.to(tl.int64)[:, None] * columns
-            + first_value
-            + key_head * SIZE
-            + at[None, :],
-            mask=known[:, None],
-            other=0.0,
+        most, total, result = attend_step(
+            query, key, value, seen, most, total, result, scale, True, PRECISION
         )
-        result = result * kept[:, None]
-        result = tl.dot(share.to(value.dtype), value, result, input_precision=PRECISION)
-        most = peak
     result = result / total[:, None]
     if GATED:
         gate = tl.load(

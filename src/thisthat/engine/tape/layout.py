@@ -5,7 +5,8 @@ Each token knows its place in its path (``positions``), the token before it on t
 Attention goes over ``blocks`` of query tokens, the delta rule over ``chunks`` of tokens and
 ``leaves``: a leaf starts with the chunks of its row's trunk and continues with its own. Blocks and
 chunks are counted from the start of their row and branch, so that a row's tables do not depend on
-what stands beside it. Knows nothing of weights or devices.
+what stands beside it. A prefix may be kept beside the tape, on a shelf: then its row starts after
+it. Knows nothing of weights or devices.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from thisthat.engine.open_trunk import since
 from thisthat.engine.rows import Row
+from thisthat.engine.tape.shelf import Span
 
 Table = NDArray[np.int32]
 
@@ -29,6 +31,28 @@ _LONGEST_KEPT = 2_048
 
 BLOCK = 64
 """Tokens of a block of queries and of a chunk of the delta rule."""
+
+
+BLOCK_COLUMNS = 8
+"""Numbers that describe a block of queries, one of them not used."""
+
+
+@dataclass(frozen=True, slots=True)
+class TapeRow:
+    """A row on its way to a tape.
+
+    ``kept`` is where its prefix stands on the shelf; without it the prefix is read with the trunk.
+    ``shelve`` is where the tokens of this row are to be kept themselves.
+    """
+
+    row: Row
+    kept: Span | None = None
+    shelve: Span | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that stand on the tape."""
+        return self.row.tokens if self.kept is None else self.row.fresh_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +89,21 @@ class Need:
 class Tables:
     """The tables of one tape, each filled up to its room; entries not needed are empty.
 
-    ``blocks`` are (first token, end, first token of the row, end of what the block sees),
-    ``chunks`` (first token, end), ``leaves`` (first and end of the trunk's chunks, first and end of
-    its own). An empty range is skipped. The first leaf of a row owns the trunk's chunks.
+    ``blocks`` are (first token, end, first token of the row, end of what all of the block sees, end
+    of what any of it sees, first and end of what is kept on the shelf), ``chunks`` (first token,
+    end), ``leaves`` (first and end of the trunk's chunks, first and end of its own). An empty range
+    is skipped. The first leaf of a row owns the trunk's chunks. ``parents`` are negative where a
+    path begins; ``shelve`` is the place on the shelf where a token is to be kept, or -1.
+    ``per_token`` is all that has a number for each token, in one.
     """
 
+    per_token: Table
     ids: Table
     positions: Table
     parents: Table
     since: Table
     until: Table
+    shelve: Table
     blocks: Table
     chunks: Table
     leaves: Table
@@ -90,24 +119,31 @@ class Tables:
             size = int(np.prod(shape))
             parts[name] = memory[start : start + size].reshape(shape)
             start += aligned(size)
-        return cls(**parts)
+        return cls(**parts, **dict(zip(PER_TOKEN, parts["per_token"], strict=True)))
+
+
+PER_TOKEN = ("ids", "positions", "parents", "since", "until", "shelve")
+"""The rows of the table with a column for every token."""
+
+_MOVE = np.array([[0], [1], [1], [1]], np.int32)
+"""Which of positions, parents, since and until are places on the tape, and move with the row."""
+
+_NONE_BEFORE = -(1 << 30)
+"""The parent of a path's first token: negative wherever its row stands."""
 
 
 def table_shapes(room: Need) -> dict[str, tuple[int, ...]]:
     """The shape of each table of a tape with that room, in the order of their memory."""
     return {
-        "ids": (room.tokens,),
-        "positions": (room.tokens,),
-        "parents": (room.tokens,),
-        "since": (room.tokens,),
-        "until": (room.tokens,),
-        "blocks": (room.blocks, 4),
+        "per_token": (len(PER_TOKEN), room.tokens),
+        "blocks": (room.blocks, BLOCK_COLUMNS),
         "chunks": (room.chunks, 2),
         "leaves": (room.leaves, 4),
         "slots": (room.slots,),
     }
 
 
+@lru_cache(256)
 def table_entries(room: Need) -> int:
     """How many numbers the tables of a tape with that room hold."""
     return sum(aligned(int(np.prod(shape))) for shape in table_shapes(room).values())
@@ -118,10 +154,12 @@ def aligned(entries: int) -> int:
     return -(-entries // 4) * 4
 
 
-def need_of(row: Row) -> Need:
-    """What one row needs; its prefix is read with its trunk."""
+def need_of(given: TapeRow) -> Need:
+    """What one row needs; a prefix that is not kept is read with its trunk."""
+    row = given.row
     lengths = [len(branch.tokens) for branch in row.branches]
-    return _need(len(row.prefix) + len(row.trunk), lengths, row.slots)
+    before = 0 if given.kept else len(row.prefix)
+    return _need(before + len(row.trunk), lengths, row.slots)
 
 
 def _need(fork: int, lengths: Sequence[int], slots: int) -> Need:
@@ -130,7 +168,7 @@ def _need(fork: int, lengths: Sequence[int], slots: int) -> Need:
         tokens=tokens,
         blocks=-(-tokens // BLOCK),
         chunks=sum(-(-length // BLOCK) for length in _segments(fork, lengths)),
-        leaves=len(lengths),
+        leaves=max(1, len(lengths)),
         slots=slots,
     )
 
@@ -148,18 +186,19 @@ def room_for(tokens: int) -> Need:
     )
 
 
-def write_tape(rows: Sequence[Row], tables: Tables) -> None:
+def write_tape(rows: Sequence[TapeRow], tables: Tables) -> None:
     """Write the rows into the tables, whose room must suffice; what is left over is emptied."""
     used = Need()
-    for row in rows:
-        need = need_of(row)
+    tables.shelve[:] = -1
+    for given in rows:
+        need = need_of(given)
         # Rows of one shape come together; long ones seldom do, and their tables are large.
         alone = _tables_of if need.tokens <= _LONGEST_KEPT else _tables_of.__wrapped__
-        _copy_row(row, alone(*_shape_of(row)), tables, used)
+        _copy_row(given, alone(*_shape_of(given)), tables, used)
         used = used + need
     tables.ids[used.tokens :] = 0
     tables.positions[used.tokens :] = 0
-    tables.parents[used.tokens :] = -1
+    tables.parents[used.tokens :] = _NONE_BEFORE
     tables.since[used.tokens :] = 0
     tables.until[used.tokens :] = 0
     tables.blocks[used.blocks :] = 0
@@ -168,19 +207,20 @@ def write_tape(rows: Sequence[Row], tables: Tables) -> None:
     tables.slots[used.slots :] = 0
 
 
-def _copy_row(row: Row, alone: Tables, tables: Tables, used: Need) -> None:
+def _copy_row(given: TapeRow, alone: Tables, tables: Tables, used: Need) -> None:
     """The tables of a row alone on a tape, moved to its place on this one."""
+    row = given.row
     first = used.tokens
-    end = first + len(alone.positions)
-    parts = chain(row.prefix, row.trunk, *(branch.tokens for branch in row.branches))
+    end = first + alone.per_token.shape[1]
+    prefix = () if given.kept else row.prefix
+    parts = chain(prefix, row.trunk, *(branch.tokens for branch in row.branches))
     tables.ids[first:end] = np.fromiter(parts, np.int32, end - first)
-    tables.positions[first:end] = alone.positions
-    np.add(alone.parents, first, out=tables.parents[first:end])
-    # Tokens that nothing precedes keep their mark.
-    tables.parents[first:end][alone.parents < 0] = -1
-    np.add(alone.since, first, out=tables.since[first:end])
-    np.add(alone.until, first, out=tables.until[first:end])
+    np.add(alone.per_token[1:5], _MOVE * first, out=tables.per_token[1:5, first:end])
+    if given.shelve:
+        tables.shelve[first:end] = np.arange(*given.shelve)
     _add(alone.blocks, first, tables.blocks, used.blocks)
+    kept = given.kept or Span(0, 0)
+    tables.blocks[used.blocks : used.blocks + len(alone.blocks), 5:] = (*kept, 0)
     _add(alone.chunks, first, tables.chunks, used.chunks)
     _add(alone.leaves, used.chunks, tables.leaves, used.leaves)
     _add(alone.slots, first, tables.slots, used.slots)
@@ -190,20 +230,27 @@ def _add(alone: Table, moved: int, table: Table, start: int) -> None:
     np.add(alone, moved, out=table[start : start + len(alone)])
 
 
-_Shape: TypeAlias = tuple[int, int, int, tuple[tuple[int, tuple[int, ...]], ...]]
-"""Tokens of prefix and trunk, how many are opened, and of every branch its tokens and slots."""
+_Shape: TypeAlias = tuple[int, int, int, int, tuple[tuple[int, tuple[int, ...]], ...]]
+"""Tokens kept before it, of prefix and trunk on the tape, how many are opened, and of every branch
+its tokens and slots."""
 
 
-def _shape_of(row: Row) -> _Shape:
+def _shape_of(given: TapeRow) -> _Shape:
+    row = given.row
     branches = tuple(
         (len(branch.tokens), tuple(slot.at for slot in branch.slots)) for branch in row.branches
     )
-    return len(row.prefix), len(row.trunk), row.opened, branches
+    kept, read = (len(row.prefix), 0) if given.kept else (0, len(row.prefix))
+    return kept, read, len(row.trunk), row.opened, branches
 
 
 @lru_cache(256)
 def _tables_of(
-    prefix: int, trunk: int, opened: int, branches: tuple[tuple[int, tuple[int, ...]], ...]
+    kept: int,
+    prefix: int,
+    trunk: int,
+    opened: int,
+    branches: tuple[tuple[int, tuple[int, ...]], ...],
 ) -> Tables:
     """The tables of a row of this shape that stands alone on a tape without room to spare."""
     lengths = tuple(length for length, _ in branches)
@@ -211,10 +258,11 @@ def _tables_of(
     room = _need(fork, lengths, sum(len(slots) for _, slots in branches))
     tokens = room.tokens
     tables = Tables.views(np.zeros(table_entries(room), np.int32), room)
-    _write_path(tables, 0, fork, 0, -1, tokens)
+    _write_path(tables, 0, fork, kept, _NONE_BEFORE, tokens)
     start, slot = fork, 0
     for length, slots in branches:
-        _write_path(tables, start, length, fork, fork - 1, start + length)
+        before = fork - 1 if fork else _NONE_BEFORE
+        _write_path(tables, start, length, kept + fork, before, start + length)
         tables.slots[slot : slot + len(slots)] = start + np.array(slots, np.int32)
         start, slot = start + length, slot + len(slots)
     tables.since[:] = since(tokens, opened, prefix)
@@ -222,7 +270,12 @@ def _tables_of(
     ends = np.minimum(starts + BLOCK, tokens)
     tables.blocks[:, 0], tables.blocks[:, 1], tables.blocks[:, 2] = starts, ends, 0
     # ``since`` never falls along a row: a block sees up to the last token seen by its own last.
-    tables.blocks[:, 3] = np.searchsorted(tables.since, ends - 1, side="right")
+    tables.blocks[:, 4] = np.searchsorted(tables.since, ends - 1, side="right")
+    # All of a block see the trunk up to its first token, and the first branch if none is past it.
+    past_the_first = ends > fork + lengths[0] if lengths else np.zeros(len(ends), np.bool_)
+    tables.blocks[:, 3] = np.minimum(
+        np.searchsorted(tables.since, starts, side="right"), np.where(past_the_first, fork, tokens)
+    )
     _write_chunks(tables, _segments(fork, lengths))
     return tables
 

@@ -3,7 +3,8 @@
 Projections that read the same input are one matrix product, residuals are added by the products
 themselves, and after the last layer's mixing only the slots are computed. Shares the model's
 parameters: fused matrices hold them, the model's own become views. Knows Llama-like attention and
-the gated delta rule; ``why_not`` says what keeps another model off the tape.
+the gated delta rule; ``why_not`` says what keeps another model off the tape. Where every layer
+attends, prefixes can be kept on a shelf: keys and values at fixed addresses.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torch.nn import functional
 from thisthat.engine.label_head import Product
 from thisthat.engine.tape.ops import DeviceTables, TapeOps, Turns
 from thisthat.engine.tape.shapes import AttentionShape, DeltaShape
+from thisthat.engine.tape.shelf import Shelf
 
 PLAIN_KINDS = ("llama", "mistral", "qwen2", "qwen3", "qwen3_5_text")
 """Models whose layers are exactly: norm, mixing, add, norm, gated product, add."""
@@ -65,10 +67,15 @@ def _why_not_fused(trunk: Any) -> str | None:
     return None
 
 
+LONGEST_SHELF = 16_384
+"""Tokens that a shelf has places for at most, however much memory it may take."""
+
+
 class TapeModel:
     """The label logits at a tape's slots. Nothing here depends on what the tokens say."""
 
-    def __init__(self, model: Any, head: Head, ops: TapeOps) -> None:
+    def __init__(self, model: Any, head: Head, ops: TapeOps, shelf_bytes: int = 0) -> None:
+        """``shelf_bytes`` is the most memory for kept prefixes; they make do with less."""
         trunk = model.base_model
         self._embedding: Tensor = trunk.embed_tokens.weight.detach()
         self._ops = ops
@@ -94,6 +101,7 @@ class TapeModel:
             )
         self._last_norm = _norm_weight(trunk.norm)
         self._epsilon = _epsilon(trunk.norm)
+        self._shelf, self.shelf = self._make_shelf(shelf_bytes)
 
     def __call__(self, tables: DeviceTables) -> Tensor:
         """Logits [slots, labels] in float32."""
@@ -102,7 +110,8 @@ class TapeModel:
         turns = self._turns(tables.positions)
         for number, layer in enumerate(self._layers):
             projected = layer.mixer.project(ops.norm(hidden, layer.mixing_norm, layer.epsilon))
-            mixed = layer.mixer.mix(projected, turns, tables, ops)
+            shelf = None if self._shelf is None else self._shelf[number]
+            mixed = layer.mixer.mix(projected, turns, tables, ops, shelf)
             if number == len(self._layers) - 1:
                 hidden = hidden.index_select(0, tables.slots)
                 mixed = mixed.index_select(0, tables.slots)
@@ -113,6 +122,20 @@ class TapeModel:
             )
             hidden.addmm_(ops.gated_product(both), layer.gated.outward)
         return self._head(ops.norm(hidden, self._last_norm, self._epsilon), ops.product)
+
+    def _make_shelf(self, most_bytes: int) -> tuple[Tensor | None, Shelf]:
+        """Memory for kept prefixes, as much as there is, and the plan of its places."""
+        columns = {layer.mixer.kept_columns for layer in self._layers}
+        width = columns.pop() if len(columns) == 1 else 0
+        place_bytes = 2 * len(self._layers) * width * self._embedding.element_size()
+        places = min(LONGEST_SHELF, most_bytes // place_bytes) if width else 0
+        while places:
+            try:
+                memory = self._embedding.new_zeros(len(self._layers), 2, places, width)
+                return memory, Shelf(places, place_bytes)
+            except torch.OutOfMemoryError:
+                places //= 2
+        return None, Shelf(0)
 
     def _turns(self, positions: Tensor) -> Turns:
         angles = positions[:, None] * self._frequencies
@@ -150,10 +173,22 @@ class _Attention:
         """Everything the mixing needs of each token."""
         return functional.linear(hidden, self._inward, self._bias)
 
-    def mix(self, projected: Tensor, turns: Turns, tables: DeviceTables, ops: TapeOps) -> Tensor:
+    @property
+    def kept_columns(self) -> int:
+        """Columns of what has to be kept of a token's keys, and as many of its values."""
+        return self._shape.key_heads * self._shape.size
+
+    def mix(
+        self,
+        projected: Tensor,
+        turns: Turns,
+        tables: DeviceTables,
+        ops: TapeOps,
+        shelf: Tensor | None,
+    ) -> Tensor:
         """What each token takes from those before it on its path."""
-        heads = ops.rotate(projected, self._shape, turns, self._norms)
-        return ops.attend(heads, projected, self._shape, tables)
+        heads = ops.rotate(projected, self._shape, turns, self._norms, tables, shelf)
+        return ops.attend(heads, projected, self._shape, tables, shelf)
 
 
 class _Delta:
@@ -181,7 +216,17 @@ class _Delta:
         """Everything the mixing needs of each token."""
         return functional.linear(hidden, self._inward, self._bias)
 
-    def mix(self, projected: Tensor, turns: Turns, tables: DeviceTables, ops: TapeOps) -> Tensor:
+    kept_columns = 0
+    """A state of the whole prefix would have to be kept, not its tokens: that is not done."""
+
+    def mix(
+        self,
+        projected: Tensor,
+        turns: Turns,
+        tables: DeviceTables,
+        ops: TapeOps,
+        shelf: Tensor | None,
+    ) -> Tensor:
         """What each token takes from those before it on its path."""
         answer = ops.delta(
             projected, self._shape, self._taps, self._log_decay, self._decay_bias, tables

@@ -19,15 +19,20 @@ PROVEN = (9, 0)
 """The compute capability on which every kernel, capture and replay has been compared with torch."""
 
 
-def open_tapes(model: Any, head: LabelHead, grid: Grid | None = None) -> TapeRunner | str:
-    """A runner with every size of the grid recorded, or why there is none."""
+def open_tapes(
+    model: Any, head: LabelHead, shelf_bytes: int = 0, grid: Grid | None = None
+) -> TapeRunner | str:
+    """A runner with every size of the grid recorded, or why there is none.
+
+    Prefixes are kept in at most ``shelf_bytes`` of the device's memory.
+    """
     device = model.device
     if device.type != "cuda":
         return "no graphs off CUDA"
     reason = left_out(torch.cuda.get_device_capability(device))
     if reason is not None:
         return f"no graphs: {reason}"
-    fused = fused_model(model, head)
+    fused = fused_model(model, head, shelf_bytes)
     if isinstance(fused, str):
         return f"no graphs: {fused}"
     return runner_of(fused, model, head, grid, GraphRecorder(device))
@@ -46,7 +51,7 @@ def left_out(capability: tuple[int, int]) -> str | None:
     return None
 
 
-def fused_model(model: Any, head: LabelHead) -> TapeModel | str:
+def fused_model(model: Any, head: LabelHead, shelf_bytes: int = 0) -> TapeModel | str:
     """The model of fused kernels for CUDA, or why it cannot be one."""
     if find_spec("triton") is None:
         return "triton is not installed"
@@ -55,7 +60,7 @@ def fused_model(model: Any, head: LabelHead) -> TapeModel | str:
         return reason
     from thisthat.engine.tape.fused_ops import FusedOps
 
-    return TapeModel(model, head, FusedOps())
+    return TapeModel(model, head, FusedOps(), shelf_bytes)
 
 
 def runner_of(
@@ -68,4 +73,5 @@ def runner_of(
         labels=head.labels,
         grid=usual_grid() if grid is None else grid,
         recorder=recorder,
+        shelf=fused.shelf,
     )

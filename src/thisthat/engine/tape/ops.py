@@ -25,6 +25,7 @@ class DeviceTables:
     parents: Tensor
     since: Tensor
     until: Tensor
+    shelve: Tensor
     blocks: Tensor
     chunks: Tensor
     leaves: Tensor
@@ -36,7 +37,10 @@ Turns = tuple[Tensor, Tensor]
 
 
 class TapeOps(Protocol):
-    """Tapes are [tokens, columns]; norm weights are float32."""
+    """Tapes are [tokens, columns]; norm weights are float32.
+
+    A shelf is [2, places, key columns]: the rotated keys and the values of a layer's kept tokens.
+    """
 
     def norm(self, x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
         """Each token divided by its root mean square and weighted."""
@@ -56,13 +60,24 @@ class TapeOps(Protocol):
         shape: AttentionShape,
         turns: Turns,
         weights: Tensor | None,
+        tables: DeviceTables,
+        shelf: Tensor | None,
     ) -> Tensor:
-        """Queries and keys [tokens, heads, size]; ``weights`` [2, size] norm them first."""
+        """Queries and keys [tokens, heads, size]; ``weights`` [2, size] norm them first.
+
+        Keys and values of tokens that have a place on the shelf are written there.
+        """
 
     def attend(
-        self, heads: Tensor, projected: Tensor, shape: AttentionShape, tables: DeviceTables
+        self,
+        heads: Tensor,
+        projected: Tensor,
+        shape: AttentionShape,
+        tables: DeviceTables,
+        shelf: Tensor | None,
     ) -> Tensor:
-        """Attention along each token's path, gated where the shape says so."""
+        """Attention along each token's path, what is kept of it on the shelf included; gated where
+        the shape says so."""
 
     def delta(
         self,
@@ -103,6 +118,8 @@ class PlainOps:
         shape: AttentionShape,
         turns: Turns,
         weights: Tensor | None,
+        tables: DeviceTables,
+        shelf: Tensor | None,
     ) -> Tensor:
         """See TapeOps."""
         tokens = projected.shape[0]
@@ -122,10 +139,21 @@ class PlainOps:
         half = shape.rotated // 2
         low, high, rest = torch.split(both, [half, half, shape.size - shape.rotated], dim=-1)
         turned = [low * cosine - high * sine, high * cosine + low * sine, rest]
-        return torch.cat(turned, dim=-1).to(projected.dtype)
+        found = torch.cat(turned, dim=-1).to(projected.dtype)
+        if shelf is not None:
+            kept = tables.shelve >= 0
+            at = tables.shelve[kept].long()
+            shelf[0, at] = found[kept, shape.heads :].flatten(1)
+            shelf[1, at] = projected[kept, shape.first_value :]
+        return found
 
     def attend(
-        self, heads: Tensor, projected: Tensor, shape: AttentionShape, tables: DeviceTables
+        self,
+        heads: Tensor,
+        projected: Tensor,
+        shape: AttentionShape,
+        tables: DeviceTables,
+        shelf: Tensor | None,
     ) -> Tensor:
         """See TapeOps."""
         tokens = projected.shape[0]
@@ -133,13 +161,22 @@ class PlainOps:
         values = projected[:, shape.first_value :].float().view(tokens, -1, shape.size)
         place = torch.arange(tokens, device=projected.device)
         row = torch.full((tokens,), -1, dtype=torch.int32, device=projected.device)
-        for first, end, row_first, _ in tables.blocks.tolist():
-            row[first:end] = row_first
+        kept = torch.zeros((tokens, 2), dtype=torch.int32, device=projected.device)
+        for block in tables.blocks:
+            first, end = block[:2].tolist()
+            row[first:end] = block[2]
+            kept[first:end] = block[5:7]
         seen = (
             (tables.since[None, :] <= place[:, None])
             & (place[:, None] < tables.until[None, :])
             & (row[:, None] == row[None, :])
         )
+        if shelf is not None:
+            there = torch.arange(shelf.shape[1], device=projected.device)
+            on_shelf = (kept[:, :1] <= there) & (there < kept[:, 1:])
+            seen = torch.cat([on_shelf, seen], dim=1)
+            both = shelf.float().view(2, -1, shape.key_heads, shape.size)
+            keys, values = (torch.cat(pair) for pair in zip(both, (keys, values), strict=True))
         group = shape.heads // shape.key_heads
         keys = keys.repeat_interleave(group, dim=1)
         values = values.repeat_interleave(group, dim=1)
@@ -206,7 +243,7 @@ class PlainOps:
         place = list(range(len(parents)))
         for back in range(taps.shape[1]):
             there = torch.tensor([at >= 0 for at in place], device=x.device)
-            values = torch.where(there[:, None], x[place], 0.0)
+            values = torch.where(there[:, None], x[[max(at, 0) for at in place]], 0.0)
             total += values * taps[:, taps.shape[1] - 1 - back]
             place = [parents[at] if at >= 0 else -1 for at in place]
         return functional.silu(total)

@@ -2,24 +2,29 @@
 
 All recordings are made when the runner is made, the largest size first; sizes that do not fit the
 device are left out and said so. A row that no size has room for runs without a recording and is
-counted. Not for several threads at once.
+counted. Prefixes that the shelf has room for are read once, on a tape of their own, and kept. While
+the device works the host goes on: it writes the next tapes, or reads what answers are there. Not
+for several threads at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from thisthat.engine.rows import Logits, Row
-from thisthat.engine.tape.capture import Recorder, Work, fixed_products
-from thisthat.engine.tape.grid import SMALLEST, Grid, TapePlan, plan_tapes
+from thisthat.engine.rows import Logits, Row, Tokens
+from thisthat.engine.tape.capture import Mark, Recorder, Work, fixed_products
+from thisthat.engine.tape.grid import SMALLEST, Grid, plan_tapes
 from thisthat.engine.tape.layout import (
+    PER_TOKEN,
     Need,
+    Table,
     Tables,
+    TapeRow,
     aligned,
     need_of,
     room_for,
@@ -28,8 +33,13 @@ from thisthat.engine.tape.layout import (
     write_tape,
 )
 from thisthat.engine.tape.ops import DeviceTables
+from thisthat.engine.tape.shelf import Shelf, Span
+from thisthat.errors import DeviceMemoryError
 
 Forward = Callable[[DeviceTables], Tensor]
+
+DESKS = 12
+"""Tapes that may be on their way at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +52,75 @@ class TapeStatistics:
     tapes: int
     computed_tokens: int
     padding_tokens: int
+    reused_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Recording:
-    repeat: Work
-    tables: Tables
+class TapeAnswer:
+    """Logits [slots, labels] of a row, and how many tokens of its prefix were not computed."""
+
     logits: Logits
+    cached: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A row of a wave: its place in the caller's order, and what its prefix saves."""
+
+    place: int
+    given: TapeRow
+    cached: int
+
+
+class _Desk:
+    """Host memory in which one tape is written and its answers arrive."""
+
+    def __init__(self, room: Need, labels: int, device: torch.device) -> None:
+        pinned = device.type == "cuda"
+        self.memory = torch.zeros(table_entries(room), dtype=torch.int32, pin_memory=pinned)
+        self._numbers: Table = self.memory.numpy()
+        self._views: dict[int, Tables] = {}
+        self.answers = torch.zeros((room.slots, labels), pin_memory=pinned)
+        self.done = Mark(device)
+        self.tape: _Begun | None = None
+
+    def tables(self, size: int) -> Tables:
+        """The tables of a tape of that size in this memory."""
+        if size not in self._views:
+            room = room_for(size)
+            self._views[size] = Tables.views(self._numbers[: table_entries(room)], room)
+        return self._views[size]
+
+    def clear(self) -> None:
+        """Take what is on it, if anything is, so that it can be used again."""
+        if self.tape is not None:
+            self.tape.take()
+
+
+class _Begun:
+    """Rows on a tape that the device works on, until their logits are taken from the desk."""
+
+    def __init__(self, members: Sequence[_Member], desk: _Desk | None, logits: Logits) -> None:
+        self._members = members
+        self._desk = desk
+        self._logits = logits
+
+    def take(self) -> None:
+        """Wait for the logits, and leave the desk."""
+        if self._desk is not None:
+            self._desk.done.wait()
+            self._logits = self._logits.copy()
+            self._desk.tape = None
+            self._desk = None
+
+    def shared_out(self) -> Iterator[tuple[_Member, Logits]]:
+        """Each row with its own logits, once they are there."""
+        self.take()
+        start = 0
+        for member in self._members:
+            slots = member.given.row.slots
+            yield member, self._logits[start : start + slots]
+            start += slots
 
 
 class TapeRunner:
@@ -62,15 +134,20 @@ class TapeRunner:
         labels: int,
         grid: Grid,
         recorder: Recorder,
+        shelf: Shelf | None = None,
     ) -> None:
+        """``shelf`` plans the places that ``forward`` has for prefixes; None keeps none."""
         self._forward = forward
         self._device = device
+        self._labels = labels
         self._recorder = recorder
-        self._recordings: dict[int, _Recording] = {}
-        self._captures = self._outside = self._tapes = self._computed = self._padding = 0
+        self.shelf = Shelf(0) if shelf is None else shelf
+        self._recordings: dict[int, Work] = {}
+        self._captures = self._outside = self._tapes = 0
+        self._computed = self._padding = self._reused = 0
         self.left_out: tuple[int, ...] = ()
         if grid.sizes:
-            self._make_memory(room_for(grid.sizes[-1]), labels)
+            self._make_memory(room_for(grid.sizes[-1]))
         for size in reversed(grid.sizes):
             try:
                 self._recordings[size] = self._record(size)
@@ -90,6 +167,7 @@ class TapeRunner:
             tapes=self._tapes,
             computed_tokens=self._computed,
             padding_tokens=self._padding,
+            reused_tokens=self._reused,
         )
 
     @property
@@ -101,55 +179,112 @@ class TapeRunner:
             return kept
         return f"{kept}; {', '.join(map(str, self.left_out))} tokens did not fit the memory"
 
-    def plan(self, rows: Sequence[Row]) -> list[TapePlan]:
-        """Which rows share a tape; size None is outside the grid."""
-        return plan_tapes(rows, self.grid)
+    def begin(self, rows: Sequence[Row]) -> Callable[[], list[TapeAnswer]]:
+        """Set the device to work on all rows; what is returned waits for the answers.
 
-    def run(self, rows: Sequence[Row], size: int | None) -> list[Logits]:
-        """Answer rows that were planned together.
-
-        Raises torch.OutOfMemoryError for a row outside the grid that does not fit the device.
+        They come in the caller's order; a row without branches has none. Raises DeviceMemoryError
+        for a row outside the grid that does not fit the device.
         """
+        begun: list[_Begun] = []
+        for unread, members in self._waves(rows):
+            try:
+                self._on_tapes(unread)
+            except BaseException:
+                for member in unread:
+                    self.shelf.forget(member.given.row.trunk)
+                raise
+            begun += self._on_tapes(members)
+            self._reused += sum(member.cached for member in members)
+
+        def answers() -> list[TapeAnswer]:
+            found = [TapeAnswer(np.zeros((0, self._labels), np.float32), 0)] * len(rows)
+            for tape in begun:
+                for member, logits in tape.shared_out():
+                    found[member.place] = TapeAnswer(logits, member.cached)
+            return found
+
+        return answers
+
+    def _waves(self, rows: Sequence[Row]) -> Iterator[tuple[list[_Member], list[_Member]]]:
+        """Prefixes that have to be read, and then the rows after them.
+
+        There are as many waves as it takes to have the prefixes of each on the shelf together.
+        """
+        held: dict[Tokens, Span] = {}
+        unread: list[_Member] = []
+        members: list[_Member] = []
+        for place, row in enumerate(rows):
+            if not row.branches:
+                continue
+            if not self.shelf.takes(row.prefix):
+                members.append(_Member(place, TapeRow(row), 0))
+                continue
+            span = held.get(row.prefix) or self.shelf.find(row.prefix)
+            cached = len(row.prefix) if span else 0
+            if span is None:
+                span = self.shelf.put(row.prefix, held)
+                if span is None:
+                    yield unread, members
+                    held, unread, members = {}, [], []
+                    span = self.shelf.put(row.prefix)
+                    assert span is not None
+                unread.append(_Member(-1, TapeRow(Row((), row.prefix, ()), shelve=span), 0))
+            held[row.prefix] = span
+            members.append(_Member(place, TapeRow(row, kept=span), cached))
+        yield unread, members
+
+    def _on_tapes(self, members: Sequence[_Member]) -> list[_Begun]:
+        plans = plan_tapes([member.given for member in members], self.grid)
+        return [
+            self._begin([members[index] for index in plan.indices], plan.size) for plan in plans
+        ]
+
+    def _begin(self, members: Sequence[_Member], size: int | None) -> _Begun:
+        rows = [member.given for member in members]
         tokens = sum(row.tokens for row in rows)
+        self._tapes += 1
+        self._computed += tokens
         if size is None:
             logits = self._run_outside(rows)
             self._outside += len(rows)
-        else:
-            recording = self._recordings[size]
-            write_tape(rows, recording.tables)
-            recording.repeat()
-            self._recorder.wait()
-            logits = recording.logits
-            self._padding += size - tokens
-        self._tapes += 1
-        self._computed += tokens
-        return _share_out(logits, rows)
+            return _Begun(members, None, logits)
+        self._padding += size - tokens
+        desk = self._desks[self._tapes % len(self._desks)]
+        desk.clear()
+        entries = table_entries(room_for(size))
+        write_tape(rows, desk.tables(size))
+        slots = sum(row.row.slots for row in rows)
+        with torch.inference_mode():
+            self._there[:entries].copy_(desk.memory[:entries], non_blocking=True)
+            self._recordings[size]()
+            desk.answers[:slots].copy_(self._found[:slots], non_blocking=True)
+        desk.done.set()
+        desk.tape = _Begun(members, desk, desk.answers.numpy()[:slots])
+        return desk.tape
 
-    def _make_memory(self, room: Need, labels: int) -> None:
-        pinned = self._device.type == "cuda"
-        entries = table_entries(room)
-        self._host = torch.zeros(entries, dtype=torch.int32, pin_memory=pinned)
-        self._there = self._host.to(self._device)
-        self._answers = torch.zeros((room.slots, labels), pin_memory=pinned)
+    def _make_memory(self, room: Need) -> None:
+        self._desks = [_Desk(room, self._labels, self._device) for _ in range(DESKS)]
+        one = self._desks[0]
+        self._there = torch.zeros_like(one.memory, device=self._device)
+        self._found = torch.zeros_like(one.answers, device=self._device)
 
-    def _record(self, size: int) -> _Recording:
+    def _record(self, size: int) -> Work:
         room = room_for(size)
-        entries = table_entries(room)
-        host, there = self._host[:entries], self._there[:entries]
-        answers = self._answers[: room.slots]
+        there = self._there[: table_entries(room)]
+        nothing = np.zeros(table_entries(room), np.int32)
+        write_tape((), Tables.views(nothing, room))
+        there.copy_(torch.from_numpy(nothing))
         tables = device_tables(there, room)
+        found = self._found[: room.slots]
 
         def work() -> None:
-            there.copy_(host, non_blocking=True)
-            answers.copy_(self._forward(tables), non_blocking=True)
+            found.copy_(self._forward(tables))
 
-        host_tables = Tables.views(host.numpy(), room)
-        write_tape((), host_tables)
         repeat = self._recorder.record(work)
         self._captures += 1
-        return _Recording(repeat, host_tables, answers.numpy())
+        return repeat
 
-    def _run_outside(self, rows: Sequence[Row]) -> Logits:
+    def _run_outside(self, rows: Sequence[TapeRow]) -> Logits:
         need = sum((need_of(row) for row in rows), Need())
         # No fewer slots than any size of a grid has: products of a row or two sum otherwise.
         slots = max(need.slots, room_for(SMALLEST).slots)
@@ -157,10 +292,22 @@ class TapeRunner:
         room = Need(tokens, need.blocks, need.chunks, need.leaves, slots)
         memory = np.zeros(table_entries(room), np.int32)
         write_tape(rows, Tables.views(memory, room))
-        with fixed_products(), torch.inference_mode():
-            tables = device_tables(torch.from_numpy(memory).to(self._device), room)
-            logits: Logits = self._forward(tables).cpu().numpy()
+        try:
+            with fixed_products(), torch.inference_mode():
+                tables = device_tables(torch.from_numpy(memory).to(self._device), room)
+                logits: Logits = self._forward(tables).cpu().numpy()
+        except torch.OutOfMemoryError as error:
+            torch.cuda.empty_cache()
+            raise does_not_fit(rows[0].row, self._device) from error
         return logits
+
+
+def does_not_fit(row: Row, device: torch.device) -> DeviceMemoryError:
+    """What to raise for a row that alone is too much."""
+    return DeviceMemoryError(
+        f"a row of {row.tokens} tokens and {len(row.branches)} branches "
+        f"does not fit the memory of {device}"
+    )
 
 
 def device_tables(memory: Tensor, room: Need) -> DeviceTables:
@@ -171,13 +318,5 @@ def device_tables(memory: Tensor, room: Need) -> DeviceTables:
         size = int(np.prod(shape))
         parts[name] = memory[start : start + size].view(shape)
         start += aligned(size)
-    return DeviceTables(**parts)
-
-
-def _share_out(logits: Logits, rows: Sequence[Row]) -> list[Logits]:
-    shares: list[Logits] = []
-    start = 0
-    for row in rows:
-        shares.append(logits[start : start + row.slots].copy())
-        start += row.slots
-    return shares
+    per_token = dict(zip(PER_TOKEN, parts.pop("per_token"), strict=True))
+    return DeviceTables(**per_token, **parts)

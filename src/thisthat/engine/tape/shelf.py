@@ -1,0 +1,91 @@
+"""Which prefixes are kept in fixed memory of the device, and where: planning alone, no tensors.
+
+The memory has places for so many tokens, and a prefix takes as many that follow each other. What
+was used longest ago gives way. Recordings read fixed addresses, so nothing is ever moved.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Container
+from typing import NamedTuple
+
+from thisthat.engine.prefix_cache import CacheStatistics
+from thisthat.engine.rows import Tokens
+
+
+class Span(NamedTuple):
+    """Places from ``first`` up to ``end``."""
+
+    first: int
+    end: int
+
+
+class Shelf:
+    """Places by prefix. Not for several threads at once."""
+
+    def __init__(self, places: int, bytes_per_place: int = 0) -> None:
+        self.places = places
+        self._bytes_per_place = bytes_per_place
+        self._spans: OrderedDict[Tokens, Span] = OrderedDict()
+        self._hits = self._misses = self._evictions = self._refused = self._tokens_saved = 0
+
+    def takes(self, prefix: Tokens) -> bool:
+        """Whether this prefix can be kept at all."""
+        return 0 < len(prefix) <= self.places
+
+    def find(self, prefix: Tokens) -> Span | None:
+        """Where the prefix is kept, now the most recently used, or None. Counts a hit or a miss."""
+        span = self._spans.get(prefix)
+        if span is None:
+            self._misses += 1
+            self._refused += not self.takes(prefix)
+            return None
+        self._spans.move_to_end(prefix)
+        self._hits += 1
+        self._tokens_saved += len(prefix)
+        return span
+
+    def put(self, prefix: Tokens, held: Container[Tokens] = ()) -> Span | None:
+        """Places for a prefix that is not kept yet; None when those ``held`` leave no room for it.
+
+        Drops the least recently used others until there is room.
+        """
+        droppable = [other for other in self._spans if other not in held]
+        for dropped in [None, *droppable]:
+            if dropped is not None:
+                del self._spans[dropped]
+                self._evictions += 1
+            first = self._gap(len(prefix))
+            if first is not None:
+                self._spans[prefix] = Span(first, first + len(prefix))
+                return self._spans[prefix]
+        return None
+
+    def forget(self, prefix: Tokens) -> None:
+        """Drop a prefix whose places were not filled after all."""
+        self._spans.pop(prefix, None)
+
+    @property
+    def statistics(self) -> CacheStatistics:
+        """Counts since the start, and what is held now."""
+        held = sum(span.end - span.first for span in self._spans.values())
+        return CacheStatistics(
+            hits=self._hits,
+            misses=self._misses,
+            evictions=self._evictions,
+            refused=self._refused,
+            tokens_saved=self._tokens_saved,
+            entries=len(self._spans),
+            bytes=held * self._bytes_per_place,
+            most_bytes=self.places * self._bytes_per_place,
+        )
+
+    def _gap(self, length: int) -> int | None:
+        """The first place of the first gap that is long enough."""
+        free = 0
+        for first, end in sorted(self._spans.values()):
+            if first - free >= length:
+                return free
+            free = end
+        return free if self.places - free >= length else None
