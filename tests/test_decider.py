@@ -1,7 +1,7 @@
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
@@ -10,9 +10,11 @@ from tests.path_engine import PathEngine, path_decider
 from tests.prompt.byte_tokenizer import encode
 from thisthat import Boolean, Choice, InvalidInputError, Scale, Score, StateTooLongError
 from thisthat.calibrate.temperature import OptionsRule, Temperatures, softmax
+from thisthat.decider import Job
 from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat
+from thisthat.way import Way
 
 QUESTIONS = {
     "refund": Boolean("Is it within policy?"),
@@ -86,6 +88,39 @@ def test_many_states_are_read_while_others_are_answered() -> None:
             [*states[:129], "a NUL \0"], QUESTIONS, progress=lambda *done: told.append(done)
         )
     assert told == []
+
+
+class MadeOnAccess(Sequence[tuple[str, dict[str, Choice]]]):
+    """Pairs whose questions are made anew whenever they are looked at."""
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, number: Any) -> Any:
+        if not 0 <= number < len(self):
+            raise IndexError
+        return f"state {number}", {"queue": Choice([f"left {number}", f"right {number}"])}
+
+
+def test_every_pair_gets_its_own_questions() -> None:
+    for engine in (PathEngine(), AheadEngine()):
+        decider = path_decider()
+        decider.engine = engine
+        for number, decision in enumerate(decider.decide_pairs(MadeOnAccess())):
+            assert list(decision["queue"].probabilities) == [f"left {number}", f"right {number}"]
+
+
+def test_many_prepared_states_are_those_prepared_alone() -> None:
+    decider = path_decider()
+    states = ["one", "a NUL \0", "two"]
+    first, wrong, second = decider.prepare_many(states, QUESTIONS, Way("schema-first"))
+    assert isinstance(wrong, InvalidInputError)
+    for found, state in ((first, "one"), (second, "two")):
+        alone = decider.prepare(state, QUESTIONS, layout="schema-first")
+        assert isinstance(found, Job)
+        assert found.rendered == alone.rendered
+    with pytest.raises(InvalidInputError, match="questions"):
+        decider.prepare_many(states, {}, Way())
 
 
 def test_together_lets_questions_see_each_other() -> None:

@@ -250,10 +250,11 @@ class Decider:
         """Like ``decide_many``, with questions of its own for every state."""
         way = Way(**ways)
         conditions = self.conditions(way.layout, way.packing, way.order)
+        pairs = list(pairs)
         begin = partial(self._all_begun, pairs, way, conditions)
         every = range(len(pairs))
-        ahead = way.wide == "at-once" and getattr(self.engine, "runs_ahead", False)
-        if ahead and len(pairs) > _FIRST_WAVE:
+        runs_ahead = way.wide == "at-once" and getattr(self.engine, "runs_ahead", False)
+        if runs_ahead and len(pairs) > _FIRST_WAVE:
             finished = self._finished_in_waves(begin, every)
         else:
             finished = self._finished(begin(every))
@@ -275,9 +276,9 @@ class Decider:
     ) -> dict[int, Job | Tournament]:
         """The pairs of these numbers, begun. Raises InvalidInputError naming the state."""
         begun: dict[int, Job | Tournament] = {}
-        ahead = self._read_ahead([pairs[number][0] for number in numbers], way)
+        read = self._read_ahead([pairs[number][0] for number in numbers], way)
         known: dict[int, _Asking] = {}
-        for number, tokens in zip(numbers, ahead, strict=True):
+        for number, ahead in zip(numbers, read, strict=True):
             state, questions = pairs[number]
             try:
                 if way.wide == "in-rounds":
@@ -288,7 +289,7 @@ class Decider:
                     if asking is None:
                         asking = self._asking(questions, way)
                         known[id(questions)] = replace(asking, seconds=0.0)
-                    begun[number] = self._job(state, asking, way, tokens)
+                    begun[number] = self._job(state, asking, way, ahead)
                 if way.policy is not None:
                     way.policy.check(begun[number].questions, conditions)
             except InvalidInputError as error:
@@ -399,6 +400,23 @@ class Decider:
         """The first half of ``decide``: check and tokenise, so that ``run`` can do the rest."""
         way = Way(layout, packing, keep, order)
         return self._job(state, self._asking(questions, way), way)
+
+    def prepare_many(
+        self, states: Sequence[Text], questions: Questions, way: Way
+    ) -> list[Job | InvalidInputError]:
+        """``prepare`` for the same questions about many states; what is wrong with one is its own.
+
+        Raises InvalidInputError for questions that cannot be asked.
+        """
+        asking = self._asking(questions, way)
+        prepared: list[Job | InvalidInputError] = []
+        for state, ahead in zip(states, self._read_ahead(states, way), strict=True):
+            try:
+                prepared.append(self._job(state, asking, way, ahead))
+            except InvalidInputError as error:
+                prepared.append(error)
+            asking = replace(asking, seconds=0.0)
+        return prepared
 
     def _asking(self, questions: Questions, way: Way) -> _Asking:
         started = time.perf_counter()

@@ -197,11 +197,12 @@ class TorchEngine:
     ) -> Callable[[], list[RowResult]]:
         asked = [_without_idle_branches(row) for row in rows]
         with self._lock:
-            answers = tapes.begin(asked)
+            underway = tapes.begin(asked)
 
         def results() -> list[RowResult]:
+            underway.wait()
             with self._lock:
-                found = answers()
+                found = underway.answers()
             return [_cut_to_options(row, answer) for row, answer in zip(asked, found, strict=True)]
 
         return results
@@ -211,6 +212,8 @@ class TorchEngine:
             prefix_cache_bytes, lambda state: state.bytes
         )
         self._passes = self._computed_tokens = self._padding_tokens = self._reused_tokens = 0
+        if self._tapes is not None:
+            self._tapes.start_counting()
 
     def _plan(self, rows: Sequence[Row]) -> Plan:
         """Rows of one prefix together, unless too few to fill half a batch: those share one."""

@@ -224,22 +224,7 @@ class _Stream:
         )
 
     def _prepared(self, states: Sequence[Text]) -> list[Job | InvalidInputError]:
-        way = self._asked.way
-        prepared: list[Job | InvalidInputError] = []
-        for state in states:
-            try:
-                job = self._decider.prepare(
-                    state,
-                    self._asked.questions,
-                    layout=way.layout,
-                    packing=way.packing,
-                    keep=way.keep,
-                    order=way.order,
-                )
-                prepared.append(job)
-            except InvalidInputError as error:
-                prepared.append(error)
-        return prepared
+        return self._decider.prepare_many(states, self._asked.questions, self._asked.way)
 
     async def _at_once(self, prepared: Job | InvalidInputError) -> Decision:
         if isinstance(prepared, InvalidInputError):

@@ -207,13 +207,18 @@ def attention_of(packed: Packed | None, mask: Tensor | None) -> Attend:
     return within_rows
 
 
-def dense_kernels(device: torch.device) -> AbstractContextManager[Any]:
-    """While it is entered, forward passes over padded causal rows take the fastest kernel."""
+def padded_kernels(device: torch.device, masked: bool) -> AbstractContextManager[Any]:
+    """While it is entered, forward passes over padded rows take the fastest kernel that is right.
+
+    Under a mask that is not cuDNN's: its gradients can be no numbers there (pytorch#196678).
+    """
     if device.type != "cuda":
         return nullcontext()
+    if masked:
+        return sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
     if "set_priority" in signature(sdpa_kernel).parameters:
         return sdpa_kernel(_DENSE, set_priority=True)
-    return sdpa_kernel(_DENSE)  # torch 2.5, whose own order begins with cuDNN
+    return sdpa_kernel([kernel for kernel in _DENSE if kernel != SDPBackend.CUDNN_ATTENTION])
 
 
 def packed_attention(

@@ -26,7 +26,7 @@ from thisthat.train.attention import (
     Packed,
     Sight,
     attention_of,
-    dense_kernels,
+    padded_kernels,
     padded_mask,
     register_attention,
 )
@@ -124,8 +124,8 @@ class Backbone(nn.Module):
         if self.joined:
             attend = attention_of(packed, mask)
             places = row * length + at
-            dense = packed is None and mask is None
-            with dense_kernels(tokens.device) if dense else nullcontext():
+            padded = packed is None
+            with padded_kernels(tokens.device, mask is not None) if padded else nullcontext():
                 return run_joined(
                     self.trunk, self.order, hidden, angles, attend, self.eight_bit, places
                 )

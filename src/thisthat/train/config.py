@@ -111,7 +111,8 @@ class Model(_Part):
     embedding (which keeps a delta small), the last ``last_layers`` layers, or adapters of rank
     ``rank`` on every linear layer. ``compile`` compiles the decoder layers: once for all shapes,
     once per shape, or not at all; whole llama layers without checkpointing have kernels of their
-    own and are never compiled. ``eight_bit`` rounds what the linear layers of such a model see as
+    own and are never compiled, but for attention over packed open states, which always is.
+    ``eight_bit`` rounds what the linear layers of such a model see as
     the int8 runtime form does, so that it learns to bear it.
     """
 

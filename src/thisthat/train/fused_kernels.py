@@ -1,7 +1,7 @@
 """The element-wise parts of a decoder layer, forward and backward, as Triton kernels.
 
 Every kernel reads each of its inputs once and computes in float32. Sums go in a fixed order, so a
-step gives the same bits again on the same device. Knows shapes and strides, nothing of models.
+kernel gives the same bits again on the same device. Knows shapes and strides, nothing of models.
 """
 
 # Triton's language is compiled, not run: Python's type rules do not apply to it.

@@ -113,6 +113,7 @@ def gate(both: Tensor) -> Tensor:
 
 def gate_back(both: Tensor, d_out: Tensor) -> Tensor:
     """See LayerOps."""
+    both = both.contiguous()
     rows, size = d_out.shape
     d_both = torch.empty_like(both)
     kernels.gate_back_kernel[_gate_grid(rows, size)](

@@ -284,4 +284,4 @@ def test_a_grid_that_does_not_fit_shrinks_and_says_so() -> None:
     assert runner.grid.sizes == (64, 256)
     assert "131072 tokens did not fit" in runner.note
     with torch.inference_mode():
-        assert np.isfinite(runner.begin([row(100)])()[0].logits).all()
+        assert np.isfinite(runner.begin([row(100)]).answers()[0].logits).all()

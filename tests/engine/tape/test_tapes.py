@@ -1,6 +1,7 @@
 """Models on tapes against their own full pass, the counters, and what happens outside the grid."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -23,7 +24,7 @@ from thisthat.engine.tape.grid import Grid
 from thisthat.engine.tape.model import TapeModel, why_not
 from thisthat.engine.tape.open import SWITCH, left_out, open_tapes
 from thisthat.engine.tape.ops import DeviceTables, PlainOps
-from thisthat.engine.tape.runner import TapeRunner
+from thisthat.engine.tape.runner import DESKS, TapeRunner
 from thisthat.engine.torch_engine import TorchEngine
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 
@@ -252,6 +253,48 @@ def test_a_prefix_that_could_not_be_read_is_not_taken_for_kept() -> None:
         served.run([row])
     broken = False
     assert_same(served.run([row])[0], path_by_path(model("llama"), row))
+
+
+def test_counting_starts_when_the_engine_is_open() -> None:
+    counts = TorchEngine(model("llama"), LABELS, tapes=plainly()).statistics
+    assert counts.passes == counts.computed_tokens == counts.padding_tokens == 0
+    assert counts.prefixes.entries == counts.prefixes.misses == 0
+
+
+def test_answers_may_be_taken_late_and_in_any_order() -> None:
+    served = TorchEngine(model("llama"), LABELS, tapes=plainly((64,)))
+    rows = [after(tuple(range(n % 5, 20)), n) for n in range(2 * DESKS + 3)]
+    begun = [served.begin([row]) for row in rows]
+    for row, results in reversed(list(zip(rows, begun, strict=True))):
+        assert_same(results()[0], path_by_path(model("llama"), row))
+
+
+def test_threads_may_share_tapes() -> None:
+    served = TorchEngine(model("llama"), LABELS, tapes=plainly((64,)))
+    rows = [after(tuple(range(n % 7, 20)), n) for n in range(40)]
+    wanted = [path_by_path(model("llama"), row) for row in rows]
+    with ThreadPoolExecutor(8) as pool:
+        for found, expected in zip(
+            pool.map(lambda row: served.run([row]), rows), wanted, strict=True
+        ):
+            assert_same(found[0], expected)
+
+
+def test_a_prefix_outside_the_grid_is_kept_too() -> None:
+    served = TorchEngine(model("llama"), LABELS, tapes=plainly((16,)))
+    row = after(tuple(range(40)), 3)
+    for cached in (0, 40):
+        found = served.run([row])[0]
+        assert found.cached_tokens == cached
+        assert_same(found, path_by_path(model("llama"), row))
+    assert served.statistics.eager_rows_outside_grid == 1
+
+
+def test_a_prefix_too_long_for_the_shelf_is_counted_as_refused() -> None:
+    served = TorchEngine(model("llama"), LABELS, tapes=plainly(), prefix_cache_bytes=ONE_PLACE * 5)
+    row = after(tuple(range(9)), 1)
+    assert_same(served.run([row])[0], path_by_path(model("llama"), row))
+    assert served.statistics.prefixes.refused == 1
 
 
 def test_a_recurrent_model_reads_its_prefixes_with_the_trunk() -> None:

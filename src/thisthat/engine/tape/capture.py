@@ -6,7 +6,7 @@ Knows nothing of tapes. A recorded function must read and write fixed memory onl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 import torch
@@ -53,17 +53,35 @@ class Mark:
             self._event.synchronize()
 
 
+class OneAfterAnother:
+    """Keeps work in the order it was asked for when callers use streams of their own."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._last: torch.cuda.Stream | None = None
+
+    def take_turn(self) -> None:
+        """Let the caller's stream wait for what was asked of another before."""
+        if self._device.type != "cuda":
+            return
+        stream = torch.cuda.current_stream(self._device)
+        if self._last is not None and stream != self._last:
+            stream.wait_stream(self._last)
+        self._last = stream
+
+
 class GraphRecorder:
     """CUDA graphs that share one pool of memory, so they must not run at the same time."""
 
     def __init__(self, device: torch.device) -> None:
+        self._device = device
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()
 
     def record(self, work: Work) -> Work:
         """See Recorder. Raises torch.OutOfMemoryError when the work does not fit."""
         # Weights may still be on their way to where the work reads them.
-        self._stream.wait_stream(torch.cuda.current_stream())
+        self._stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(self._stream), fixed_products():
             # Once outside a capture: kernels are compiled and loaded, libraries set up.
             work()
@@ -113,3 +131,8 @@ def fixed_products() -> Iterator[None]:
         setattr(products, name, before)
         if built:
             torch.backends.cuda.preferred_blas_library(library)
+
+
+def on_device(device: torch.device) -> AbstractContextManager[Any]:
+    """While it is entered, kernels are launched on this device."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()

@@ -33,10 +33,6 @@ class Grid:
                 return size
         return None
 
-    def without_largest(self) -> Grid:
-        """The same grid one size smaller."""
-        return Grid(self.sizes[:-1])
-
 
 @dataclass(frozen=True, slots=True)
 class TapePlan:

@@ -9,7 +9,7 @@ for several threads at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,14 @@ import torch
 from torch import Tensor
 
 from thisthat.engine.rows import Logits, Row, Tokens
-from thisthat.engine.tape.capture import Mark, Recorder, Work, fixed_products
+from thisthat.engine.tape.capture import (
+    Mark,
+    OneAfterAnother,
+    Recorder,
+    Work,
+    fixed_products,
+    on_device,
+)
 from thisthat.engine.tape.grid import SMALLEST, Grid, plan_tapes
 from thisthat.engine.tape.layout import (
     PER_TOKEN,
@@ -93,6 +100,8 @@ class _Desk:
 
     def clear(self) -> None:
         """Take what is on it, if anything is, so that it can be used again."""
+        # Even with nothing to take: a call that was broken off may have left work behind.
+        self.done.wait()
         if self.tape is not None:
             self.tape.take()
 
@@ -105,10 +114,16 @@ class _Begun:
         self._desk = desk
         self._logits = logits
 
+    def wait(self) -> None:
+        """Return once the device is done with the tape; other threads may go on meanwhile."""
+        desk = self._desk
+        if desk is not None:
+            desk.done.wait()
+
     def take(self) -> None:
         """Wait for the logits, and leave the desk."""
+        self.wait()
         if self._desk is not None:
-            self._desk.done.wait()
             self._logits = self._logits.copy()
             self._desk.tape = None
             self._desk = None
@@ -121,6 +136,27 @@ class _Begun:
             slots = member.given.row.slots
             yield member, self._logits[start : start + slots]
             start += slots
+
+
+class Underway:
+    """Rows that the device works on."""
+
+    def __init__(self, rows: int, labels: int) -> None:
+        self._answers = [TapeAnswer(np.zeros((0, labels), np.float32), 0)] * rows
+        self.tapes: list[_Begun] = []
+
+    def wait(self) -> None:
+        """Return once all answers are there. Needs no lock."""
+        for tape in self.tapes:
+            tape.wait()
+
+    def answers(self) -> list[TapeAnswer]:
+        """The answers in the caller's order; a row without branches has none."""
+        for tape in self.tapes:
+            for member, logits in tape.shared_out():
+                self._answers[member.place] = TapeAnswer(logits, member.cached)
+        self.tapes = []
+        return self._answers
 
 
 class TapeRunner:
@@ -142,6 +178,8 @@ class TapeRunner:
         self._labels = labels
         self._recorder = recorder
         self.shelf = Shelf(0) if shelf is None else shelf
+        self._order = OneAfterAnother(device)
+        self._unread: list[Tokens] = []
         self._recordings: dict[int, Work] = {}
         self._captures = self._outside = self._tapes = 0
         self._computed = self._padding = self._reused = 0
@@ -179,31 +217,26 @@ class TapeRunner:
             return kept
         return f"{kept}; {', '.join(map(str, self.left_out))} tokens did not fit the memory"
 
-    def begin(self, rows: Sequence[Row]) -> Callable[[], list[TapeAnswer]]:
-        """Set the device to work on all rows; what is returned waits for the answers.
+    def start_counting(self) -> None:
+        """Count from here, with nothing kept; captures stay counted."""
+        self._outside = self._tapes = self._computed = self._padding = self._reused = 0
+        self.shelf.start_anew()
 
-        They come in the caller's order; a row without branches has none. Raises DeviceMemoryError
-        for a row outside the grid that does not fit the device.
+    def begin(self, rows: Sequence[Row]) -> Underway:
+        """Set the device to work on all rows.
+
+        Raises DeviceMemoryError for a row outside the grid that does not fit the device.
         """
-        begun: list[_Begun] = []
+        # What a call that was broken off meant to keep has not been read.
+        while self._unread:
+            self.shelf.forget(self._unread.pop())
+        underway = Underway(len(rows), self._labels)
         for unread, members in self._waves(rows):
-            try:
-                self._on_tapes(unread)
-            except BaseException:
-                for member in unread:
-                    self.shelf.forget(member.given.row.trunk)
-                raise
-            begun += self._on_tapes(members)
+            self._on_tapes(unread)
+            self._unread.clear()
+            underway.tapes += self._on_tapes(members)
             self._reused += sum(member.cached for member in members)
-
-        def answers() -> list[TapeAnswer]:
-            found = [TapeAnswer(np.zeros((0, self._labels), np.float32), 0)] * len(rows)
-            for tape in begun:
-                for member, logits in tape.shared_out():
-                    found[member.place] = TapeAnswer(logits, member.cached)
-            return found
-
-        return answers
+        return underway
 
     def _waves(self, rows: Sequence[Row]) -> Iterator[tuple[list[_Member], list[_Member]]]:
         """Prefixes that have to be read, and then the rows after them.
@@ -216,22 +249,27 @@ class TapeRunner:
         for place, row in enumerate(rows):
             if not row.branches:
                 continue
-            if not self.shelf.takes(row.prefix):
+            span = held.get(row.prefix) or (self.shelf.find(row.prefix) if row.prefix else None)
+            if span is None and not self.shelf.takes(row.prefix):
                 members.append(_Member(place, TapeRow(row), 0))
                 continue
-            span = held.get(row.prefix) or self.shelf.find(row.prefix)
             cached = len(row.prefix) if span else 0
             if span is None:
-                span = self.shelf.put(row.prefix, held)
+                span = self._reserved(row.prefix, held)
                 if span is None:
                     yield unread, members
                     held, unread, members = {}, [], []
-                    span = self.shelf.put(row.prefix)
+                    span = self._reserved(row.prefix, held)
                     assert span is not None
                 unread.append(_Member(-1, TapeRow(Row((), row.prefix, ()), shelve=span), 0))
             held[row.prefix] = span
             members.append(_Member(place, TapeRow(row, kept=span), cached))
         yield unread, members
+
+    def _reserved(self, prefix: Tokens, held: Mapping[Tokens, Span]) -> Span | None:
+        """Places for a prefix that is yet to be read, which is remembered until it has been."""
+        self._unread.append(prefix)
+        return self.shelf.put(prefix, held)
 
     def _on_tapes(self, members: Sequence[_Member]) -> list[_Begun]:
         plans = plan_tapes([member.given for member in members], self.grid)
@@ -254,11 +292,14 @@ class TapeRunner:
         entries = table_entries(room_for(size))
         write_tape(rows, desk.tables(size))
         slots = sum(row.row.slots for row in rows)
-        with torch.inference_mode():
-            self._there[:entries].copy_(desk.memory[:entries], non_blocking=True)
-            self._recordings[size]()
-            desk.answers[:slots].copy_(self._found[:slots], non_blocking=True)
-        desk.done.set()
+        self._order.take_turn()
+        try:
+            with torch.inference_mode():
+                self._there[:entries].copy_(desk.memory[:entries], non_blocking=True)
+                self._recordings[size]()
+                desk.answers[:slots].copy_(self._found[:slots], non_blocking=True)
+        finally:
+            desk.done.set()
         desk.tape = _Begun(members, desk, desk.answers.numpy()[:slots])
         return desk.tape
 
@@ -292,8 +333,9 @@ class TapeRunner:
         room = Need(tokens, need.blocks, need.chunks, need.leaves, slots)
         memory = np.zeros(table_entries(room), np.int32)
         write_tape(rows, Tables.views(memory, room))
+        self._order.take_turn()
         try:
-            with fixed_products(), torch.inference_mode():
+            with on_device(self._device), fixed_products(), torch.inference_mode():
                 tables = device_tables(torch.from_numpy(memory).to(self._device), room)
                 logits: Logits = self._forward(tables).cpu().numpy()
         except torch.OutOfMemoryError as error:
@@ -303,11 +345,11 @@ class TapeRunner:
 
 
 def does_not_fit(row: Row, device: torch.device) -> DeviceMemoryError:
-    """What to raise for a row that alone is too much."""
-    return DeviceMemoryError(
-        f"a row of {row.tokens} tokens and {len(row.branches)} branches "
-        f"does not fit the memory of {device}"
-    )
+    """What to raise for a row, or a schema to be kept, that alone is too much."""
+    what = f"row of {row.tokens} tokens and {len(row.branches)} branches"
+    if not row.branches:
+        what = f"schema of {row.tokens} tokens"
+    return DeviceMemoryError(f"a {what} does not fit the memory of {device}")
 
 
 def device_tables(memory: Tensor, room: Need) -> DeviceTables:

@@ -7,7 +7,7 @@ was used longest ago gives way. Recordings read fixed addresses, so nothing is e
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from thisthat.engine.prefix_cache import CacheStatistics
@@ -27,6 +27,10 @@ class Shelf:
     def __init__(self, places: int, bytes_per_place: int = 0) -> None:
         self.places = places
         self._bytes_per_place = bytes_per_place
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """Keep nothing, and count from here."""
         self._spans: OrderedDict[Tokens, Span] = OrderedDict()
         self._hits = self._misses = self._evictions = self._refused = self._tokens_saved = 0
 
@@ -49,18 +53,17 @@ class Shelf:
     def put(self, prefix: Tokens, held: Container[Tokens] = ()) -> Span | None:
         """Places for a prefix that is not kept yet; None when those ``held`` leave no room for it.
 
-        Drops the least recently used others until there is room.
+        Drops the least recently used others until there is room, and none if there will be none.
         """
+        staying = [span for other, span in self._spans.items() if other in held]
+        if self._gap(len(prefix), staying) is None:
+            return None
         droppable = [other for other in self._spans if other not in held]
-        for dropped in [None, *droppable]:
-            if dropped is not None:
-                del self._spans[dropped]
-                self._evictions += 1
-            first = self._gap(len(prefix))
-            if first is not None:
-                self._spans[prefix] = Span(first, first + len(prefix))
-                return self._spans[prefix]
-        return None
+        while (first := self._gap(len(prefix), self._spans.values())) is None:
+            del self._spans[droppable.pop(0)]
+            self._evictions += 1
+        self._spans[prefix] = Span(first, first + len(prefix))
+        return self._spans[prefix]
 
     def forget(self, prefix: Tokens) -> None:
         """Drop a prefix whose places were not filled after all."""
@@ -81,10 +84,10 @@ class Shelf:
             most_bytes=self.places * self._bytes_per_place,
         )
 
-    def _gap(self, length: int) -> int | None:
-        """The first place of the first gap that is long enough."""
+    def _gap(self, length: int, taken: Iterable[Span]) -> int | None:
+        """The first place of the first gap between those taken that is long enough."""
         free = 0
-        for first, end in sorted(self._spans.values()):
+        for first, end in sorted(taken):
             if first - free >= length:
                 return free
             free = end
