@@ -251,13 +251,13 @@ class Decider:
         way = Way(**ways)
         conditions = self.conditions(way.layout, way.packing, way.order)
         pairs = list(pairs)
-        begin = partial(self._all_begun, pairs, way, conditions)
+        begun = partial(self._all_begun, pairs, way, conditions)
         every = range(len(pairs))
         runs_ahead = way.wide == "at-once" and getattr(self.engine, "runs_ahead", False)
         if runs_ahead and len(pairs) > _FIRST_WAVE:
-            finished = self._finished_in_waves(begin, every)
+            finished = self._finished_in_waves(begun, every)
         else:
-            finished = self._finished(begin(every))
+            finished = self._finished(begun(every))
         decisions: dict[int, Decision] = {}
         for number, questions, decision in finished:
             decisions[number] = self.conclude(
@@ -298,7 +298,7 @@ class Decider:
         return begun
 
     def _finished_in_waves(
-        self, begin: Callable[[Sequence[int]], dict[int, Job | Tournament]], every: range
+        self, begun: Callable[[Sequence[int]], dict[int, Job | Tournament]], every: range
     ) -> Iterator[_Finished]:
         """As ``_finished``; some states are answered by the device while the next are read.
 
@@ -307,7 +307,7 @@ class Decider:
         engine = cast(AheadEngine, self.engine)
         running: list[tuple[dict[int, Job], float, Callable[[], list[RowResult]]]] = []
         for wave in _waves(every):
-            jobs = {number: _next_job(each) for number, each in begin(wave).items()}
+            jobs = {number: _next_job(each) for number, each in begun(wave).items()}
             started = time.perf_counter()
             rows = [row for job in jobs.values() for row in job.rendered.rows]
             results = engine.begin(rows)
@@ -408,14 +408,14 @@ class Decider:
 
         Raises InvalidInputError for questions that cannot be asked.
         """
-        asking = self._asking(questions, way)
+        first = self._asking(questions, way)
+        later = replace(first, seconds=0.0)
         prepared: list[Job | InvalidInputError] = []
-        for state, ahead in zip(states, self._read_ahead(states, way), strict=True):
+        for number, ahead in enumerate(self._read_ahead(states, way)):
             try:
-                prepared.append(self._job(state, asking, way, ahead))
+                prepared.append(self._job(states[number], later if number else first, way, ahead))
             except InvalidInputError as error:
                 prepared.append(error)
-            asking = replace(asking, seconds=0.0)
         return prepared
 
     def _asking(self, questions: Questions, way: Way) -> _Asking:

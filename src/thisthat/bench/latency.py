@@ -21,8 +21,8 @@ from thisthat.bench.footprint import Footprint, start_up
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.result import Line
 from thisthat.bench.texts import random_state
+from thisthat.cores import usable_cores
 from thisthat.decider import Decider
-from thisthat.engine.cores import usable_cores
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.random import Rng
 

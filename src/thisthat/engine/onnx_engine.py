@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thisthat.cores import usable_cores
 from thisthat.engine.check_rows import check_rows
-from thisthat.engine.cores import usable_cores
 from thisthat.engine.denormals import flush_denormals
 from thisthat.engine.flat_pass import Tree, lay_flat, pack, split_evenly
 from thisthat.engine.llama_form import Source, check_form, describe_form, open_llama_form

@@ -28,8 +28,9 @@ from thisthat.engine.plan import Plan, plan_lengths
 from thisthat.engine.prefix_cache import PrefixCache
 from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
 from thisthat.engine.statistics import EngineStatistics
+from thisthat.engine.tape.desk import TapeAnswer
 from thisthat.engine.tape.open import open_tapes
-from thisthat.engine.tape.runner import TapeAnswer, TapeRunner, does_not_fit
+from thisthat.engine.tape.runner import TapeRunner, does_not_fit
 from thisthat.engine.tree_mask import PADDING, tree_mask
 from thisthat.errors import CheckpointError, InvalidInputError
 

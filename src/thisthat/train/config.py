@@ -112,8 +112,8 @@ class Model(_Part):
     ``rank`` on every linear layer. ``compile`` compiles the decoder layers: once for all shapes,
     once per shape, or not at all; whole llama layers without checkpointing have kernels of their
     own and are never compiled, but for attention over packed open states, which always is.
-    ``eight_bit`` rounds what the linear layers of such a model see as
-    the int8 runtime form does, so that it learns to bear it.
+    ``eight_bit`` rounds what the linear layers of such a model see as the int8 runtime form does,
+    so that it learns to bear it.
     """
 
     initial: str = "default"

@@ -20,11 +20,12 @@ from thisthat.engine.looped_layers import loop_layers
 from thisthat.engine.rows import Row
 from thisthat.engine.tape import layout
 from thisthat.engine.tape.capture import NoRecorder, Work
+from thisthat.engine.tape.desk import DESKS
 from thisthat.engine.tape.grid import Grid
 from thisthat.engine.tape.model import TapeModel, why_not
 from thisthat.engine.tape.open import SWITCH, left_out, open_tapes
 from thisthat.engine.tape.ops import DeviceTables, PlainOps
-from thisthat.engine.tape.runner import DESKS, TapeRunner
+from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.torch_engine import TorchEngine
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 

@@ -9,6 +9,7 @@ for several threads at once.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,18 +19,17 @@ from torch import Tensor
 
 from thisthat.engine.rows import Logits, Row, Tokens
 from thisthat.engine.tape.capture import (
-    Mark,
     OneAfterAnother,
     Recorder,
     Work,
     fixed_products,
     on_device,
 )
+from thisthat.engine.tape.desk import DESKS, Begun, Desk, Member, Underway
 from thisthat.engine.tape.grid import SMALLEST, Grid, plan_tapes
 from thisthat.engine.tape.layout import (
     PER_TOKEN,
     Need,
-    Table,
     Tables,
     TapeRow,
     aligned,
@@ -45,13 +45,10 @@ from thisthat.errors import DeviceMemoryError
 
 Forward = Callable[[DeviceTables], Tensor]
 
-DESKS = 12
-"""Tapes that may be on their way at the same time."""
-
 
 @dataclass(frozen=True, slots=True)
 class TapeStatistics:
-    """Counts since the runner was made; a capture after the start would be a mistake."""
+    """Counts since counting started; a capture after the start would be a mistake."""
 
     captures_at_start: int
     captures_after_start: int
@@ -60,103 +57,6 @@ class TapeStatistics:
     computed_tokens: int
     padding_tokens: int
     reused_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class TapeAnswer:
-    """Logits [slots, labels] of a row, and how many tokens of its prefix were not computed."""
-
-    logits: Logits
-    cached: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A row of a wave: its place in the caller's order, and what its prefix saves."""
-
-    place: int
-    given: TapeRow
-    cached: int
-
-
-class _Desk:
-    """Host memory in which one tape is written and its answers arrive."""
-
-    def __init__(self, room: Need, labels: int, device: torch.device) -> None:
-        pinned = device.type == "cuda"
-        self.memory = torch.zeros(table_entries(room), dtype=torch.int32, pin_memory=pinned)
-        self._numbers: Table = self.memory.numpy()
-        self._views: dict[int, Tables] = {}
-        self.answers = torch.zeros((room.slots, labels), pin_memory=pinned)
-        self.done = Mark(device)
-        self.tape: _Begun | None = None
-
-    def tables(self, size: int) -> Tables:
-        """The tables of a tape of that size in this memory."""
-        if size not in self._views:
-            room = room_for(size)
-            self._views[size] = Tables.views(self._numbers[: table_entries(room)], room)
-        return self._views[size]
-
-    def clear(self) -> None:
-        """Take what is on it, if anything is, so that it can be used again."""
-        # Even with nothing to take: a call that was broken off may have left work behind.
-        self.done.wait()
-        if self.tape is not None:
-            self.tape.take()
-
-
-class _Begun:
-    """Rows on a tape that the device works on, until their logits are taken from the desk."""
-
-    def __init__(self, members: Sequence[_Member], desk: _Desk | None, logits: Logits) -> None:
-        self._members = members
-        self._desk = desk
-        self._logits = logits
-
-    def wait(self) -> None:
-        """Return once the device is done with the tape; other threads may go on meanwhile."""
-        desk = self._desk
-        if desk is not None:
-            desk.done.wait()
-
-    def take(self) -> None:
-        """Wait for the logits, and leave the desk."""
-        self.wait()
-        if self._desk is not None:
-            self._logits = self._logits.copy()
-            self._desk.tape = None
-            self._desk = None
-
-    def shared_out(self) -> Iterator[tuple[_Member, Logits]]:
-        """Each row with its own logits, once they are there."""
-        self.take()
-        start = 0
-        for member in self._members:
-            slots = member.given.row.slots
-            yield member, self._logits[start : start + slots]
-            start += slots
-
-
-class Underway:
-    """Rows that the device works on."""
-
-    def __init__(self, rows: int, labels: int) -> None:
-        self._answers = [TapeAnswer(np.zeros((0, labels), np.float32), 0)] * rows
-        self.tapes: list[_Begun] = []
-
-    def wait(self) -> None:
-        """Return once all answers are there. Needs no lock."""
-        for tape in self.tapes:
-            tape.wait()
-
-    def answers(self) -> list[TapeAnswer]:
-        """The answers in the caller's order; a row without branches has none."""
-        for tape in self.tapes:
-            for member, logits in tape.shared_out():
-                self._answers[member.place] = TapeAnswer(logits, member.cached)
-        self.tapes = []
-        return self._answers
 
 
 class TapeRunner:
@@ -238,20 +138,20 @@ class TapeRunner:
             self._reused += sum(member.cached for member in members)
         return underway
 
-    def _waves(self, rows: Sequence[Row]) -> Iterator[tuple[list[_Member], list[_Member]]]:
+    def _waves(self, rows: Sequence[Row]) -> Iterator[tuple[list[Member], list[Member]]]:
         """Prefixes that have to be read, and then the rows after them.
 
         There are as many waves as it takes to have the prefixes of each on the shelf together.
         """
         held: dict[Tokens, Span] = {}
-        unread: list[_Member] = []
-        members: list[_Member] = []
+        unread: list[Member] = []
+        members: list[Member] = []
         for place, row in enumerate(rows):
             if not row.branches:
                 continue
             span = held.get(row.prefix) or (self.shelf.find(row.prefix) if row.prefix else None)
             if span is None and not self.shelf.takes(row.prefix):
-                members.append(_Member(place, TapeRow(row), 0))
+                members.append(Member(place, TapeRow(row), 0))
                 continue
             cached = len(row.prefix) if span else 0
             if span is None:
@@ -261,9 +161,9 @@ class TapeRunner:
                     held, unread, members = {}, [], []
                     span = self._reserved(row.prefix, held)
                     assert span is not None
-                unread.append(_Member(-1, TapeRow(Row((), row.prefix, ()), shelve=span), 0))
+                unread.append(Member(-1, TapeRow(Row((), row.prefix, ()), shelve=span), 0))
             held[row.prefix] = span
-            members.append(_Member(place, TapeRow(row, kept=span), cached))
+            members.append(Member(place, TapeRow(row, kept=span), cached))
         yield unread, members
 
     def _reserved(self, prefix: Tokens, held: Mapping[Tokens, Span]) -> Span | None:
@@ -271,13 +171,13 @@ class TapeRunner:
         self._unread.append(prefix)
         return self.shelf.put(prefix, held)
 
-    def _on_tapes(self, members: Sequence[_Member]) -> list[_Begun]:
+    def _on_tapes(self, members: Sequence[Member]) -> list[Begun]:
         plans = plan_tapes([member.given for member in members], self.grid)
         return [
             self._begin([members[index] for index in plan.indices], plan.size) for plan in plans
         ]
 
-    def _begin(self, members: Sequence[_Member], size: int | None) -> _Begun:
+    def _begin(self, members: Sequence[Member], size: int | None) -> Begun:
         rows = [member.given for member in members]
         tokens = sum(row.tokens for row in rows)
         self._tapes += 1
@@ -285,9 +185,9 @@ class TapeRunner:
         if size is None:
             logits = self._run_outside(rows)
             self._outside += len(rows)
-            return _Begun(members, None, logits)
+            return Begun(members, None, logits)
         self._padding += size - tokens
-        desk = self._desks[self._tapes % len(self._desks)]
+        desk = next(self._desks)
         desk.clear()
         entries = table_entries(room_for(size))
         write_tape(rows, desk.tables(size))
@@ -300,12 +200,13 @@ class TapeRunner:
                 desk.answers[:slots].copy_(self._found[:slots], non_blocking=True)
         finally:
             desk.done.set()
-        desk.tape = _Begun(members, desk, desk.answers.numpy()[:slots])
+        desk.tape = Begun(members, desk, desk.answers.numpy()[:slots])
         return desk.tape
 
     def _make_memory(self, room: Need) -> None:
-        self._desks = [_Desk(room, self._labels, self._device) for _ in range(DESKS)]
-        one = self._desks[0]
+        desks = [Desk(room, self._labels, self._device) for _ in range(DESKS)]
+        self._desks = itertools.cycle(desks)
+        one = desks[0]
         self._there = torch.zeros_like(one.memory, device=self._device)
         self._found = torch.zeros_like(one.answers, device=self._device)
 

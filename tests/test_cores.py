@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from thisthat.engine import cores
+from thisthat import cores
 
 
 def topology(folder: Path, siblings: list[str]) -> Path:

@@ -1,4 +1,4 @@
-"""How many threads an engine should use: physical cores that this process may run on."""
+"""How many threads are worth having: physical cores that this process may run on."""
 
 from __future__ import annotations
 
