@@ -41,8 +41,8 @@ def open_decider(
     ``ref`` is "default", a folder, a GGUF file or a Hub id; ``lam`` in [0, 1] scales the
     checkpoint's delta. ``engine`` "auto" takes onnx on a CPU where the architecture allows it and
     torch otherwise. ``form`` is the onnx numeric form ("float32", "block8" or "int8");
-    ``device`` and ``dtype`` are torch's. Raises CheckpointError, FetchError, MissingExtraError
-    or InvalidInputError.
+    ``device`` and ``dtype`` are torch's; ``dtype`` "float8" is bfloat16 with matrix products in
+    eight bits, on CUDA. Raises CheckpointError, FetchError, MissingExtraError or InvalidInputError.
     """
     from thisthat.checkpoint import open_checkpoint
 
@@ -90,6 +90,8 @@ def _open_engine(
     if engine == "auto":
         engine = _fitting_engine(checkpoint, device)
     if engine == "onnx":
+        if dtype != "auto":
+            raise InvalidInputError("dtype", f"{dtype!r} is for the torch engine; onnx takes form")
         return _open_onnx(checkpoint, builder.label_ids, form or default_form(checkpoint), threads)
     if form is not None:
         raise InvalidInputError("form", f"{form!r} is for the onnx engine; torch takes dtype")
@@ -120,10 +122,9 @@ def _open_onnx(
     if form != "int8" or not checkpoint.has_byte_activations:
         return open_one()
     from thisthat.engine.int8_probe import multiplies_exactly
-    from thisthat.engine.second_reading import CLOSE, SecondReading
+    from thisthat.engine.second_reading import CLOSE, CLOSE_IN_SEVEN, SecondReading
 
-    # Weights of seven bits move logits further than activations alone, so more calls are close.
-    close = CLOSE if multiplies_exactly() else 2 * CLOSE
+    close = CLOSE if multiplies_exactly() else CLOSE_IN_SEVEN
     return SecondReading(open_one(), partial(open_one, finer=True), close)
 
 

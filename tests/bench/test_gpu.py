@@ -19,7 +19,7 @@ from tests.path_engine import PathEngine, path_decider
 from thisthat.bench import gpu, gpu_ways
 from thisthat.bench.contest import Chosen
 from thisthat.bench.gpu import Found, Report, Work
-from thisthat.bench.gpu_names import EAGER, GRAPHS, LARGE, SMALL, UNRECORDED
+from thisthat.bench.gpu_names import EAGER, FLOAT8, GRAPHS, LARGE, SMALL, UNRECORDED
 from thisthat.bench.gpu_ways import Opened, PlainPasses
 from thisthat.bench.measure import Context, Measurement, Setting, run_measurement
 from thisthat.bench.result import Result, read_result
@@ -193,7 +193,7 @@ def test_ways_that_do_not_open_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
     small |= {"linear_key_head_dim": 8, "linear_value_head_dim": 8}
     monkeypatch.setattr(gpu_ways, "LARGE_SHAPE", small)
     opened = gpu_ways.open_ways(LARGE, torch.device("cpu"))
-    assert set(opened.absent) == {GRAPHS, UNRECORDED}
+    assert set(opened.absent) == {GRAPHS, UNRECORDED, FLOAT8}
     work = Work("short", LARGE, 40, ONE.questions)
     found = gpu.do_work(work, opened, 1, seconds=0.0)
     assert found[EAGER].failure is None

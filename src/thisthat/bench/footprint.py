@@ -48,7 +48,13 @@ class Footprint:
 def start_up(system: str, options: SystemOptions, starts: int) -> Footprint:
     """Start so many processes one after another, with the files they read already in memory."""
     ref, lam = ("default", 0.0) if system == "base" else (system, options.lam)
-    given = {"ref": ref, "lam": lam, "engine": options.engine, "form": options.form}
+    given = {
+        "ref": ref,
+        "lam": lam,
+        "engine": options.engine,
+        "form": options.form,
+        "dtype": options.dtype,
+    }
     seconds: list[float] = []
     megabytes: float | None = None
     for _ in range(starts + 1):

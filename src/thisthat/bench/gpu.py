@@ -1,5 +1,6 @@
 """What a CUDA device makes of our engine: fused kernels in graphs, and in turns with them the same
-kernels without graphs and plain `transformers`; every time is end to end from text.
+kernels without graphs, plain `transformers`, and products in float8; every time is end to end from
+text.
 
 Each model has a process of its own. What fails is reported and the rest still runs, in a fresh
 process when the device itself was left unusable.
@@ -53,10 +54,11 @@ CAVEATS = (
     "End to end: a call goes from text to probabilities, tokenisation and prompts included. States "
     "differ from call to call. (a) and (b) keep a schema that stands first, and nothing else, "
     "between calls.",
-    "(a), (b) and (c) share the weights and take turns in one process. (c) reads every question as "
-    "a path of its own, padded and batched, with the unembedding at the slots alone.",
+    "All take turns in one process. (a), (b) and (c) share the weights; (d) has rounded copies. "
+    "(c) reads every question as a path of its own, padded and batched, with the unembedding at "
+    "the slots alone.",
     "The 1.88 B shape has random weights, so its answers are near ties and a last bit can change "
-    "one; same answers says how often one did. bfloat16 everywhere.",
+    "one; same answers says how often one did. bfloat16 everywhere but in the products of (d).",
     "135 M at 256 tokens with one question each needs about 54 GFLOP a decision: some 14,600 a "
     "second at an H200's measured peak. The bar on decisions is held against four questions a "
     "state under one schema, which stands first and is kept.",

@@ -1,5 +1,6 @@
-"""The two models of ``bench gpu`` on a CUDA device, each run in three ways that share its weights.
+"""The two models of ``bench gpu`` on a CUDA device, each run in four ways.
 
+All but float8 share the weights, and that has rounded copies beside them.
 The 1.88 B shape has random weights: its speed is that of trained ones, its answers mean nothing.
 Texts are read with the default checkpoint's tokenizer. Knows nothing of workloads or clocks.
 """
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from thisthat.bench.gpu_names import EAGER, GRAPHS, LARGE, UNRECORDED, WAYS
+from thisthat.bench.gpu_names import EAGER, FLOAT8, GRAPHS, LARGE, UNRECORDED, WAYS
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.decider import Decider, Reading
 from thisthat.engine.backbone import Backbone
@@ -119,7 +120,7 @@ class PlainPasses:
 
 
 def open_ways(shape: str, device: torch.device) -> Opened:
-    """One model in all three ways; a way that does not open is absent with its reason."""
+    """One model in all ways; a way that does not open is absent with its reason."""
     ways = Opened()
     checkpoint = open_checkpoint("default")
     # The large shape is recurrent and cannot open its states; the base's are never open.
@@ -131,10 +132,11 @@ def open_ways(shape: str, device: torch.device) -> Opened:
         model = load_model(checkpoint, device, torch.bfloat16)
     model.eval()
     ways.seconds["the model on the device"] = time.perf_counter() - started
-    fused: dict[str, TapeModel] = {}
+    fused: dict[bool, TapeModel] = {}
     recorders: dict[str, tuple[Callable[[], Recorder], Grid | None]] = {
         GRAPHS: (lambda: GraphRecorder(device), None),
         UNRECORDED: (NoRecorder, Grid(UNRECORDED_SIZES)),
+        FLOAT8: (lambda: GraphRecorder(device), None),
     }
     for way in WAYS:
         started = time.perf_counter()
@@ -143,7 +145,8 @@ def open_ways(shape: str, device: torch.device) -> Opened:
                 engine: Engine = PlainPasses(model, builder.label_ids)
             else:
                 make, grid = recorders[way]
-                engine = TorchEngine(model, builder.label_ids, tapes=_tapes(fused, make, grid))
+                tapes = _tapes(fused, make, grid, way == FLOAT8)
+                engine = TorchEngine(model, builder.label_ids, tapes=tapes)
             ways.deciders[way] = _decider(checkpoint, builder, engine, shape)
         except Exception as error:  # whatever it is, the other ways are still to be measured
             ways.absent[way] = in_a_line(error)
@@ -169,15 +172,15 @@ def in_a_line(error: BaseException) -> str:
 
 
 def _tapes(
-    fused: dict[str, TapeModel], make: Callable[[], Recorder], grid: Grid | None
+    fused: dict[bool, TapeModel], make: Callable[[], Recorder], grid: Grid | None, float8: bool
 ) -> Callable[[Any, LabelHead, int], TapeRunner]:
     def tapes(model: Any, head: LabelHead, shelf_bytes: int) -> TapeRunner:
-        if "model" not in fused:
-            found = fused_model(model, head, shelf_bytes)
+        if float8 not in fused:
+            found = fused_model(model, head, shelf_bytes, float8=float8)
             if isinstance(found, str):
                 raise CheckpointError(found)
-            fused["model"] = found
-        return runner_of(fused["model"], model, head, grid, make())
+            fused[float8] = found
+        return runner_of(fused[float8], model, head, grid, make())
 
     return tapes
 

@@ -60,6 +60,7 @@ class SystemOptions:
     lam: float | None = None
     engine: EngineName = "auto"
     form: str | None = None
+    dtype: str = "auto"
     model: str = ""
     key: str | None = None
     concurrency: int = 8

@@ -201,7 +201,7 @@ def hardware() -> dict[str, Any]:
     found: dict[str, Any] = {
         "machine": platform.machine(),
         "processor": _processor(),
-        "cores": os.cpu_count(),
+        "cores": _cores(),
         "system": platform.system(),
     }
     torch = sys.modules.get("torch")
@@ -209,6 +209,13 @@ def hardware() -> dict[str, Any]:
         found["gpu"] = torch.cuda.get_device_name(0)
         found["cuda"] = f"CUDA {torch.version.cuda}"
     return found
+
+
+def _cores() -> int | str | None:
+    """How many there are, and how many of them this process was given where that is not all."""
+    there = os.cpu_count()
+    given = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else there
+    return there if given == there else f"{given} of {there} cores"
 
 
 def versions() -> dict[str, str]:

@@ -73,6 +73,8 @@ def serving(system: str, options: SystemOptions) -> Iterator[Served]:
         command += ["--lambda", str(options.lam)]
     if options.form is not None:
         command += ["--form", options.form]
+    if options.dtype != "auto":
+        command += ["--dtype", options.dtype]
     # A file, not a pipe: reading the log here would take time from what is measured.
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log)

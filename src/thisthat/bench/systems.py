@@ -42,8 +42,10 @@ def open_system(name: str, options: SystemOptions) -> System:
 
         return LetterSystem.open(name.partition(":")[2] or "default", options.lam)
     if name == "base":
-        return EngineSystem.open("default", lam=0.0, engine=options.engine, form=options.form)
-    return EngineSystem.open(name, lam=options.lam, engine=options.engine, form=options.form)
+        name, options = "default", replace(options, lam=0.0)
+    return EngineSystem.open(
+        name, lam=options.lam, engine=options.engine, form=options.form, dtype=options.dtype
+    )
 
 
 class EngineSystem:

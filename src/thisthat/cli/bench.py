@@ -51,6 +51,9 @@ System = Annotated[
 Lambda = Annotated[float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")]
 Engine = Annotated[str, typer.Option(help="auto, onnx or torch.")]
 Form = Annotated[str | None, typer.Option(help="onnx numeric form: int8 or float32.")]
+Dtype = Annotated[
+    str, typer.Option(help="torch numeric form: auto, float32, bfloat16, float16 or float8.")
+]
 Quick = Annotated[bool, typer.Option(help="A fixed fair subset, 60 questions per family.")]
 Out = Annotated[Path, typer.Option(help="Folder for result files and journals.")]
 Data = Annotated[
@@ -88,6 +91,7 @@ def _context(
     lam: Lambda = None,
     engine: Engine = "auto",
     form: Form = None,
+    dtype: Dtype = "auto",
     quick: Quick = False,
     out: Out = Path("results"),
     data: Data = None,
@@ -119,6 +123,7 @@ def _context(
         lam=lam,
         engine=engine,  # type: ignore[arg-type]
         form=form,
+        dtype=dtype,
         model=model,
         key=key,
         concurrency=concurrency,

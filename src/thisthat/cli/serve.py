@@ -45,7 +45,7 @@ def serve(
         str | None, typer.Option(help="onnx numeric form: int8, block8 or float32.")
     ] = None,
     device: Annotated[str, typer.Option(help="torch device.")] = "auto",
-    dtype: Annotated[str, typer.Option(help="torch dtype.")] = "auto",
+    dtype: Annotated[str, typer.Option(help="torch dtype; float8 on CUDA.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="onnx threads; one per core.")] = None,
     batch_tokens: Annotated[int, typer.Option(help="Most tokens of a batch.")] = 8192,
     bulk_tokens: Annotated[

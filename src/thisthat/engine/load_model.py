@@ -15,7 +15,13 @@ from thisthat.errors import CheckpointError, InvalidInputError
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+FLOAT8 = torch.float8_e4m3fn
+DTYPES = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+    "float8": FLOAT8,
+}
 
 
 def choose_device(name: str) -> torch.device:
@@ -39,6 +45,8 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
 def load_model(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Any:
     """The causal model of an opened checkpoint, its loop applied, ready to run.
 
+    Float8 is a form of matrix products alone; a model for it is in bfloat16.
+
     Raises CheckpointError when tensors are missing, do not fit the configuration, or the model
     class is unknown.
     """
@@ -55,7 +63,7 @@ def load_model(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype)
         None,
         config=blank.config,
         state_dict=tensors,
-        dtype=dtype,
+        dtype=torch.bfloat16 if dtype == FLOAT8 else dtype,
         ignore_mismatched_sizes=True,
         output_loading_info=True,
     )

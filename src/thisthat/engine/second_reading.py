@@ -18,8 +18,11 @@ import numpy as np
 from thisthat.engine.rows import Branch, Engine, Logits, Row, RowResult
 from thisthat.engine.statistics import EngineStatistics
 
-CLOSE = 0.1
+CLOSE = 0.07
 """A lead, in logits, below which the best option may not survive rounding to eight bits."""
+
+CLOSE_IN_SEVEN = 0.2
+"""The same where weights have seven bits, which move logits further than activations alone."""
 
 
 class CountingEngine(Engine, Protocol):

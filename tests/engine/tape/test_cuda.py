@@ -20,6 +20,7 @@ from thisthat.engine.rows import Branch, Logits, Row, Slot
 from thisthat.engine.tape.capture import GraphRecorder, NoRecorder, Recorder
 from thisthat.engine.tape.grid import Grid
 from thisthat.engine.tape.open import SWITCH, fused_model, open_tapes, runner_of
+from thisthat.engine.tape.ops import PlainOps
 from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.torch_engine import TorchEngine
 from thisthat.errors import DeviceMemoryError
@@ -79,10 +80,13 @@ def model(name: str, dtype: torch.dtype) -> Any:
 
 
 def tapes(
-    sizes: tuple[int, ...] = SIZES, make: Callable[[], Recorder] | None = None
+    sizes: tuple[int, ...] = SIZES,
+    make: Callable[[], Recorder] | None = None,
+    *,
+    float8: bool = False,
 ) -> Callable[[Any, LabelHead, int], TapeRunner]:
     def opened(model: Any, head: LabelHead, shelf_bytes: int) -> TapeRunner:
-        fused = fused_model(model, head, shelf_bytes)
+        fused = fused_model(model, head, shelf_bytes, float8=float8)
         assert not isinstance(fused, str), fused
         recorder = make() if make else GraphRecorder(model.device)
         return runner_of(fused, model, head, Grid(sizes), recorder)
@@ -93,6 +97,11 @@ def tapes(
 @cache
 def engine(name: str, dtype: torch.dtype = torch.bfloat16) -> TorchEngine:
     return TorchEngine(model(name, dtype), LABELS, tapes=tapes())
+
+
+@cache
+def float8(name: str) -> TorchEngine:
+    return TorchEngine(model(name, torch.bfloat16), LABELS, tapes=tapes(float8=True))
 
 
 def tokens(count: int, seed: int) -> tuple[int, ...]:
@@ -210,6 +219,44 @@ def test_bfloat16_is_as_near_to_float32_as_the_model_itself(name: str) -> None:
     assert np.isfinite(ours).all()
     error = float(np.linalg.norm(ours - wanted))
     assert error <= 1.5 * float(np.linalg.norm(theirs - wanted))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_float8_is_near(name: str) -> None:
+    wanted = np.concatenate([exactly(name, torch.float32, given) for given in ROWS])
+    ours = np.concatenate(answers(float8(name), ROWS))
+    error = float(np.linalg.norm(ours - wanted) / np.linalg.norm(wanted))
+    print(f"{name}: float8 is {error:.3f} away")
+    assert error < 0.3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_float8_products_are_those_of_the_definition(name: str) -> None:
+    from thisthat.engine.tape.fused_ops import FusedOps
+
+    generator = torch.Generator("cuda").manual_seed(3)
+    size = model(name, torch.bfloat16).config.hidden_size
+    for tokens_, outputs in ((64, 3 * size), (300, 512), (8192, size)):
+        x = torch.randn(tokens_, size, generator=generator, device="cuda", dtype=torch.bfloat16)
+        weight = torch.randn(outputs, size, generator=generator, device="cuda").bfloat16()
+        ours, plain = FusedOps(), PlainOps()
+        left, right = ours.rounded(x), ours.rounded(weight)
+        for found, wanted in ((left, plain.rounded(x)), (right, plain.rounded(weight))):
+            torch.testing.assert_close(found.scales, wanted.scales)
+            same = (found.values.float() == wanted.values.float()).float().mean()
+            assert float(same) > 0.999
+        found = ours.rounded_product(left, right).float()
+        wanted = plain.rounded_product(left, right).float()
+        assert float((found - wanted).norm() / wanted.norm()) < 0.01
+
+
+@pytest.mark.parametrize("others", [1, 31, 127])
+@pytest.mark.parametrize("name", NAMES)
+def test_float8_gives_the_same_bits_whatever_stands_beside(name: str, others: int) -> None:
+    given = row(100, (20, 30), 8)
+    alone = answers(float8(name), [given])[0]
+    beside = [row(200 + 3 * n % 50, seed=20 + n) for n in range(others)]
+    np.testing.assert_array_equal(answers(float8(name), [*beside, given])[-1], alone)
 
 
 @pytest.mark.parametrize("name", NAMES)

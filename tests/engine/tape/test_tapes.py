@@ -18,13 +18,20 @@ from thisthat.engine import open_trunk
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.looped_layers import loop_layers
 from thisthat.engine.rows import Row
-from thisthat.engine.tape import layout
+from thisthat.engine.tape import layout, ops
 from thisthat.engine.tape.capture import NoRecorder, Work
 from thisthat.engine.tape.desk import DESKS
 from thisthat.engine.tape.grid import Grid
 from thisthat.engine.tape.model import TapeModel, why_not
-from thisthat.engine.tape.open import SWITCH, left_out, open_tapes
+from thisthat.engine.tape.open import (
+    SWITCH,
+    left_out,
+    open_float8_tapes,
+    open_tapes,
+    why_not_float8,
+)
 from thisthat.engine.tape.ops import DeviceTables, PlainOps
+from thisthat.engine.tape.products import Float8, Own
 from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.torch_engine import TorchEngine
 from thisthat.errors import DeviceMemoryError, InvalidInputError
@@ -47,10 +54,13 @@ class TooSmall(NoRecorder):
 
 
 def plainly(
-    sizes: tuple[int, ...] = (16, 64), recorder: NoRecorder | None = None
+    sizes: tuple[int, ...] = (16, 64),
+    recorder: NoRecorder | None = None,
+    form: type[Own | Float8] = Own,
 ) -> Callable[[Any, LabelHead, int], TapeRunner]:
     def tapes(model: Any, head: LabelHead, shelf_bytes: int) -> TapeRunner:
-        laid = TapeModel(model, head, PlainOps(), shelf_bytes)
+        ops = PlainOps()
+        laid = TapeModel(model, head, ops, shelf_bytes, form(ops))
         return TapeRunner(
             laid,
             device=model.device,
@@ -58,6 +68,7 @@ def plainly(
             grid=Grid(sizes),
             recorder=recorder or NoRecorder(),
             shelf=laid.shelf,
+            float8=laid.float8,
         )
 
     return tapes
@@ -343,3 +354,57 @@ def test_graphs_are_for_devices_they_were_proven_on_unless_asked_for(
         monkeypatch.setenv(SWITCH, chosen)
     found = left_out(capability)
     assert found == reason if reason is None else found is not None and reason in found
+
+
+TREE = Row((1, 2), (3, 4, 9), (question((5, 6)), question((7,))))
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3", "hybrid2"])
+def test_float8_is_near_the_model(name: str) -> None:
+    wanted = np.stack(path_by_path(model(name), TREE))
+    served = TorchEngine(model(name), LABELS, tapes=plainly(form=Float8))
+    assert "products in float8" in served.description
+    difference = np.abs(np.stack(served.run([TREE])[0].logits) - wanted).max()
+    assert 0 < difference < 0.5 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("name", ON_TAPES)
+def test_float8_differs_from_the_model_by_its_rounding_alone(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ops, "FLOAT8", torch.float32)
+    unrounded = TorchEngine(model(name), LABELS, tapes=plainly(form=Float8))
+    assert_same(unrounded.run([TREE])[0], path_by_path(model(name), TREE))
+
+
+def test_float8_keeps_prefixes_and_opens_trunks() -> None:
+    served = TorchEngine(model("llama"), LABELS, tapes=plainly(form=Float8))
+    row = replace(TREE, opened=3)
+    first, again = served.run([row])[0], served.run([row])[0]
+    assert (first.cached_tokens, again.cached_tokens) == (0, 2)
+    np.testing.assert_array_equal(np.stack(first.logits), np.stack(again.logits))
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=40))
+def test_float8_rounds_by_a_sixteenth_of_a_number_at_most(values: list[float]) -> None:
+    row = torch.tensor([values])
+    rounded = PlainOps().rounded(row)
+    back = rounded.values.float() * rounded.scales[:, None]
+    # Below 2^-6 the steps are even: half of 2^-9.
+    even = rounded.scales[:, None] * 2**-10
+    assert bool(((back - row).abs() <= torch.maximum(row.abs() / 16, even) * 1.0001).all())
+
+
+def test_float8_off_cuda_is_refused_and_says_why() -> None:
+    own = model("llama")
+    with pytest.raises(InvalidInputError, match=r"dtype: float8 is .* no graphs off CUDA"):
+        open_float8_tapes(own, LabelHead(own, LABELS))
+
+
+def test_float8_names_a_matrix_that_does_not_fit() -> None:
+    odd = trees.random_model("llama", intermediate_size=40)
+    assert why_not_float8(odd) == (
+        "layers.0.mlp.gate_proj is 40 x 32, and float8 takes multiples of 16"
+    )
+    assert why_not_float8(trees.random_model("llama", intermediate_size=48)) is None

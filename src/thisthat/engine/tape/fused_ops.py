@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from thisthat.engine.tape import kernels
 from thisthat.engine.tape.layout import BLOCK, BLOCK_COLUMNS
-from thisthat.engine.tape.ops import DeviceTables, Turns
+from thisthat.engine.tape.ops import FLOAT8, LARGEST_FLOAT8, DeviceTables, Rounded, Turns
 from thisthat.engine.tape.shapes import AttentionShape, DeltaShape
 
 STEP = 16
@@ -30,6 +31,23 @@ def _power_of_two(size: int) -> int:
     return 1 << max(0, size - 1).bit_length()
 
 
+def _by_rows(rows: int, size: int) -> tuple[tuple[int], dict[str, int]]:
+    """Programs, and the tile of one, where whole rows are needed at once."""
+    width = _power_of_two(size)
+    # Small rows leave a program waiting for memory: four of them, a warp each, wait together.
+    together = 4 if width <= 1024 else 1
+    warps = 4 if width <= 2048 else 8
+    return (-(-rows // together),), {"ROWS": together, "WIDTH": width, "num_warps": warps}
+
+
+def _unwritten(rows: int, size: int, like: Tensor) -> Rounded:
+    return Rounded(
+        torch.empty((rows, size), dtype=FLOAT8, device=like.device),
+        torch.empty(rows, dtype=torch.float32, device=like.device),
+        like.dtype,
+    )
+
+
 class FusedOps:
     """``TapeOps`` for CUDA. Head sizes must be powers of two from 16 to 256."""
 
@@ -37,21 +55,65 @@ class FusedOps:
         """See TapeOps."""
         rows, size = x.shape
         out = torch.empty_like(x)
-        width = _power_of_two(size)
-        # Small rows leave a program waiting for memory: four of them, a warp each, wait together.
-        together = 4 if width <= 1024 else 1
-        kernels.norm_kernel[(-(-rows // together),)](
+        programs, tile = _by_rows(rows, size)
+        kernels.norm_kernel[programs](x, weight, out, rows, size, epsilon, **tile)
+        return out
+
+    def rounded(self, x: Tensor) -> Rounded:
+        """See TapeOps."""
+        rows, size = x.shape
+        out = _unwritten(rows, size, x)
+        programs, tile = _by_rows(rows, size)
+        kernels.round_kernel[programs](
+            x.contiguous(), out.values, out.scales, rows, size, LARGEST=LARGEST_FLOAT8, **tile
+        )
+        return out
+
+    def rounded_norm(
+        self, x: Tensor, added: Tensor | None, weight: Tensor, epsilon: float
+    ) -> Rounded:
+        """See TapeOps."""
+        rows, size = x.shape
+        out = _unwritten(rows, size, x)
+        programs, tile = _by_rows(rows, size)
+        kernels.rounded_norm_kernel[programs](
             x,
+            x if added is None else added,
             weight,
-            out,
+            out.values,
+            out.scales,
             rows,
             size,
             epsilon,
-            ROWS=together,
-            WIDTH=width,
-            num_warps=4 if width <= 2048 else 8,
+            ADDED=added is not None,
+            LARGEST=LARGEST_FLOAT8,
+            **tile,
         )
         return out
+
+    def rounded_gate(self, x: Tensor) -> Rounded:
+        """See TapeOps."""
+        rows, both = x.shape
+        out = _unwritten(rows, both // 2, x)
+        programs, tile = _by_rows(rows, both // 2)
+        kernels.rounded_gate_kernel[programs](
+            x, out.values, out.scales, rows, both // 2, LARGEST=LARGEST_FLOAT8, **tile
+        )
+        return out
+
+    def rounded_product(self, x: Rounded, weight: Rounded) -> Tensor:
+        """See TapeOps. Inputs and outputs of the weight must be multiples of 16."""
+        by_row = functional.ScalingType.RowWise
+        return functional.scaled_mm(
+            x.values,
+            weight.values.t(),
+            x.scales[:, None],
+            by_row,
+            weight.scales[None, :],
+            by_row,
+            output_dtype=x.form,
+            use_fast_accum=True,
+        )
 
     def product(self, x: Tensor, weight: Tensor) -> Tensor:
         """See TapeOps."""

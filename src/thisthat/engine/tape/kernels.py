@@ -29,6 +29,76 @@ def norm_kernel(x, weight, out, rows, size, epsilon, ROWS: tl.constexpr, WIDTH: 
 
 
 @triton.jit
+def _store_rounded(result, row, at, inside, out, scales, rows, size, LARGEST: tl.constexpr):
+    """Rows in eight-bit floats, each with the scale that makes its largest number the largest."""
+    largest = tl.max(tl.abs(result), 1)
+    scale = tl.where(largest > 0, largest / LARGEST, 1.0)
+    tl.store(scales + row, scale, mask=row < rows)
+    place = row.to(tl.int64)[:, None] * size + at[None, :]
+    tl.store(out + place, (result / scale[:, None]).to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def round_kernel(
+    x, out, scales, rows, size, LARGEST: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr
+):
+    """out[row] * scales[row] = x[row], as near as eight-bit floats are."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    at = tl.arange(0, WIDTH)
+    inside = (row < rows)[:, None] & (at < size)[None, :]
+    place = row.to(tl.int64)[:, None] * size + at[None, :]
+    values = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
+    _store_rounded(values, row, at, inside, out, scales, rows, size, LARGEST)
+
+
+@triton.jit
+def rounded_norm_kernel(
+    x,
+    added,
+    weight,
+    out,
+    scales,
+    rows,
+    size,
+    epsilon,
+    ADDED: tl.constexpr,
+    LARGEST: tl.constexpr,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """x += added, and its norm as in norm_kernel, in eight-bit floats."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    at = tl.arange(0, WIDTH)
+    inside = (row < rows)[:, None] & (at < size)[None, :]
+    place = row.to(tl.int64)[:, None] * size + at[None, :]
+    values = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
+    if ADDED:
+        values += tl.load(added + place, mask=inside, other=0.0).to(tl.float32)
+        total = values.to(x.dtype.element_ty)
+        tl.store(x + place, total, mask=inside)
+        values = total.to(tl.float32)
+    scale = tl.rsqrt(tl.sum(values * values, 1) / size + epsilon)
+    weights = tl.load(weight + at, mask=at < size, other=0.0)
+    result = values * scale[:, None] * weights[None, :]
+    _store_rounded(result, row, at, inside, out, scales, rows, size, LARGEST)
+
+
+@triton.jit
+def rounded_gate_kernel(
+    x, out, scales, rows, size, LARGEST: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr
+):
+    """silu(first half of x[row]) * second half, in eight-bit floats."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    at = tl.arange(0, WIDTH)
+    inside = (row < rows)[:, None] & (at < size)[None, :]
+    place = row.to(tl.int64)[:, None] * 2 * size + at[None, :]
+    gate = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
+    value = tl.load(x + place + size, mask=inside, other=0.0).to(tl.float32)
+    result = gate * tl.sigmoid(gate) * value
+    _store_rounded(result, row, at, inside, out, scales, rows, size, LARGEST)
+
+
+@triton.jit
 def product_kernel(
     x,
     weight,

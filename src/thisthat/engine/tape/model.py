@@ -1,10 +1,10 @@
 """A causal model of `transformers` as a function of a tape: tables in, label logits out.
 
-Projections that read the same input are one matrix product, residuals are added by the products
-themselves, and after the last layer's mixing only the slots are computed. Shares the model's
-parameters: fused matrices hold them, the model's own become views. Knows Llama-like attention and
-the gated delta rule; ``why_not`` says what keeps another model off the tape. Where every layer
-attends, prefixes can be kept on a shelf: keys and values at fixed addresses.
+Projections that read the same input are one matrix product, and after the last layer's mixing only
+the slots are computed. Shares the model's parameters: fused matrices hold them, the model's own
+become views; products in another numeric form have a copy. Knows Llama-like attention and the gated
+delta rule; ``why_not`` says what keeps another model off the tape. Where every layer attends,
+prefixes can be kept on a shelf: keys and values at fixed addresses.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from thisthat.engine.label_head import Product
 from thisthat.engine.tape.ops import DeviceTables, TapeOps, Turns
+from thisthat.engine.tape.products import Own, Products
 from thisthat.engine.tape.shapes import AttentionShape, DeltaShape
 from thisthat.engine.tape.shelf import Shelf
 
@@ -74,11 +75,22 @@ LONGEST_SHELF = 16_384
 class TapeModel:
     """The label logits at a tape's slots. Nothing here depends on what the tokens say."""
 
-    def __init__(self, model: Any, head: Head, ops: TapeOps, shelf_bytes: int = 0) -> None:
-        """``shelf_bytes`` is the most memory for kept prefixes; they make do with less."""
+    def __init__(
+        self,
+        model: Any,
+        head: Head,
+        ops: TapeOps,
+        shelf_bytes: int = 0,
+        products: Products | None = None,
+    ) -> None:
+        """``shelf_bytes`` is the most memory for kept prefixes; they make do with less.
+
+        No ``products`` are those of the model's own numeric form.
+        """
         trunk = model.base_model
         self._embedding: Tensor = trunk.embed_tokens.weight.detach()
         self._ops = ops
+        self._products: Products = Own(ops) if products is None else products
         self._head = head
         rotation = trunk.rotary_emb
         self._frequencies: Tensor = rotation.inv_freq.detach().float()
@@ -88,7 +100,10 @@ class TapeModel:
         for layer in trunk.layers:
             key = id(layer.mlp.down_proj)
             if key not in built:
-                built[key] = (_mixer_of(layer, rotation), _Gated(layer.mlp))
+                built[key] = (
+                    _mixer_of(layer, rotation, self._products),
+                    _Gated(layer.mlp, self._products),
+                )
             mixer, gated = built[key]
             self._layers.append(
                 _Layer(
@@ -105,23 +120,30 @@ class TapeModel:
 
     def __call__(self, tables: DeviceTables) -> Tensor:
         """Logits [slots, labels] in float32."""
-        ops = self._ops
+        ops, products = self._ops, self._products
         hidden = functional.embedding(tables.ids, self._embedding)
         turns = self._turns(tables.positions)
+        pending: Tensor | None = None
         for number, layer in enumerate(self._layers):
-            projected = layer.mixer.project(ops.norm(hidden, layer.mixing_norm, layer.epsilon))
+            entering = products.normed(hidden, pending, layer.mixing_norm, layer.epsilon)
+            projected = products.times(entering, layer.mixer.inward, layer.mixer.bias)
             shelf = None if self._shelf is None else self._shelf[number]
             mixed = layer.mixer.mix(projected, turns, tables, ops, shelf)
             if number == len(self._layers) - 1:
                 hidden = hidden.index_select(0, tables.slots)
                 mixed = mixed.index_select(0, tables.slots)
-            # In place: the sum would first copy what it is added to, a kernel of its own.
-            hidden.addmm_(mixed, layer.mixer.outward)
-            both = functional.linear(
-                ops.norm(hidden, layer.gated_norm, layer.epsilon), layer.gated.inward
-            )
-            hidden.addmm_(ops.gated_product(both), layer.gated.outward)
+            pending = products.add(products.operand(mixed), layer.mixer.outward, hidden)
+            entering = products.normed(hidden, pending, layer.gated_norm, layer.epsilon)
+            both = products.times(entering, layer.gated.inward)
+            pending = products.add(products.gated(both), layer.gated.outward, hidden)
+        if pending is not None:
+            hidden += pending
         return self._head(ops.norm(hidden, self._last_norm, self._epsilon), ops.product)
+
+    @property
+    def float8(self) -> bool:
+        """Whether its products are of eight-bit floats."""
+        return self._products.float8
 
     def _make_shelf(self, most_bytes: int) -> tuple[Tensor | None, Shelf]:
         """Memory for kept prefixes, as much as there is, and the plan of its places."""
@@ -147,13 +169,14 @@ class TapeModel:
 class _Attention:
     """Queries, gates, keys and values in one product."""
 
-    def __init__(self, module: Any, rotation: Any) -> None:
+    def __init__(self, module: Any, rotation: Any, products: Products) -> None:
         size = int(module.head_dim)
         heads = int(module.config.num_attention_heads)
         gated = module.q_proj.weight.shape[0] == 2 * heads * size
         normed = hasattr(module, "q_norm")
-        self._inward, self._bias = _fuse([module.q_proj, module.k_proj, module.v_proj])
-        self.outward: Tensor = module.o_proj.weight.detach().t()
+        inward, self.bias = _fuse([module.q_proj, module.k_proj, module.v_proj])
+        self.inward = products.matrix(inward)
+        self.outward = products.matrix(module.o_proj.weight.detach())
         self._norms = (
             torch.stack([_norm_weight(module.q_norm), _norm_weight(module.k_norm)])
             if normed
@@ -168,10 +191,6 @@ class _Attention:
             gated=gated,
             epsilon=_epsilon(module.q_norm) if normed else 0.0,
         )
-
-    def project(self, hidden: Tensor) -> Tensor:
-        """Everything the mixing needs of each token."""
-        return functional.linear(hidden, self._inward, self._bias)
 
     @property
     def kept_columns(self) -> int:
@@ -194,11 +213,12 @@ class _Attention:
 class _Delta:
     """Queries, keys, values, output gates, strengths and decays in one product."""
 
-    def __init__(self, module: Any) -> None:
-        self._inward, self._bias = _fuse(
+    def __init__(self, module: Any, products: Products) -> None:
+        inward, self.bias = _fuse(
             [module.in_proj_qkv, module.in_proj_z, module.in_proj_b, module.in_proj_a]
         )
-        self.outward: Tensor = module.out_proj.weight.detach().t()
+        self.inward = products.matrix(inward)
+        self.outward = products.matrix(module.out_proj.weight.detach())
         self._taps = module.conv1d.weight.detach()[:, 0].contiguous()
         self._log_decay = module.A_log.detach().float()
         self._decay_bias = module.dt_bias.detach().float()
@@ -211,10 +231,6 @@ class _Delta:
             taps=int(module.conv_kernel_size),
             epsilon=float(module.layer_norm_epsilon),
         )
-
-    def project(self, hidden: Tensor) -> Tensor:
-        """Everything the mixing needs of each token."""
-        return functional.linear(hidden, self._inward, self._bias)
 
     kept_columns = 0
     """A state of the whole prefix would have to be kept, not its tokens: that is not done."""
@@ -238,9 +254,10 @@ _Mixer = _Attention | _Delta
 
 
 class _Gated:
-    def __init__(self, module: Any) -> None:
-        self.inward, _ = _fuse([module.gate_proj, module.up_proj])
-        self.outward: Tensor = module.down_proj.weight.detach().t()
+    def __init__(self, module: Any, products: Products) -> None:
+        inward, _ = _fuse([module.gate_proj, module.up_proj])
+        self.inward = products.matrix(inward)
+        self.outward = products.matrix(module.down_proj.weight.detach())
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,10 +269,10 @@ class _Layer:
     epsilon: float
 
 
-def _mixer_of(layer: Any, rotation: Any) -> _Mixer:
+def _mixer_of(layer: Any, rotation: Any, products: Products) -> _Mixer:
     if hasattr(layer, "self_attn"):
-        return _Attention(layer.self_attn, rotation)
-    return _Delta(layer.linear_attn)
+        return _Attention(layer.self_attn, rotation, products)
+    return _Delta(layer.linear_attn, products)
 
 
 def _fuse(modules: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:

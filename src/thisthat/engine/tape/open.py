@@ -12,19 +12,32 @@ from thisthat.engine.label_head import LabelHead
 from thisthat.engine.tape.capture import GraphRecorder, Recorder
 from thisthat.engine.tape.grid import Grid, usual_grid
 from thisthat.engine.tape.model import TapeModel, why_not
+from thisthat.engine.tape.products import Float8
 from thisthat.engine.tape.runner import TapeRunner
+from thisthat.errors import InvalidInputError
 
 SWITCH = "THISTHAT_GRAPHS"
 PROVEN = (9, 0)
 """The compute capability on which every kernel, capture and replay has been compared with torch."""
 
 
+FLOAT8_CAPABILITY = (9, 0)
+FLOAT8_MULTIPLE = 16
+"""Inputs and outputs of a matrix that eight-bit products can take are multiples of this."""
+
+
 def open_tapes(
-    model: Any, head: LabelHead, shelf_bytes: int = 0, grid: Grid | None = None
+    model: Any,
+    head: LabelHead,
+    shelf_bytes: int = 0,
+    grid: Grid | None = None,
+    *,
+    float8: bool = False,
 ) -> TapeRunner | str:
     """A runner with every size of the grid recorded, or why there is none.
 
-    Prefixes are kept in at most ``shelf_bytes`` of the device's memory.
+    Prefixes are kept in at most ``shelf_bytes`` of the device's memory. ``float8`` multiplies in
+    eight-bit floats.
     """
     device = model.device
     if device.type != "cuda":
@@ -32,10 +45,21 @@ def open_tapes(
     reason = left_out(torch.cuda.get_device_capability(device))
     if reason is not None:
         return f"no graphs: {reason}"
-    fused = fused_model(model, head, shelf_bytes)
+    fused = fused_model(model, head, shelf_bytes, float8=float8)
     if isinstance(fused, str):
         return f"no graphs: {fused}"
     return runner_of(fused, model, head, grid, GraphRecorder(device))
+
+
+def open_float8_tapes(model: Any, head: LabelHead, shelf_bytes: int = 0) -> TapeRunner:
+    """``open_tapes`` that multiply in eight-bit floats.
+
+    Raises InvalidInputError where that cannot be: nothing else does, and it was asked for.
+    """
+    opened = open_tapes(model, head, shelf_bytes, float8=True)
+    if isinstance(opened, str):
+        raise InvalidInputError("dtype", f"float8 is for graphs of fused kernels; here: {opened}")
+    return opened
 
 
 def left_out(capability: tuple[int, int]) -> str | None:
@@ -51,16 +75,39 @@ def left_out(capability: tuple[int, int]) -> str | None:
     return None
 
 
-def fused_model(model: Any, head: LabelHead, shelf_bytes: int = 0) -> TapeModel | str:
+def fused_model(
+    model: Any, head: LabelHead, shelf_bytes: int = 0, *, float8: bool = False
+) -> TapeModel | str:
     """The model of fused kernels for CUDA, or why it cannot be one."""
     if find_spec("triton") is None:
         return "triton is not installed"
-    reason = why_not(model, fused=True)
+    reason = why_not(model, fused=True) or (why_not_float8(model) if float8 else None)
     if reason is not None:
         return reason
     from thisthat.engine.tape.fused_ops import FusedOps
 
-    return TapeModel(model, head, FusedOps(), shelf_bytes)
+    ops = FusedOps()
+    return TapeModel(model, head, ops, shelf_bytes, Float8(ops) if float8 else None)
+
+
+def why_not_float8(model: Any) -> str | None:
+    """Why the products of this model cannot be in eight-bit floats where it is, or None."""
+    if not hasattr(torch.nn.functional, "scaled_mm"):
+        return f"torch {torch.__version__} has no scaled products; 2.10 does"
+    if model.device.type == "cuda":
+        capability = torch.cuda.get_device_capability(model.device)
+        if capability < FLOAT8_CAPABILITY:
+            return f"float8 needs capability 9.0, this device has {capability[0]}.{capability[1]}"
+    for name, module in model.base_model.layers.named_modules():
+        if isinstance(module, torch.nn.Linear) and any(
+            size % FLOAT8_MULTIPLE for size in module.weight.shape
+        ):
+            outputs, inputs = module.weight.shape
+            return (
+                f"layers.{name} is {outputs} x {inputs}, and float8 takes multiples of "
+                f"{FLOAT8_MULTIPLE}"
+            )
+    return None
 
 
 def runner_of(
@@ -74,4 +121,5 @@ def runner_of(
         grid=usual_grid() if grid is None else grid,
         recorder=recorder,
         shelf=fused.shelf,
+        float8=fused.float8,
     )

@@ -32,6 +32,22 @@ class DeviceTables:
     slots: Tensor
 
 
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """Rows of eight-bit floats, FLOAT8 [rows, columns], each times its scale [rows].
+
+    ``form`` is the numeric form of what was rounded, and of products.
+    """
+
+    values: Tensor
+    scales: Tensor
+    form: torch.dtype
+
+
+FLOAT8 = torch.float8_e4m3fn
+LARGEST_FLOAT8 = 448.0
+"""What the largest number of a rounded row becomes: the largest there is."""
+
 Turns = tuple[Tensor, Tensor]
 """Cosines and sines [tokens, rotated pairs] of a tape's positions, float32."""
 
@@ -53,6 +69,20 @@ class TapeOps(Protocol):
 
     def gated_product(self, x: Tensor) -> Tensor:
         """Silu of the first half of the columns times the second half."""
+
+    def rounded(self, x: Tensor) -> Rounded:
+        """Every row in eight-bit floats."""
+
+    def rounded_norm(
+        self, x: Tensor, added: Tensor | None, weight: Tensor, epsilon: float
+    ) -> Rounded:
+        """``norm`` of x + added, rounded; ``x`` is that sum afterwards."""
+
+    def rounded_gate(self, x: Tensor) -> Rounded:
+        """``gated_product``, rounded."""
+
+    def rounded_product(self, x: Rounded, weight: Rounded) -> Tensor:
+        """x times the transposed weight."""
 
     def rotate(
         self,
@@ -111,6 +141,27 @@ class PlainOps:
         """See TapeOps."""
         gate, value = x.float().chunk(2, dim=-1)
         return (functional.silu(gate) * value).to(x.dtype)
+
+    def rounded(self, x: Tensor) -> Rounded:
+        """See TapeOps."""
+        return _rounded(x.float(), x.dtype)
+
+    def rounded_norm(
+        self, x: Tensor, added: Tensor | None, weight: Tensor, epsilon: float
+    ) -> Rounded:
+        """See TapeOps."""
+        if added is not None:
+            x += added
+        return _rounded(self.norm(x.float(), weight, epsilon), x.dtype)
+
+    def rounded_gate(self, x: Tensor) -> Rounded:
+        """See TapeOps."""
+        return _rounded(self.gated_product(x.float()), x.dtype)
+
+    def rounded_product(self, x: Rounded, weight: Rounded) -> Tensor:
+        """See TapeOps."""
+        product = functional.linear(x.values.float(), weight.values.float())
+        return (product * x.scales[:, None] * weight.scales).to(x.form)
 
     def rotate(
         self,
@@ -247,6 +298,13 @@ class PlainOps:
             total += values * taps[:, taps.shape[1] - 1 - back]
             place = [parents[at] if at >= 0 else -1 for at in place]
         return functional.silu(total)
+
+
+def _rounded(wide: Tensor, form: torch.dtype) -> Rounded:
+    largest = wide.abs().amax(-1)
+    # A row of zeros would be divided by zero.
+    scales = torch.where(largest > 0, largest / LARGEST_FLOAT8, 1.0)
+    return Rounded((wide / scales[:, None]).to(FLOAT8), scales, form)
 
 
 def _of_length_one(x: Tensor) -> Tensor:

@@ -71,12 +71,17 @@ class TapeRunner:
         grid: Grid,
         recorder: Recorder,
         shelf: Shelf | None = None,
+        float8: bool = False,
     ) -> None:
-        """``shelf`` plans the places that ``forward`` has for prefixes; None keeps none."""
+        """``shelf`` plans the places that ``forward`` has for prefixes; None keeps none.
+
+        ``float8`` says that ``forward`` multiplies in eight-bit floats.
+        """
         self._forward = forward
         self._device = device
         self._labels = labels
         self._recorder = recorder
+        self.float8 = float8
         self.shelf = Shelf(0) if shelf is None else shelf
         self._order = OneAfterAnother(device)
         self._unread: list[Tokens] = []
@@ -113,6 +118,8 @@ class TapeRunner:
         """One line for people: what was recorded and what did not fit."""
         sizes = self.grid.sizes
         kept = f"{len(sizes)} graphs of {sizes[0]} to {sizes[-1]} tokens" if sizes else "no graphs"
+        if self.float8:
+            kept = f"products in float8, {kept}"
         if not self.left_out:
             return kept
         return f"{kept}; {', '.join(map(str, self.left_out))} tokens did not fit the memory"
