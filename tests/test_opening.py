@@ -52,7 +52,7 @@ def test_what_no_llama_graph_holds_goes_to_torch(
             False,
             True,
             "int8 (seven-bit weights: no byte dot products here), close calls read twice",
-            2 * second_reading.CLOSE,
+            second_reading.CLOSE_IN_SEVEN,
         ),
         (False, False, "int8 (seven-bit terms: no byte dot products here)", None),
     ],
@@ -87,6 +87,7 @@ def test_an_int8_engine_says_what_the_processor_makes_of_it(
     [
         ({"engine": "tensorrt"}, "none of auto, onnx, torch"),
         ({"engine": "torch", "form": "int8"}, "is for the onnx engine"),
+        ({"engine": "onnx", "dtype": "float8"}, "is for the torch engine"),
         ({"lam": 1.5}, "lam"),
     ],
 )
