@@ -37,7 +37,7 @@ HELP = {
     "cost": "What one pass costs, and how time grows with states, questions and options.",
     "http": "What HTTP adds to the library call, side by side.",
     "fidelity": "How far the numeric form's answers are from float32's.",
-    "gpu": "CUDA: fused kernels in graphs beside the same without graphs and transformers.",
+    "gpu": "CUDA: fused kernels in graphs beside no graphs, transformers and float8.",
     "training": "CUDA: tokens per second of the trainer's own steps.",
 }
 
