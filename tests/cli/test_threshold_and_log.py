@@ -96,3 +96,18 @@ def test_ask_says_what_a_policy_makes_of_the_answer(
     outcome = DECIDER.ask("s", REFUND, policy=POLICY).outcome
     assert outcome is not None
     assert f"refund: {outcome.action}, because {outcome.reason}" in done.output
+
+
+def test_ask_forces_a_policy_only_when_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
+    POLICY.save(tmp_path / "p.json")
+    asked = ["ask", "s", "--boolean", "refund=Is it another question?"]
+    with_policy = [*asked, "--policy", str(tmp_path / "p.json")]
+    with pytest.raises(InvalidInputError, match=r"the schema is another one.*--force-policy"):
+        RUNNER.invoke(app, with_policy, catch_exceptions=False)
+    done = RUNNER.invoke(app, [*with_policy, "--force-policy"], catch_exceptions=False)
+    assert "(forced: the schema is another one)" in done.output
+    with pytest.raises(InvalidInputError, match="--force-policy: is for a --policy"):
+        RUNNER.invoke(app, [*asked, "--force-policy"], catch_exceptions=False)

@@ -210,8 +210,8 @@ class Policy(_Part):
         if found and not self.forced:
             raise InvalidInputError(
                 "policy",
-                f"was fitted for something else: {'; '.join(found)}. Fit it anew, or use "
-                "policy.force() without its guarantee",
+                f"was fitted for something else: {'; '.join(found)}. Fit it anew, or force "
+                "it without its guarantee (policy.force() in Python, --force-policy for ask)",
             )
         return found
 

@@ -72,6 +72,9 @@ def ask(
     policy: Annotated[
         Path | None, typer.Option(help="Policy file: say act, abstain or escalate, and why.")
     ] = None,
+    force_policy: Annotated[
+        bool, typer.Option(help="Apply a policy fitted for something else, without its guarantee.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     show_prompt: Annotated[
         bool, typer.Option(help="Print what the model reads, slots marked, and stop.")
@@ -88,6 +91,8 @@ def ask(
     }
     if states is not None and (state is not None or file is not None):
         raise InvalidInputError("--states", "stands instead of a state and --file, not beside them")
+    if force_policy and policy is None:
+        raise InvalidInputError("--force-policy", "is for a --policy, and there is none")
     if states is not None and explain:
         raise InvalidInputError("--explain", "is for one state, not for --states")
     given = None if states is not None else _state(state, file, json_state)
@@ -98,7 +103,8 @@ def ask(
     if policy is not None and not show_prompt:
         from thisthat.calibrate.policy import Policy
 
-        how["policy"] = Policy.load(policy)
+        loaded = Policy.load(policy)
+        how["policy"] = loaded.force() if force_policy else loaded
     if states is not None:
         _ask_many(decider, list(json_lines(states)), questions, how)
     elif show_prompt:
@@ -252,8 +258,10 @@ def _print_table(decision: Decision) -> None:
 
 def _print_outcomes(decision: Decision) -> None:
     for name, answer in decision.answers.items():
-        if answer.outcome is not None:
-            print(f"{name}: {answer.outcome.action}, because {answer.outcome.reason}")
+        outcome = answer.outcome
+        if outcome is not None:
+            forced = f" (forced: {'; '.join(outcome.forced)})" if outcome.forced else ""
+            print(f"{name}: {outcome.action}, because {outcome.reason}{forced}")
 
 
 def _print_evidence(decision: Decision) -> None:
