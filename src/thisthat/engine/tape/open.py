@@ -20,7 +20,6 @@ SWITCH = "THISTHAT_GRAPHS"
 PROVEN = (9, 0)
 """The compute capability on which every kernel, capture and replay has been compared with torch."""
 
-
 FLOAT8_CAPABILITY = (9, 0)
 FLOAT8_MULTIPLE = 16
 """Inputs and outputs of a matrix that eight-bit products can take are multiples of this."""

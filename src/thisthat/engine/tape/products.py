@@ -1,8 +1,8 @@
 """The matrix products of a layer, in the model's own numeric form or in eight-bit floats.
 
 A form decides what a product takes: ``Own`` takes tensors as they are, ``Float8`` takes rows of
-eight-bit floats with a scale each, which norms and gates write themselves, so that rounding costs
-no walk over memory of its own. Knows nothing of layers.
+eight-bit floats with a scale each, which norms and gates write themselves; only what attention
+gives is rounded in a walk over memory of its own. Knows nothing of layers.
 """
 
 from __future__ import annotations
