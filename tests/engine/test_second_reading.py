@@ -125,3 +125,13 @@ def test_close_is_a_lead_below_the_limit(best: float, lead: float) -> None:
     SecondReading(fast, lambda: finer).run([Row((), (), (Branch((1,), (Slot(0, 2),)),))])
     held = np.float32(best) - np.float32(best - lead)
     assert bool(finer.asked) == (held < CLOSE)
+
+
+@pytest.mark.parametrize(("options", "read_again"), [(9, True), (11, False)])
+def test_where_every_option_is_unlikely_there_is_no_close_call(
+    options: int, read_again: bool
+) -> None:
+    fast = Told({1: [2.0] * options})
+    finer = Told({1: [0.0] * options})
+    SecondReading(fast, lambda: finer).run([Row((), (), (Branch((1,), (Slot(0, options),)),))])
+    assert bool(finer.asked) == read_again

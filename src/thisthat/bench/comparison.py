@@ -16,7 +16,7 @@ from thisthat.bench import metrics
 from thisthat.bench.competitors import COMPETITORS, Absent, Competitor, Listed
 from thisthat.bench.contest import Chosen, Entry, Limits, Turn, TurnJournal, hold
 from thisthat.bench.result import Bar, Line, Timing
-from thisthat.bench.texts import state_of
+from thisthat.bench.texts import MATTERS, THINGS, state_of
 from thisthat.decider import Decider
 from thisthat.prompt.format import Layout, Packing
 from thisthat.questions import Boolean, Choice, Question, Score
@@ -44,11 +44,7 @@ TRIAGE: dict[str, Question] = {
         "What kind of reply fits?",
     ),
 }
-_THINGS = (
-    "card account transfer refund parcel invoice subscription password address delivery voucher"
-)
-_MATTERS = ("lost", "late", "wrong", "blocked", "declined", "charged twice", "needs a change")
-_OPTIONS = [f"{thing} {matter}" for thing in _THINGS.split() for matter in _MATTERS]
+_OPTIONS = [f"{thing} {matter}" for thing in THINGS for matter in MATTERS]
 INTENTS: dict[str, Question] = {"intent": Choice(_OPTIONS, "What is this message about?")}
 UNREAD_INTENTS: dict[str, Question] = {"intent": Choice(_OPTIONS, "Which matter is raised here?")}
 """The same options under a question that no other workload has asked, so that no prefix is kept."""

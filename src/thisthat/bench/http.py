@@ -10,7 +10,8 @@ import gc
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +21,19 @@ from thisthat.bench.latency import WORKLOADS, words_for
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.result import Line
 from thisthat.bench.served import post, serving
-from thisthat.bench.texts import random_state
+from thisthat.bench.texts import ticket
 from thisthat.questions import Choice, Question
 from thisthat.random import Rng
 
+T = TypeVar("T")
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 WARM_UP = 5
-CALLS, QUICK_CALLS = 200, 40
+CALLS, QUICK_CALLS = 500, 40
 CAVEATS = (
-    "Library and server take turns in two processes on the same machine, one call at a time, over "
-    "one connection on loopback.",
+    "Library and server take turns in two processes on the same machine, each first every other "
+    "time, one call at a time, over one connection on loopback.",
     "The difference is taken call by call, on the same state.",
     "The time of a decision varies by far more than HTTP adds. The server says how long each took "
     "there, so what HTTP adds beside the decision is shown on its own.",
@@ -60,17 +62,19 @@ def run(context: Context) -> Findings:
         # A pause for what this program has imported would count for whichever side it hits.
         gc.collect()
         gc.freeze()
-        for _ in range(calls + WARM_UP):
-            state = random_state(rng, words)
+        for number in range(calls + WARM_UP):
+            state = ticket(rng, words)
             body = {"model": "default", "state": state, "questions": asked}
             content = json.dumps(body).encode()
-            started = time.perf_counter()
-            decision = decider.decide(state, questions)
-            between = time.perf_counter()
-            answer, milliseconds = post(connection, "/v1/systemone", content)
-            ended = time.perf_counter()
-            library.append((between - started) * 1000)
-            served.append((ended - between) * 1000)
+            here = partial(decider.decide, state, questions)
+            there = partial(post, connection, "/v1/systemone", content)
+            # Whoever comes second finds the processor as the other left it.
+            if number % 2:
+                (decision, alone), ((answer, milliseconds), asking) = _timed(here), _timed(there)
+            else:
+                ((answer, milliseconds), asking), (decision, alone) = _timed(there), _timed(here)
+            library.append(alone)
+            served.append(asking)
             inside.append((decision.seconds * 1000, milliseconds))
             expected = dict(decision["action"].probabilities)
             unequal += answer["answers"]["action"]["probabilities"] != expected
@@ -85,6 +89,13 @@ def run(context: Context) -> Findings:
         series={"http": {"library": library[WARM_UP:], "http": served[WARM_UP:]}},
         caveats=CAVEATS,
     )
+
+
+def _timed(call: Callable[[], T]) -> tuple[T, float]:
+    """What ``call`` returns, and the milliseconds it took."""
+    started = time.perf_counter()
+    returned = call()
+    return returned, (time.perf_counter() - started) * 1000
 
 
 def _as_json(question: Question) -> dict[str, Any]:

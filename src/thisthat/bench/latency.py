@@ -20,7 +20,7 @@ from thisthat.bench.contest import Limits, TurnJournal
 from thisthat.bench.footprint import Footprint, start_up
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.result import Line
-from thisthat.bench.texts import random_state
+from thisthat.bench.texts import ticket
 from thisthat.cores import usable_cores
 from thisthat.decider import Decider
 from thisthat.questions import Boolean, Choice, Question
@@ -186,7 +186,7 @@ def _time(decider: Decider, workload: Workload, quick: bool, seed: int) -> list[
     timed: list[float] = []
     started = time.perf_counter()
     while len(timed) < MOST_CALLS + WARM_UP:
-        states = [random_state(rng, words) for _ in range(workload.states)]
+        states = [ticket(rng, words) for _ in range(workload.states)]
         before = time.perf_counter()
         decider.decide_many(states, questions)
         timed.append((time.perf_counter() - before) * 1000)
@@ -201,7 +201,7 @@ def words_for(decider: Decider, workload: Workload, rng: Rng) -> int:
 
     def tokens(words: int) -> int:
         rendered = decider.builder.render(
-            random_state(rng, words),
+            ticket(rng, words),
             questions,
             layout=decider.reading.layout,
             packing="apart",

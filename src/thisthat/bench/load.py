@@ -19,7 +19,7 @@ from thisthat.bench.latency import WORKLOADS, words_for
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.result import Line
 from thisthat.bench.served import Served, serving
-from thisthat.bench.texts import random_state
+from thisthat.bench.texts import ticket
 from thisthat.decider import Decider
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Boolean
@@ -64,7 +64,7 @@ def _pool(decider: Decider, seed: int) -> list[tuple[str, float]]:
     """States and the library's answer to each."""
     rng = Rng("load", seed)
     words = words_for(decider, WORKLOADS[0], rng)
-    states = [random_state(rng, words) for _ in range(POOL)]
+    states = [ticket(rng, words) for _ in range(POOL)]
     return [(state, decider.ask(state, Boolean(_ASKED)).yes) for state in states]
 
 

@@ -24,6 +24,10 @@ CLOSE = 0.1
 CLOSE_IN_SEVEN = 0.2
 """The same where weights have seven bits, which move logits further than activations alone."""
 
+FLAT = 0.1
+"""Where no option is as likely as this there is no call to be close: a finer reading would only
+name another of many options that are all unlikely."""
+
 
 class CountingEngine(Engine, Protocol):
     """An engine that counts and can be closed."""
@@ -127,7 +131,9 @@ class SecondReading:
         if len(logits) < 2:
             return False
         runner_up, best = np.partition(logits, -2)[-2:]
-        return bool(best - runner_up < self._close)
+        if best - runner_up >= self._close:
+            return False
+        return bool(np.exp(logits - best).sum() * FLAT <= 1)
 
     def _opened(self) -> CountingEngine:
         with self._lock:
