@@ -65,7 +65,10 @@ def test_changes_and_those_across_the_threshold() -> None:
     assert compare(before, before, moved=0).summary == "none of 5 cases changed"
     assert compare(before, after, moved=0.01).summary.startswith("4 of 5")
     moved_only = compare(outcomes(0.9), outcomes(0.7))
-    assert moved_only.summary == "1 of 1 cases changed, none across the threshold"
+    assert moved_only.summary == "1 of 1 case changed, none across the threshold"
+    assert compare(outcomes(0.9), outcomes(0.9)).summary == "none of 1 case changed"
+    alone = compare(outcomes(0.9, 0.9), outcomes(0.3, 0.7))
+    assert alone.summary == "2 of 2 cases changed, this 1 across the threshold"
 
 
 def test_cases_of_one_run_only_are_named() -> None:

@@ -46,10 +46,11 @@ class Comparison:
     def summary(self) -> str:
         """One line."""
         crossed = len(self.crossed)
+        compared = f"{self.compared} case" if self.compared == 1 else f"{self.compared} cases"
         if not self.changes:
-            return f"none of {self.compared} cases changed"
-        across = f"these {crossed} across the threshold" if crossed else "none across the threshold"
-        return f"{len(self.changes)} of {self.compared} cases changed, {across}"
+            return f"none of {compared} changed"
+        across = "none" if not crossed else "this 1" if crossed == 1 else f"these {crossed}"
+        return f"{len(self.changes)} of {compared} changed, {across} across the threshold"
 
 
 def compare(before: Run, after: Run, moved: float = MOVED) -> Comparison:
