@@ -1,6 +1,9 @@
 """A server for tests: the path engine behind the real app, in this process or on loopback."""
 
 import asyncio
+import io
+import json
+import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -16,6 +19,7 @@ from thisthat.engine.rows import Row, RowResult
 from thisthat.errors import CheckpointError
 from thisthat.questions import Source
 from thisthat.serve.app import create_app
+from thisthat.serve.logs import LOGGER, start_logging
 from thisthat.serve.run import Server
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
@@ -112,6 +116,23 @@ def on_loopback(service: Service) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(20)
+
+
+@contextmanager
+def log_lines() -> Iterator[list[dict[str, Any]]]:
+    """The log lines of what happens inside, filled in at the end."""
+    stream = io.StringIO()
+    lines: list[dict[str, Any]] = []
+    loggers = [logging.getLogger(name) for name in (LOGGER, "uvicorn.error")]
+    before = [(each.handlers, each.propagate, each.level) for each in loggers]
+    start_logging(stream, "debug")
+    try:
+        yield lines
+    finally:
+        for each, (handlers, propagate, level) in zip(loggers, before, strict=True):
+            each.handlers, each.propagate = handlers, propagate
+            each.setLevel(level)
+        lines += [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -8,6 +8,8 @@ import pytest
 import zstandard
 
 from tests.serve.support import REQUEST, get, post, service_for
+from thisthat.serve import decide
+from thisthat.serve.own_fields import OWN_FIELDS
 
 CHAT: dict[str, Any] = {
     "model": "default",
@@ -306,6 +308,16 @@ def test_a_property_without_options_is_refused(property_: Any, says: str) -> Non
             "questions[0].choices[1].value",
             "twice",
         ),
+        (
+            {"questions": [{"type": "predicate", "instructions": "?", "abstain": True}]},
+            "questions[0].abstain",
+            "/v1/decide takes it",
+        ),
+        (
+            {"questions": [{"type": "predicate", "instructions": "?", "criteria": {"true": "x"}}]},
+            "questions[0].criteria",
+            "/v1/decide takes it",
+        ),
         ({"input": []}, "input", "1 to"),
         ({"input": 3}, "input", "list of messages"),
         ({"input": [{"type": "image"}]}, "input[0].type", "cannot be read"),
@@ -340,6 +352,42 @@ def test_decide_names_the_place(changes: Any, loc: list[Any], says: str) -> None
     fault = answered.json()["detail"][0]
     assert fault["loc"] == ["body", *loc]
     assert says in fault["msg"]
+
+
+REFUSED: dict[str, Any] = {
+    "lambda": 0.5,
+    "layout": "schema-first",
+    "packing": "together",
+    "keep": "head",
+    "order": "average",
+    "wide": "in-rounds",
+    "explain": True,
+    "policy": {},
+    "force_policy": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/v1/systemone", REQUEST), ("/v1/chat/completions", CHAT), ("/v1/decisions", DECISIONS)],
+)
+def test_settings_of_decide_are_refused_by_the_formats_of_others(path: str, body: Any) -> None:
+    for name, value in REFUSED.items():
+        answered = post(SERVICE, path, {**body, name: value})
+        assert answered.status_code == (422 if path == "/v1/systemone" else 400)
+        said = f"{name}: cannot be chosen in this format; /v1/decide takes it"
+        assert answered.json()["error"]["message"] == said
+    several = post(SERVICE, path, {**body, "order": "average", "policy": {}})
+    assert "order: " in several.text
+    assert "policy: " in several.text
+    nothing = dict.fromkeys(REFUSED)
+    theirs = {"user": "u-1", "metadata": {"policy": "x"}, "temperature": 0, "keep_alive": 5}
+    assert post(SERVICE, path, {**body, **nothing, **theirs}).status_code == 200
+
+
+def test_every_setting_of_decide_is_among_the_refused() -> None:
+    own = set(decide.REQUEST["properties"]) - {"model", "states", "questions"}
+    assert own == set(REFUSED) == set(OWN_FIELDS)
 
 
 def test_paths_and_methods_that_do_not_exist() -> None:

@@ -14,6 +14,7 @@ from schemathesis import checks
 
 from tests.serve.support import get, post, service_for
 from thisthat.serve.app import create_app
+from thisthat.serve.own_fields import OWN_FIELDS
 
 CHECKS = [
     checks.not_a_server_error,
@@ -75,6 +76,14 @@ def test_every_endpoint_is_described() -> None:
         for operation in operations.values():
             assert operation["summary"]
             assert {"200", "503"} <= set(operation["responses"])
+
+
+@pytest.mark.parametrize("path", ["/v1/systemone", "/v1/chat/completions", "/v1/decisions"])
+def test_the_document_says_what_only_decide_takes(path: str) -> None:
+    document = get(service_for(), "/openapi.json").json()
+    content = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
+    for name in OWN_FIELDS:
+        assert content["schema"]["properties"][name]["type"] == "null"
 
 
 @pytest.mark.parametrize(

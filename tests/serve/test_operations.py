@@ -1,22 +1,17 @@
 """Keys, rates, ids, health, metrics, logs, traces, reload."""
 
 import asyncio
-import contextlib
-import io
 import json
-import logging
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.serve.support import REQUEST, get, in_process, opened, post, run, service_for
+from tests.serve.support import REQUEST, get, in_process, log_lines, opened, post, run, service_for
 from thisthat.decider import Decider
 from thisthat.errors import InvalidInputError
 from thisthat.serve.keys import RateLimit, read_keys
-from thisthat.serve.logs import LOGGER, start_logging
 from thisthat.serve.problems import Problem
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
@@ -27,23 +22,6 @@ SECRET = "sk-very-secret"
 
 def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
-
-
-@contextlib.contextmanager
-def log_lines() -> Iterator[list[dict[str, Any]]]:
-    """The log lines of what happens inside, filled in at the end."""
-    stream = io.StringIO()
-    lines: list[dict[str, Any]] = []
-    loggers = [logging.getLogger(name) for name in (LOGGER, "uvicorn.error")]
-    before = [(each.handlers, each.propagate, each.level) for each in loggers]
-    start_logging(stream, "debug")
-    try:
-        yield lines
-    finally:
-        for each, (handlers, propagate, level) in zip(loggers, before, strict=True):
-            each.handlers, each.propagate = handlers, propagate
-            each.setLevel(level)
-        lines += [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
 def test_a_server_without_keys_takes_any() -> None:

@@ -9,7 +9,16 @@ import pytest
 
 from tests.calibrate.test_policy import POLICY, SCHEMA
 from tests.path_engine import path_decider
-from tests.serve.support import REQUEST, gated_service, get, in_process, post, run, service_for
+from tests.serve.support import (
+    REQUEST,
+    gated_service,
+    get,
+    in_process,
+    log_lines,
+    post,
+    run,
+    service_for,
+)
 from thisthat import Choice
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
@@ -56,6 +65,34 @@ def test_a_policy_for_something_else_is_refused() -> None:
         answered = post(service_for(), "/v1/decide", {**ASKED, **change})
         assert answered.status_code == 422
         assert message in answered.text
+
+
+def test_a_policy_for_something_else_is_applied_when_forced_and_on_record(tmp_path: Path) -> None:
+    log = DecisionLog(tmp_path / "log.sqlite")
+    service = Service(Settings(), lambda *_: path_decider(), log=log)
+    service.checkpoints.load("default", None)
+    asked = {**ASKED, "layout": "schema-first", "force_policy": True}
+    with log_lines() as lines:
+        answered = post(service, "/v1/decide", asked)
+    log.close()
+    expected = path_decider().decide_many(
+        ["s", "t"], SCHEMA, policy=POLICY.force(), layout="schema-first"
+    )
+    against = "layout is schema-first, not state-first"
+    for text, decision in zip(answered.text.splitlines(), expected, strict=True):
+        answers = json.loads(text)["answers"]
+        assert answers == json.loads(json.dumps(decision.as_dict()["answers"]))
+        assert answers["queue"]["outcome"]["forced"] == [against]
+    entries = list(SQLiteStore(tmp_path / "log.sqlite").read())
+    assert [entry.forced for entry in entries] == [against] * 6
+    assert [line["policy_forced"] for line in lines if line["message"] == "request"] == [against]
+
+
+def test_forcing_a_policy_that_fits_changes_nothing() -> None:
+    with log_lines() as lines:
+        forced = lines_of({**ASKED, "force_policy": True})
+    assert [line["answers"] for line in forced] == [line["answers"] for line in lines_of(ASKED)]
+    assert not any("policy_forced" in line for line in lines)
 
 
 def test_every_answer_is_on_record(tmp_path: Path) -> None:
@@ -145,6 +182,8 @@ def test_ways_that_exclude_each_other_are_422() -> None:
         ({"wide": "in-rounds", "packing": "together", "policy": None}, "wide"),
         ({"wide": "sideways"}, "wide"),
         ({"explain": "yes"}, "explain"),
+        ({"force_policy": "yes"}, "force_policy"),
+        ({"force_policy": True, "policy": None}, "force_policy"),
     ):
         answered = post(service_for(), "/v1/decide", {**ASKED, **change})
         assert answered.status_code == 422

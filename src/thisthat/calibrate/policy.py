@@ -211,7 +211,8 @@ class Policy(_Part):
             raise InvalidInputError(
                 "policy",
                 f"was fitted for something else: {'; '.join(found)}. Fit it anew, or force "
-                "it without its guarantee (policy.force() in Python, --force-policy for ask)",
+                "it without its guarantee (policy.force() in Python, --force-policy for ask, "
+                "force_policy in a request to /v1/decide)",
             )
         return found
 

@@ -26,6 +26,7 @@ from thisthat.serve.fields import (
     wrong_type,
 )
 from thisthat.serve.messages import content_text, conversation, turn
+from thisthat.serve.own_fields import REFUSED_SCHEMA, refuse_own_fields
 from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
 from thisthat.serve.service import Asked, Service
 from thisthat.serve.wire import (
@@ -82,6 +83,7 @@ def chat_router(service: Service) -> APIRouter:
 
 def parse(body: Mapping[str, Any]) -> ChatAsked:
     """A request's body as a state and questions. Raises Problem."""
+    refuse_own_fields(body)
     model = required_text(body, "model")
     if body.get("n") not in (None, 1):
         raise invalid_at(("n",), "must be 1; there is one answer to a question")
@@ -407,6 +409,7 @@ REQUEST: dict[str, Any] = {
         "top_logprobs": {"type": ["integer", "null"], "minimum": 0},
         "stream": {"type": ["boolean", "null"]},
         "n": {"enum": [1, None]},
+        **REFUSED_SCHEMA,
     },
     "examples": [
         {

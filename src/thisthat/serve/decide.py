@@ -28,6 +28,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.questions import Decision, Question, Text, check_text
 from thisthat.serve.fields import one_of, optional_boolean, required_list, required_text, wrong_type
+from thisthat.serve.own_fields import OWN_FIELDS
 from thisthat.serve.problems import (
     Fault,
     Problem,
@@ -46,8 +47,7 @@ PATH = "/v1/decide"
 LINES = "application/x-ndjson"
 _AHEAD = 32
 _EXPLAINED_AHEAD = 4
-_WAYS = ("layout", "packing", "keep", "order", "wide", "explain", "policy")
-_KEYS = ("model", "states", "questions", "lambda", *_WAYS)
+_KEYS = ("model", "states", "questions", *OWN_FIELDS)
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,12 @@ def decide_router(service: Service) -> APIRouter:
         asked = parse(await service.read(request), service.settings.states)
         decider = service.checkpoints.find(asked.model, asked.lam)
         service.check_questions(asked.questions)
-        conditions = _conditions(decider, asked)
+        conditions, forced = _conditions(decider, asked)
         if service.streams >= service.settings.bulk_streams:
             raise Problem(503, "overloaded", "too many streams are open", retry_ms=1000)
         request.state.fields["states"] = len(asked.states)
+        if forced:
+            request.state.fields["policy_forced"] = "; ".join(forced)
         return StreamingResponse(
             _Stream(service, decider, asked, conditions, request.state.request_id).lines(),
             headers=source_headers(decider.source),
@@ -118,7 +120,6 @@ def parse(body: Mapping[str, Any], most_states: int) -> ManyAsked:
 
 
 def _way(body: Mapping[str, Any]) -> Way:
-    policy = body.get("policy")
     try:
         return Way(
             layout=one_of(body, "layout", get_args(Layout)),
@@ -126,22 +127,34 @@ def _way(body: Mapping[str, Any]) -> Way:
             keep=one_of(body, "keep", get_args(Keep)),
             order=one_of(body, "order", get_args(Order)) or "as-given",
             wide=one_of(body, "wide", get_args(Wide)) or "at-once",
-            policy=None if policy is None else Policy.from_json(policy),
+            policy=_policy(body),
         )
     except InvalidInputError as error:
         raise from_invalid_input(error) from None
 
 
-def _conditions(decider: Decider, asked: ManyAsked) -> Conditions:
-    """Under which conditions is answered. Raises Problem (422) for a policy fitted for others."""
+def _policy(body: Mapping[str, Any]) -> Policy | None:
+    given, force = body.get("policy"), optional_boolean(body, "force_policy")
+    if given is None:
+        if force:
+            raise invalid_at(("force_policy",), "is for a policy, and there is none")
+        return None
+    policy = Policy.from_json(given)
+    return policy.force() if force else policy
+
+
+def _conditions(decider: Decider, asked: ManyAsked) -> tuple[Conditions, list[str]]:
+    """Under which conditions is answered, and for which of them the policy had to be forced.
+
+    Raises Problem (422) for a policy that was fitted for others and is not forced.
+    """
     way = asked.way
     try:
         conditions = decider.conditions(way.layout, way.packing, way.order)
-        if way.policy is not None:
-            way.policy.check(asked.questions, conditions)
+        forced = [] if way.policy is None else way.policy.check(asked.questions, conditions)
     except InvalidInputError as error:
         raise from_invalid_input(error) from None
-    return conditions
+    return conditions, forced
 
 
 def render(index: int, outcome: Decision | Problem) -> dict[str, Any]:
@@ -285,6 +298,10 @@ REQUEST: dict[str, Any] = {
         "wide": {"enum": [*get_args(Wide), None]},
         "explain": {"type": ["boolean", "null"]},
         "policy": {"type": ["object", "null"], "description": "A policy file's content."},
+        "force_policy": {
+            "type": ["boolean", "null"],
+            "description": "Apply a policy fitted for something else, without its guarantee.",
+        },
     },
     "examples": [
         {

@@ -30,6 +30,7 @@ from thisthat.serve.fields import (
     wrong_type,
 )
 from thisthat.serve.messages import content_text, conversation, turn
+from thisthat.serve.own_fields import REFUSED, REFUSED_SCHEMA, refuse_own_fields
 from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
 from thisthat.serve.service import Asked, Service
 from thisthat.serve.wire import (
@@ -43,6 +44,7 @@ from thisthat.serve.wire import (
 PATH = "/v1/decisions"
 MOST_QUESTIONS = 400
 _MOST_ITEMS = 10_000
+_OWN_OF_QUESTIONS = ("criteria", "abstain")
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ def decisions_router(service: Service) -> APIRouter:
 
 def parse(body: Mapping[str, Any]) -> DecisionsAsked:
     """A request's body as a state and questions. Raises Problem."""
+    refuse_own_fields(body)
     model = required_text(body, "model")
     state = _state(required(body, "input"))
     questions: dict[str, Question] = {}
@@ -91,6 +94,7 @@ def parse(body: Mapping[str, Any]) -> DecisionsAsked:
     for number, spec in enumerate(required_list(body, "questions", 1, MOST_QUESTIONS)):
         at: Place = ("questions", number)
         spec = required_object(spec, at)
+        refuse_own_fields(spec, _OWN_OF_QUESTIONS, at)
         kind = required_text(spec, "type", at)
         if kind not in _READERS:
             known = ", ".join(_READERS)
@@ -293,6 +297,7 @@ def _question(kind: str, more: dict[str, Any]) -> dict[str, Any]:
             "type": {"const": kind},
             "name": {"type": "string"},
             "instructions": _PARTS,
+            **dict.fromkeys(_OWN_OF_QUESTIONS, REFUSED),
             **more,
         },
     }
@@ -344,6 +349,7 @@ REQUEST: dict[str, Any] = {
                 ]
             },
         },
+        **REFUSED_SCHEMA,
     },
     "examples": [
         {

@@ -18,6 +18,7 @@ from thisthat.questions import (
 )
 from thisthat.serve.checkpoints import ALWAYS
 from thisthat.serve.fields import optional_boolean, required, required_object, required_text
+from thisthat.serve.own_fields import REFUSED_SCHEMA, refuse_own_fields
 from thisthat.serve.problems import Fault, fault_of, invalid, invalid_at
 from thisthat.serve.service import Asked, Service
 from thisthat.serve.wire import (
@@ -55,6 +56,7 @@ def systemone_router(service: Service) -> APIRouter:
 
 def parse(body: Mapping[str, Any]) -> Asked:
     """A request's body as a state and questions. Raises Problem (422) with every fault."""
+    refuse_own_fields(body)
     if optional_boolean(body, "stream"):
         raise invalid_at(("stream",), "must be false; there is nothing to stream here")
     # A client may leave the name out: there is one checkpoint, and the answer says which.
@@ -198,6 +200,7 @@ REQUEST: dict[str, Any] = {
         "state": TEXT_SCHEMA,
         "questions": QUESTIONS,
         "stream": {"enum": [False, None]},
+        **REFUSED_SCHEMA,
     },
     "examples": [
         {

@@ -1,0 +1,39 @@
+"""The settings of ``/v1/decide`` in the formats of others: refused there, never ignored.
+
+Other fields that a format does not know stay accepted: clients send some of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thisthat.serve.problems import Fault, Place, invalid
+
+OWN_FIELDS = (
+    "lambda",
+    "layout",
+    "packing",
+    "keep",
+    "order",
+    "wide",
+    "explain",
+    "policy",
+    "force_policy",
+)
+"""What a request to ``/v1/decide`` can choose beside its states and questions."""
+
+_REFUSED = "cannot be chosen in this format; /v1/decide takes it"
+
+REFUSED: dict[str, Any] = {"type": "null", "description": "Only /v1/decide takes it."}
+REFUSED_SCHEMA: dict[str, Any] = dict.fromkeys(OWN_FIELDS, REFUSED)
+"""How the OpenAPI document says so."""
+
+
+def refuse_own_fields(
+    body: Mapping[str, Any], names: Sequence[str] = OWN_FIELDS, at: Place = ()
+) -> None:
+    """Raise Problem (422) that names every field of ours which is there and not null."""
+    faults = [Fault((*at, name), _REFUSED) for name in names if body.get(name) is not None]
+    if faults:
+        raise invalid(faults)
