@@ -147,6 +147,28 @@ def test_export_to_parquet(tmp_path: Path) -> None:
     assert [Entry(**row) for row in table.to_pylist()] == entries
 
 
+def test_every_time_the_log_begins_to_fail_it_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.sqlite"
+    decider = path_decider()
+    decider.log = DecisionLog(SQLiteStore(path, busy_seconds=0.01))
+    decider.ask("first", "Is it?")
+    assert decider.log.flush()
+    for state in ("second", "third"):
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        decider.ask(state, "Is it?")
+        assert not decider.log.flush()
+        assert not decider.log.flush()
+        holder.execute("ROLLBACK")
+        holder.close()
+        while decider.log.health.waiting:
+            time.sleep(0.01)
+    assert closed(decider).health.failures >= 4
+    assert caplog.text.count("decisions go on") == 2
+
+
 def test_a_locked_database_stops_no_decision_and_loses_no_line(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     decider = path_decider()

@@ -111,3 +111,36 @@ def test_ask_forces_a_policy_only_when_told_to(
     assert "(forced: the schema is another one)" in done.output
     with pytest.raises(InvalidInputError, match="--force-policy: is for a --policy"):
         RUNNER.invoke(app, [*asked, "--force-policy"], catch_exceptions=False)
+
+
+def test_ask_records_every_decision_in_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
+    POLICY.save(tmp_path / "p.json")
+    path = tmp_path / "log.sqlite"
+    question = ["--boolean", "refund=Is it within policy?", "--decision-log", str(path)]
+    policy = ["--policy", str(tmp_path / "p.json")]
+    RUNNER.invoke(app, ["ask", "s", *question, *policy], catch_exceptions=False)
+    (tmp_path / "states.jsonl").write_text('"s"\n"t"\n', encoding="utf-8")
+    states = ["--states", str(tmp_path / "states.jsonl")]
+    RUNNER.invoke(app, ["ask", *states, *question], catch_exceptions=False)
+    RUNNER.invoke(app, ["ask", "s", *question, "--show-prompt"], catch_exceptions=False)
+    rows = [json.loads(line) for line in run("query", str(path)).splitlines()]
+    assert [row["policy"] for row in rows] == [None, None, POLICY.hash]
+    assert rows[-1]["probabilities"] == dict(DECIDER.ask("s", REFUND).probabilities)
+    assert rows[-1]["action"] is not None
+    assert rows[-1]["state"] is None
+
+
+def test_ask_answers_when_its_log_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
+    words = ["ask", "s", "--boolean", "refund=Is it?", "--decision-log", str(tmp_path)]
+    done = RUNNER.invoke(app, words, catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "refund" in done.stdout
+    assert "decision log: 1 of 1 lines not written" in done.stderr
+    with pytest.raises(InvalidInputError, match="log: nothing: cannot be used"):
+        RUNNER.invoke(app, [*words[:-1], "nothing://x"], catch_exceptions=False)

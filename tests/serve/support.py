@@ -19,7 +19,7 @@ from thisthat.engine.rows import Row, RowResult
 from thisthat.errors import CheckpointError
 from thisthat.questions import Source
 from thisthat.serve.app import create_app
-from thisthat.serve.logs import LOGGER, start_logging
+from thisthat.serve.logs import LOGGER, OTHERS, start_logging
 from thisthat.serve.run import Server
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
@@ -123,7 +123,7 @@ def log_lines() -> Iterator[list[dict[str, Any]]]:
     """The log lines of what happens inside, filled in at the end."""
     stream = io.StringIO()
     lines: list[dict[str, Any]] = []
-    loggers = [logging.getLogger(name) for name in (LOGGER, "uvicorn.error")]
+    loggers = [logging.getLogger(name) for name in (LOGGER, *OTHERS)]
     before = [(each.handlers, each.propagate, each.level) for each in loggers]
     start_logging(stream, "debug")
     try:

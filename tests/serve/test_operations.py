@@ -156,6 +156,27 @@ def test_a_log_line_has_the_id_and_neither_key_nor_state() -> None:
     assert "never came" not in text
 
 
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (b"order-1187 / retry 2", "order-1187 / retry 2"),
+        (b"a" * 128, "a" * 128),
+        (b"a" * 129, None),
+        (b"", None),
+        ("ü".encode(), None),
+        (b"tab\there", None),
+    ],
+)
+def test_a_clients_own_id_is_in_the_log_line_beside_ours(sent: bytes, kept: str | None) -> None:
+    with log_lines() as lines:
+        answered = post(service_for(), "/v1/systemone", REQUEST, headers={"x-request-id": sent})
+    assert answered.status_code == 200
+    assert re.fullmatch("[0-9a-f]{32}", answered.headers["x-request-id"])
+    (line,) = [line for line in lines if line["message"] == "request"]
+    assert line["request_id"] == answered.headers["x-request-id"]
+    assert line.get("client_request_id") == kept
+
+
 def test_states_are_logged_when_asked_for() -> None:
     service = service_for(log_states=True)
     with log_lines() as lines:

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.calibrate.test_policy import POLICY, SCHEMA
@@ -69,8 +71,7 @@ def test_a_policy_for_something_else_is_refused() -> None:
 
 def test_a_policy_for_something_else_is_applied_when_forced_and_on_record(tmp_path: Path) -> None:
     log = DecisionLog(tmp_path / "log.sqlite")
-    service = Service(Settings(), lambda *_: path_decider(), log=log)
-    service.checkpoints.load("default", None)
+    service = logged_service(log)
     asked = {**ASKED, "layout": "schema-first", "force_policy": True}
     with log_lines() as lines:
         answered = post(service, "/v1/decide", asked)
@@ -97,8 +98,7 @@ def test_forcing_a_policy_that_fits_changes_nothing() -> None:
 
 def test_every_answer_is_on_record(tmp_path: Path) -> None:
     log = DecisionLog(tmp_path / "log.sqlite")
-    service = Service(Settings(), lambda *_: path_decider(), log=log)
-    service.checkpoints.load("default", None)
+    service = logged_service(log)
     one = post(service, "/v1/systemone", REQUEST)
     many = post(service, "/v1/decide", ASKED)
     page = get(service, "/metrics").text
@@ -111,6 +111,86 @@ def test_every_answer_is_on_record(tmp_path: Path) -> None:
     }
     assert {entry.policy for entry in entries} == {None, POLICY.hash}
     assert "thisthat_decision_log_failures_total 0.0" in page
+
+
+def logged_service(log: DecisionLog) -> Service:
+    service = Service(Settings(), lambda *_: path_decider(), log=log)
+    service.checkpoints.load("default", None)
+    return service
+
+
+def counted(service: Service, name: str) -> float:
+    """One number of the metrics page."""
+    page = get(service, "/metrics").text
+    (value,) = [line.split()[-1] for line in page.splitlines() if line.startswith(f"{name} ")]
+    return float(value)
+
+
+def test_a_locked_log_stops_no_answer_is_counted_and_loses_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    log = DecisionLog(SQLiteStore(path, busy_seconds=0.05))
+    service = logged_service(log)
+    with log_lines() as lines:
+        answers = [post(service, "/v1/decide", ASKED)]
+        assert log.flush()
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        answers.append(post(service, "/v1/decide", ASKED))
+        answers.append(post(service, "/v1/systemone", REQUEST))
+        assert not log.flush()
+        assert counted(service, "thisthat_decision_log_failures_total") >= 1
+        assert counted(service, "thisthat_decision_log_waiting") == 6 + len(REQUEST["questions"])
+        assert counted(service, 'thisthat_decision_log_lines_total{outcome="written"}') == 6
+        holder.execute("ROLLBACK")
+        holder.close()
+        log.close()
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert comparable_lines(answers[0]) == comparable_lines(answers[1])
+    entries = list(SQLiteStore(path).read())
+    assert len(entries) == 12 + len(REQUEST["questions"])
+    assert {entry.request for entry in entries} == {a.headers["x-request-id"] for a in answers}
+    said = [line for line in lines if "decisions go on" in line["message"]]
+    assert [line["level"] for line in said] == ["warning"]
+    assert "database is locked" in said[0]["message"]
+
+
+def test_a_log_damaged_under_a_running_server_loses_nothing_written_before(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    log = DecisionLog(path)
+    service = logged_service(log)
+    first = post(service, "/v1/decide", ASKED)
+    assert log.flush()
+    log.store.close()  # moves everything from the journal into the file
+    before = path.read_bytes()
+    damaged = b"x" * 100 + before[100:]
+    path.write_bytes(damaged)
+    second = post(service, "/v1/decide", ASKED)
+    assert not log.flush()
+    assert counted(service, "thisthat_decision_log_failures_total") >= 1
+    assert path.read_bytes() == damaged
+    log.close()
+    assert counted(service, 'thisthat_decision_log_lines_total{outcome="dropped"}') == 6
+    assert comparable_lines(first) == comparable_lines(second)
+    path.write_bytes(before)
+    entries = list(SQLiteStore(path).read())
+    assert [entry.request for entry in entries] == [first.headers["x-request-id"]] * 6
+
+
+def test_a_log_that_was_never_one_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    path.write_bytes(b"this is no database " * 400)
+    log = DecisionLog(path)
+    service = logged_service(log)
+    assert post(service, "/v1/systemone", REQUEST).status_code == 200
+    assert not log.flush()
+    assert counted(service, "thisthat_decision_log_failures_total") >= 1
+    log.close()
+    assert path.read_bytes() == b"this is no database " * 400
+
+
+def comparable_lines(answered: httpx.Response) -> list[dict[str, Any]]:
+    assert answered.status_code == 200
+    return [comparable(json.loads(line)) for line in answered.text.splitlines()]
 
 
 STATES = ["The parcel left. It rained; nobody came.\nThe customer paid twice.", "One. Two.", "..."]

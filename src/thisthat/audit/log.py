@@ -68,7 +68,7 @@ class DecisionLog:
         self._changed = threading.Condition()
         self._written = self._dropped = self._failures = 0
         self._last_failure: str | None = None
-        self._closing = False
+        self._failing = self._closing = False
         self._thread: threading.Thread | None = None
 
     @property
@@ -168,9 +168,10 @@ class DecisionLog:
                 if failure is not None:
                     self._failures += 1
                     self._last_failure = failure
+                failed_before, self._failing = self._failing, failure is not None
                 self._changed.notify_all()
                 if failure is not None:
-                    if self._failures == 1:
+                    if not failed_before:
                         _logger.warning("decision log: %s; decisions go on", failure)
                     if self._closing:
                         return

@@ -14,6 +14,7 @@ from thisthat.cli.inputs import json_lines, load_json, read_json, read_text
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from thisthat.audit.log import DecisionLog
     from thisthat.decider import Decider
     from thisthat.questions import Answer, Decision, Option, Question, Text
 
@@ -75,6 +76,10 @@ def ask(
     force_policy: Annotated[
         bool, typer.Option(help="Apply a policy fitted for something else, without its guarantee.")
     ] = False,
+    decision_log: Annotated[
+        str | None,
+        typer.Option(help="Record every decision in this SQLite file or SQLAlchemy URL."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     show_prompt: Annotated[
         bool, typer.Option(help="Print what the model reads, slots marked, and stop.")
@@ -99,7 +104,9 @@ def ask(
 
     from thisthat.opening import open_decider
 
+    record = None if decision_log is None or show_prompt else _opened_log(decision_log)
     decider = open_decider(checkpoint, lam=lam, engine=engine, form=form)  # type: ignore[arg-type]
+    decider.log = record
     if policy is not None and not show_prompt:
         from thisthat.calibrate.policy import Policy
 
@@ -119,6 +126,23 @@ def ask(
             _print_table(decision)
             _print_outcomes(decision)
             _print_evidence(decision)
+    if record is not None:
+        _close_log(record)
+
+
+def _opened_log(place: str) -> DecisionLog:
+    from thisthat.audit.log import DecisionLog
+
+    return DecisionLog(place)
+
+
+def _close_log(log: DecisionLog) -> None:
+    """Write what waits; the answers are out, so that a log which failed is only told."""
+    log.close()
+    health = log.health
+    if health.dropped:
+        lost = f"{health.dropped} of {health.dropped + health.written} lines not written"
+        typer.echo(f"decision log: {lost} ({health.last_failure})", err=True)
 
 
 def _questions(

@@ -77,7 +77,12 @@ def _layers(service: Service) -> list[Middleware]:
                 CORSMiddleware,
                 allow_origins=list(service.settings.cors_origins),
                 allow_methods=["GET", "POST"],
-                allow_headers=["authorization", "content-type", "content-encoding"],
+                allow_headers=[
+                    "authorization",
+                    "content-type",
+                    "content-encoding",
+                    "x-request-id",
+                ],
                 expose_headers=["x-request-id", "retry-after-ms", "retry-after"],
             )
         )

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import secrets
 import time
+from collections.abc import Iterable
 
 from fastapi import Response
 from starlette.requests import ClientDisconnect
@@ -22,6 +24,7 @@ from thisthat.serve.problems import Problem, Shape, from_invalid_input, response
 from thisthat.serve.service import GoneError, Service, draining
 
 _CLIENT_WENT = 499
+_SANE_ID = re.compile(rb"[\x20-\x7e]{1,128}")
 
 SECURITY_HEADERS = {
     b"x-content-type-options": b"nosniff",
@@ -169,8 +172,17 @@ class _Visit:
             status=self.status,
             ms=round(seconds * 1000, 2),
             **({} if kind is None else {"error": kind}),
+            **client_id(self._scope["headers"]),
             **self._fields,
         )
+
+
+def client_id(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The client's own ``x-request-id`` as a field; nothing unless it is printable and short."""
+    for name, value in headers:
+        if name == b"x-request-id" and _SANE_ID.fullmatch(value):
+            return {"client_request_id": value.decode("ascii")}
+    return {}
 
 
 def log_unforeseen(request_id: str, error: Exception) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Any, TextIO
 
 LOGGER = "thisthat.serve"
+OTHERS = ("uvicorn.error", "thisthat.audit")
 
 
 class JsonLines(logging.Formatter):
@@ -29,15 +30,20 @@ class JsonLines(logging.Formatter):
 
 
 def start_logging(stream: TextIO | None = None, level: str = "info") -> logging.Logger:
-    """Send the server's log lines, and uvicorn's complaints, to ``stream`` (standard error)."""
+    """Send the server's log lines to ``stream`` (standard error).
+
+    Complaints of uvicorn and of the decision log go there too, in the same form.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
     logger = logging.getLogger(LOGGER)
     logger.setLevel(level.upper())
-    for each in (logger, logging.getLogger("uvicorn.error")):
+    others = [logging.getLogger(name) for name in OTHERS]
+    for each in (logger, *others):
         each.handlers = [handler]
         each.propagate = False
-    logging.getLogger("uvicorn.error").setLevel("WARNING")
+    for each in others:
+        each.setLevel("WARNING")
     return logger
 
 
