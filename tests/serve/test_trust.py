@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.serve.support import (
     get,
     in_process,
     log_lines,
+    on_loopback,
     post,
     run,
     service_for,
@@ -24,6 +26,7 @@ from tests.serve.support import (
 from thisthat import Choice
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
+from thisthat.calibrate.policy import Policy
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
 
@@ -113,8 +116,8 @@ def test_every_answer_is_on_record(tmp_path: Path) -> None:
     assert "thisthat_decision_log_failures_total 0.0" in page
 
 
-def logged_service(log: DecisionLog) -> Service:
-    service = Service(Settings(), lambda *_: path_decider(), log=log)
+def logged_service(log: DecisionLog, **settings: Any) -> Service:
+    service = Service(Settings(port=0, **settings), lambda *_: path_decider(), log=log)
     service.checkpoints.load("default", None)
     return service
 
@@ -186,6 +189,54 @@ def test_a_log_that_was_never_one_is_left_as_it_is(tmp_path: Path) -> None:
     assert counted(service, "thisthat_decision_log_failures_total") >= 1
     log.close()
     assert path.read_bytes() == b"this is no database " * 400
+
+
+def drifting(policy: Policy, count: int) -> dict[str, Any]:
+    states = [f"state {number}" for number in range(count)]
+    return {**ASKED, "states": states, "policy": policy.as_json()}
+
+
+def test_a_server_with_a_log_notices_drift_by_itself(tmp_path: Path) -> None:
+    """Over a real socket: what the server says at the end of a window, and nothing before it."""
+    log = DecisionLog(tmp_path / "log.sqlite")
+    service = logged_service(log, drift_decisions=100)
+    with log_lines() as lines, on_loopback(service) as address:
+        assert httpx.post(f"{address}/v1/decide", json=drifting(POLICY, 99)).status_code == 200
+        assert "thisthat_drift_checks_total{" not in httpx.get(f"{address}/metrics").text
+        assert httpx.post(f"{address}/v1/decide", json=drifting(POLICY, 1)).status_code == 200
+        until = time.monotonic() + 20
+        found = 'thisthat_drift_checks_total{outcome="drift"} 1.0'
+        while found not in httpx.get(f"{address}/metrics").text:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    warned = [line for line in lines if "since the policy was fitted" in line["message"]]
+    assert {line["level"] for line in warned} == {"warning"}
+    assert {line["policy"] for line in warned} == {POLICY.hash}
+    sure = next(line for line in warned if line["question"] == "queue")
+    assert sure["test"] == "Kolmogorov-Smirnov test"
+    assert sure["p_value"] < 0.01
+    assert f"p-value {sure['p_value']:.3g}, 100 decisions" in sure["message"]
+
+
+def test_a_log_that_cannot_be_checked_is_told_and_stops_no_answer(tmp_path: Path) -> None:
+    log = DecisionLog(tmp_path)  # a folder cannot be a database
+    service = logged_service(log, drift_decisions=50)
+    with log_lines() as lines:
+        assert len(comparable_lines(post(service, "/v1/decide", drifting(POLICY, 50)))) == 50
+        service.close_log()
+    assert counted(service, 'thisthat_drift_checks_total{outcome="failed"}') == 1
+    (told,) = [line for line in lines if "cannot be checked for drift" in line["message"]]
+    assert (told["level"], told["policy"]) == ("warning", POLICY.hash)
+
+
+def test_nothing_is_checked_without_a_log_or_a_policy(tmp_path: Path) -> None:
+    service = service_for(drift_decisions=50)
+    comparable_lines(post(service, "/v1/decide", drifting(POLICY, 60)))
+    logged = logged_service(DecisionLog(tmp_path / "log.sqlite"), drift_decisions=50)
+    comparable_lines(post(logged, "/v1/decide", {**drifting(POLICY, 60), "policy": None}))
+    for each in (service, logged):
+        each.close_log()
+        assert "thisthat_drift_checks_total{" not in get(each, "/metrics").text
 
 
 def comparable_lines(answered: httpx.Response) -> list[dict[str, Any]]:

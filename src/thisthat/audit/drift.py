@@ -11,10 +11,18 @@ from thisthat.calibrate.policy import Policy
 
 
 def check_drift(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) -> list[DriftTest]:
+    """``drift_in``, and a DriftWarning with name and p-value for each test that finds drift."""
+    found = drift_in(entries, policy, level)
+    for each in found:
+        if each.drifted:
+            warnings.warn(str(each), DriftWarning, stacklevel=2)
+    return found
+
+
+def drift_in(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) -> list[DriftTest]:
     """Test every question of the policy on the log lines that carry it.
 
-    Each test that finds drift also raises a DriftWarning with its name and p-value. Both tests
-    of all questions share out ``level``.
+    Both tests of all questions share out ``level``.
     """
     seen: dict[str, tuple[list[str], list[float]]] = {}
     for entry in entries:
@@ -29,7 +37,4 @@ def check_drift(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) 
         part = policy.questions.get(name) or (policy.questions[alone] if alone else None)
         if part is not None:
             found += drift_tests(name, part.reference, best, sure, level / len(seen))
-    for each in found:
-        if each.drifted:
-            warnings.warn(str(each), DriftWarning, stacklevel=2)
     return found

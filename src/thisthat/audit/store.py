@@ -112,7 +112,7 @@ class SQLiteStore:
         if not self.path.is_file():
             raise LogError(f"{self.path}: there is no such file")
         condition, values = _condition(where or {}, since, until, "?")
-        query = f"SELECT {_KEPT} FROM decisions{condition} ORDER BY id DESC"
+        query = f"SELECT {_KEPT} FROM decisions{condition} ORDER BY time DESC, id DESC"
         query += "" if limit is None else f" LIMIT {int(limit)}"
         try:
             with closing(self._connect(f"file:{_quoted(self.path)}?mode=ro")) as connection:
@@ -176,7 +176,11 @@ class AlchemyStore:
         except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, TypeError) as error:
             raise InvalidInputError("log", f"{self._name}: cannot be used: {error}") from error
         columns = [
-            sqlalchemy.Column(name, sqlalchemy.Float if name in _NUMBERS else sqlalchemy.Text)
+            sqlalchemy.Column(
+                name,
+                sqlalchemy.Float if name in _NUMBERS else sqlalchemy.Text,
+                index=name == "time",
+            )
             for name in COLUMNS
         ]
         number = sqlalchemy.Column("id", sqlalchemy.Integer, primary_key=True, autoincrement=True)

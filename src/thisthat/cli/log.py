@@ -96,18 +96,14 @@ def drift(
     level: Annotated[float, typer.Option(help="Level of all tests together.")] = 0.01,
 ) -> None:
     """Compare decisions with the ones their policy was fitted on; exit code 1 on drift."""
-    import warnings
-
-    from thisthat.audit.drift import check_drift
+    from thisthat.audit.drift import drift_in
     from thisthat.audit.store import open_store
     from thisthat.calibrate.drift import LEAST_ROWS
     from thisthat.calibrate.policy import Policy
 
     fitted = Policy.load(policy)
     lines = open_store(log).read({"policy": fitted.hash}, _moment(since, "--since"), None, None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the same words are printed below
-        tests = check_drift(lines, fitted, level)
+    tests = drift_in(lines, fitted, level)
     for test in tests:
         typer.echo(str(test), err=test.drifted)
     if not tests:

@@ -68,6 +68,9 @@ def serve(
         str | None,
         typer.Option(help="Record every decision in this SQLite file or SQLAlchemy URL."),
     ] = None,
+    drift_decisions: Annotated[
+        int, typer.Option(help="Check the log for drift after so many decisions of a policy.")
+    ] = 500,
 ) -> None:
     """Serve a checkpoint over HTTP: /v1/systemone, /v1/decisions, /v1/chat/completions, /v1/decide.
 
@@ -109,6 +112,7 @@ def serve(
         drain_seconds=drain,
         cors_origins=tuple(cors_origin or ()),
         log_states=log_states,
+        drift_decisions=drift_decisions,
         traces=traces,
     )
 

@@ -37,8 +37,7 @@ def create_app(service: Service) -> ASGIApp:
         service.scheduler.start()
         yield
         await asyncio.to_thread(service.scheduler.close)
-        if service.log is not None:
-            await asyncio.to_thread(service.log.close)
+        await asyncio.to_thread(service.close_log)
 
     layers = _layers(service)
     app = FastAPI(

@@ -227,14 +227,13 @@ class _Stream:
             return invalid([fault_of(error)])
         except Problem as problem:
             return problem
-        return self._decider.conclude(
-            state,
-            self._asked.questions,
-            decision,
-            self._conditions,
-            self._asked.way.policy,
-            self._request_id,
+        policy = self._asked.way.policy
+        decision = self._decider.conclude(
+            state, self._asked.questions, decision, self._conditions, policy, self._request_id
         )
+        if policy is not None:
+            self._service.count_policy(policy, decision)
+        return decision
 
     def _prepared(self, states: Sequence[Text]) -> list[Job | InvalidInputError]:
         return self._decider.prepare_many(states, self._asked.questions, self._asked.way)

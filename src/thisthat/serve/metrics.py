@@ -55,6 +55,12 @@ class Metrics:
             ["type"],
             registry=self.registry,
         )
+        self.drift_checks = Counter(
+            "thisthat_drift_checks",
+            "Checks of the decision log for drift, by what they found: none, drift or failed.",
+            ["outcome"],
+            registry=self.registry,
+        )
         self.waiting = Gauge(
             "thisthat_waiting_tokens", "Tokens waiting for a batch.", registry=self.registry
         )

@@ -7,6 +7,7 @@ is here. Wire formats parse before it and render after it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 from fastapi import Request
 
 from thisthat.audit.log import DecisionLog
+from thisthat.audit.watch import DriftCheck, DriftWatch
+from thisthat.calibrate.policy import Policy
 from thisthat.decider import Decider, Job
 from thisthat.engine.rows import Row, RowResult
 from thisthat.engine.statistics import EngineStatistics
@@ -25,6 +28,7 @@ from thisthat.serve.body import read_body
 from thisthat.serve.breakable import Breakable, BrokenOffError
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.keys import KeyRing, RateLimit
+from thisthat.serve.logs import log as log_line
 from thisthat.serve.metrics import Metrics
 from thisthat.serve.problems import Problem, from_invalid_input, invalid_at
 from thisthat.serve.scheduler import (
@@ -67,6 +71,9 @@ class Service:
     ) -> None:
         self.settings = settings
         self.log = log
+        self._drift = (
+            None if log is None else DriftWatch(log, self._report_drift, settings.drift_decisions)
+        )
         self.checkpoints = Checkpoints(open_decider, settings, log)
         self.metrics = Metrics()
         if log is not None:
@@ -127,6 +134,19 @@ class Service:
             decider.conditions(),
             request_id=request.state.request_id,
         )
+
+    def count_policy(self, policy: Policy, decision: Decision) -> None:
+        """Note that the decision was made and recorded under the policy, to check for drift."""
+        if self._drift is not None:
+            outcomes = [answer.outcome for answer in decision.answers.values()]
+            self._drift.count(policy, sum(outcome is not None for outcome in outcomes))
+
+    def close_log(self) -> None:
+        """Finish a check for drift and write what waits for the decision log."""
+        if self._drift is not None:
+            self._drift.close()
+        if self.log is not None:
+            self.log.close()
 
     def check_questions(self, questions: Mapping[str, Question]) -> None:
         """Raise Problem (422) for more questions than the limit."""
@@ -228,6 +248,24 @@ class Service:
                 "prefill": (now - clock + outcome.started, now - clock + outcome.finished),
             }
         )
+
+    def _report_drift(self, check: DriftCheck) -> None:
+        self.metrics.drift_checks.labels(check.outcome).inc()
+        if check.failure is not None:
+            failure = f"the decision log cannot be checked for drift: {check.failure}"
+            log_line(failure, logging.WARNING, policy=check.policy)
+        for test in check.tests:
+            if test.drifted:
+                log_line(
+                    str(test),
+                    logging.WARNING,
+                    policy=check.policy,
+                    question=test.question,
+                    test=test.test,
+                    statistic=test.statistic,
+                    p_value=test.p_value,
+                    decisions=test.rows,
+                )
 
     def _count_batch(self, jobs: int, tokens: int) -> None:
         self.metrics.batch_size.observe(jobs)

@@ -19,6 +19,7 @@ class Settings:
     ``also_lambdas`` are kept loaded beside the checkpoint's own λ, so that a request can choose.
     ``queue_tokens`` may be accepted and unanswered, fewer when the engine is slower than it can be;
     what comes on top is told to retry.
+    With a decision log, a policy is checked for drift after every ``drift_decisions`` under it.
     Raises InvalidInputError for a number that is not positive.
     """
 
@@ -49,6 +50,7 @@ class Settings:
     drain_seconds: float = 60.0
     cors_origins: tuple[str, ...] = ()
     log_states: bool = False
+    drift_decisions: int = 500
     traces: bool = False
 
     def __post_init__(self) -> None:

@@ -1,0 +1,118 @@
+"""Drift noticed without being asked: the log is checked whenever a policy was used often enough.
+
+Windows do not overlap: every so many decisions of a policy, exactly those are tested. The check
+runs in a thread of its own, one at a time, and reads no more than its window; whoever decides only
+counts.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from thisthat.audit.drift import drift_in
+from thisthat.audit.log import DecisionLog
+from thisthat.audit.store import LogError
+from thisthat.calibrate.drift import LEAST_ROWS, DriftTest
+from thisthat.calibrate.policy import Policy
+from thisthat.errors import InvalidInputError
+
+EVERY = 500
+MOST_POLICIES = 256
+_MOST_LINES = 50_000
+_CLOCK_SECONDS = 60.0
+_CLOSE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class DriftCheck:
+    """What a check found under the policy of that hash; ``failure`` says why there are no tests."""
+
+    policy: str
+    tests: tuple[DriftTest, ...] = ()
+    failure: str | None = None
+
+    @property
+    def outcome(self) -> Literal["drift", "none", "failed"]:
+        """In one word."""
+        if self.failure is not None:
+            return "failed"
+        return "drift" if any(test.drifted for test in self.tests) else "none"
+
+
+@dataclass(slots=True)
+class _Window:
+    since: float
+    decisions: int = 0
+    lines: int = 0
+
+
+class DriftWatch:
+    """Checks ``log`` for drift after every ``drift_decisions`` decisions of a policy.
+
+    ``report`` gets what was found, in the thread of the check. The ``MOST_POLICIES`` used last are
+    counted. Raises InvalidInputError for fewer decisions than a test needs.
+    """
+
+    def __init__(
+        self, log: DecisionLog, report: Callable[[DriftCheck], None], drift_decisions: int = EVERY
+    ) -> None:
+        if drift_decisions < LEAST_ROWS:
+            raise InvalidInputError(
+                "drift_decisions", f"is {drift_decisions}; a test needs at least {LEAST_ROWS}"
+            )
+        self._log = log
+        self._report = report
+        self._every = drift_decisions
+        self._windows: dict[str, _Window] = {}
+        self._lock = threading.Lock()
+        self._running: threading.Thread | None = None
+
+    def count(self, policy: Policy, lines: int) -> None:
+        """One more decision under ``policy`` was recorded, with so many lines. Never waits.
+
+        A window that fills while another is checked grows until that check is over.
+        """
+        with self._lock:
+            window = self._windows.pop(policy.hash, None) or _Window(time.time())
+            window.decisions += 1
+            window.lines += lines
+            if window.decisions < self._every or self._running is not None:
+                self._windows[policy.hash] = window
+                if len(self._windows) > MOST_POLICIES:
+                    del self._windows[next(iter(self._windows))]
+                return
+            self._running = threading.Thread(
+                target=self._check, args=(policy, window), name="drift-check", daemon=True
+            )
+            self._running.start()
+
+    def close(self) -> None:
+        """Wait for a check that runs, for 10 seconds at most."""
+        with self._lock:
+            running = self._running
+        if running is not None:
+            running.join(_CLOSE_SECONDS)
+
+    def _check(self, policy: Policy, window: _Window) -> None:
+        try:
+            self._report(self._found(policy, window))
+        finally:
+            with self._lock:
+                self._running = None
+
+    def _found(self, policy: Policy, window: _Window) -> DriftCheck:
+        self._log.flush()
+        # The moment only bounds how far back is looked; the number of lines ends the window.
+        since = window.since - _CLOCK_SECONDS
+        limit = min(window.lines, _MOST_LINES)
+        try:
+            lines = self._log.store.read({"policy": policy.hash}, since, None, limit)
+            return DriftCheck(policy.hash, tuple(drift_in(lines, policy)))
+        except LogError as error:
+            return DriftCheck(policy.hash, failure=str(error))
+        except Exception as error:  # a driver's surprise is told like any other failure
+            return DriftCheck(policy.hash, failure=f"{type(error).__name__}: {error}")

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.calibrate.test_policy import POLICY, REFUND, SCHEMA
+from tests.path_engine import path_decider
+from thisthat.audit.log import DecisionLog
+from thisthat.audit.watch import MOST_POLICIES, DriftCheck, DriftWatch
+from thisthat.calibrate.fit_policy import fit_policy
+from thisthat.calibrate.labels import LabelledStates
+from thisthat.calibrate.policy import Policy
+from thisthat.calibrate.target import parse_target
+from thisthat.errors import InvalidInputError
+
+
+class Watched:
+    """A decider whose decisions are logged and counted, as the server does it."""
+
+    def __init__(self, path: Path, drift_decisions: int = 50) -> None:
+        self.decider = path_decider()
+        self.log = self.decider.log = DecisionLog(path)
+        self.checks: list[DriftCheck] = []
+        self.watch = DriftWatch(self.log, self.checks.append, drift_decisions)
+
+    def decide(self, states: range, policy: Policy = POLICY) -> None:
+        for number in states:
+            self.decider.decide(f"state {number}", SCHEMA, policy=policy)
+            self.watch.count(policy, len(SCHEMA))
+
+
+def test_every_window_is_checked_once_and_alone(tmp_path: Path) -> None:
+    watched = Watched(tmp_path / "a.sqlite")
+    watched.decide(range(49))
+    watched.watch.close()
+    assert watched.checks == []
+    for start in (49, 50 + 49):
+        watched.decide(range(start, start + 50))
+        watched.watch.close()
+    watched.log.close()
+    assert [check.outcome for check in watched.checks] == ["drift", "drift"]
+    for check in watched.checks:
+        assert check.policy == POLICY.hash
+        assert {test.rows for test in check.tests} == {50}
+        assert {test.question for test in check.tests} == set(SCHEMA)
+
+
+def test_decisions_like_the_labelled_ones_are_no_drift(tmp_path: Path) -> None:
+    watched = Watched(tmp_path / "a.sqlite", 200)
+    states = [f"label {number}" for number in range(400)]
+    labels = [{"refund": int(watched.decider.ask(s, REFUND).best or 0)} for s in states]
+    labelled = LabelledStates({"refund": REFUND}, states, labels)
+    policy = fit_policy(watched.decider, labelled, parse_target("error<=0.05"))
+    for number in range(200):
+        watched.decider.ask(f"use {number}", REFUND, policy=policy)
+        watched.watch.count(policy, 1)
+    watched.watch.close()
+    (check,) = watched.checks
+    assert check.outcome == "none"
+    assert [test.rows for test in check.tests] == [200, 200]
+
+
+def test_a_window_that_fills_during_a_check_grows_until_that_is_over(tmp_path: Path) -> None:
+    watched = Watched(tmp_path / "a.sqlite")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def report(check: DriftCheck) -> None:
+        begun.set()
+        assert go_on.wait(20)
+        watched.checks.append(check)
+
+    watched.watch = DriftWatch(watched.log, report, 50)
+    watched.decide(range(50))
+    assert begun.wait(20)
+    watched.decide(range(50, 120))
+    go_on.set()
+    watched.watch.close()
+    watched.decide(range(120, 121))
+    watched.watch.close()
+    assert [check.tests[0].rows for check in watched.checks] == [50, 71]
+
+
+def test_policies_are_counted_apart_and_those_not_used_any_more_are_forgotten(
+    tmp_path: Path,
+) -> None:
+    watched = Watched(tmp_path / "a.sqlite")
+    watched.decide(range(49))
+    for number in range(MOST_POLICIES):
+        other = Policy.from_json({**POLICY.as_json(), "target": f"error<=0.{number + 1:04d}"})
+        watched.watch.count(other, 3)
+    watched.decide(range(49))
+    watched.watch.close()
+    assert watched.checks == []
+    watched.decide(range(1))
+    watched.watch.close()
+    assert len(watched.checks) == 1
+
+
+def test_a_log_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)  # a folder cannot be a database
+    watched.decide(range(50))
+    watched.watch.close()
+    (check,) = watched.checks
+    assert (check.outcome, check.tests) == ("failed", ())
+    assert check.failure is not None
+    assert str(tmp_path) in check.failure
+
+
+def test_fewer_decisions_than_a_test_needs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="drift_decisions: is 49; a test needs at least 50"):
+        Watched(tmp_path / "a.sqlite", 49)
