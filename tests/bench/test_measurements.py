@@ -13,6 +13,7 @@ from rich.console import Console
 from tests.path_engine import path_decider
 from thisthat.bench import (
     actuator,
+    audit,
     branch,
     contest,
     growth,
@@ -189,6 +190,27 @@ def test_latency_names_every_competitor_and_every_bar(context: Context) -> None:
     assert "≥ 3.5×" in printed
     assert "(a) thisthat, schema-first" in printed
     assert f"python {platform.python_version()}" in printed
+
+
+def test_audit_compares_the_same_decisions_and_misses_no_line(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "MANY_LINES", 20)
+    found = measured(context, "audit")
+    ratio, *_, missing, unequal = found.lines
+    assert ratio.value is not None
+    assert ratio.low is not None
+    assert ratio.high is not None
+    assert 0 < ratio.low <= ratio.value <= ratio.high
+    assert ratio.label.endswith(f"(median of {audit.QUICK_PAIRS} pairs of blocks)")
+    assert (missing.value, unequal.value) == (0, 0)
+    assert [bar.limit for bar in found.bars] == [1.05]
+    assert found.bars[0].value == ratio.value
+    assert {len(times) for times in found.series["audit"].values()} == {audit.QUICK_PAIRS}
+    assert [line.unit for line in found.lines[1:6]] == ["ms"] * 5
+    assert context.engine.decider.log is None
+    assert [path.name for path in context.setting.out.iterdir()] == ["audit.json"]
+    assert "audit" not in suite.SUITE
 
 
 def test_cost_is_power_times_time(context: Context) -> None:

@@ -83,7 +83,7 @@ def run(context: Context) -> Findings:
     decider = context.engine.decider
     lines: list[Line] = []
     series: dict[str, list[float]] = {}
-    caveats = [*_busy(), *CAVEATS]
+    caveats = [*busy_caveats(), *CAVEATS]
     quick = context.setting.quick
     workloads = [workload for workload in WORKLOADS if workload.in_quick or not quick]
     with context.progress("latency", len(workloads)) as advance:
@@ -106,7 +106,7 @@ def run(context: Context) -> Findings:
     )
 
 
-def _busy() -> list[str]:
+def busy_caveats() -> list[str]:
     """A caveat when something else was running as the measurement began."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     if load <= BUSY:

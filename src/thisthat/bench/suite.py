@@ -31,13 +31,14 @@ MODULES = {
     "latency": "latency",
     "cost": "cost",
     "http": "http",
+    "audit": "audit",
     "fidelity": "forms",
     "gpu": "gpu",
     "training": "training",
 }
 """Every measurement that needs no file, and its module."""
 
-SUITE = tuple(name for name in MODULES if name not in ("fidelity", "gpu", "training"))
+SUITE = tuple(name for name in MODULES if name not in ("audit", "fidelity", "gpu", "training"))
 """What ``bench all`` runs, in this order."""
 
 Report = Callable[[Path, Result], None]

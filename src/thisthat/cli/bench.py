@@ -36,6 +36,7 @@ HELP = {
     "latency": "Milliseconds per decision, alone and in turns with other ways to it.",
     "cost": "What one pass costs, and how time grows with states, questions and options.",
     "http": "What HTTP adds to the library call, side by side.",
+    "audit": "What the decision log costs: with and without it in turns.",
     "fidelity": "How far the numeric form's answers are from float32's.",
     "gpu": "CUDA: fused kernels in graphs beside no graphs, transformers and float8.",
     "training": "CUDA: tokens per second of the trainer's own steps.",
