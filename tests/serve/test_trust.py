@@ -202,7 +202,8 @@ def test_a_server_with_a_log_notices_drift_by_itself(tmp_path: Path) -> None:
     service = logged_service(log, drift_decisions=100)
     with log_lines() as lines, on_loopback(service) as address:
         assert httpx.post(f"{address}/v1/decide", json=drifting(POLICY, 99)).status_code == 200
-        assert "thisthat_drift_checks_total{" not in httpx.get(f"{address}/metrics").text
+        nothing = 'thisthat_drift_checks_total{outcome="drift"} 0.0'
+        assert nothing in httpx.get(f"{address}/metrics").text
         assert httpx.post(f"{address}/v1/decide", json=drifting(POLICY, 1)).status_code == 200
         until = time.monotonic() + 20
         found = 'thisthat_drift_checks_total{outcome="drift"} 1.0'
@@ -236,7 +237,9 @@ def test_nothing_is_checked_without_a_log_or_a_policy(tmp_path: Path) -> None:
     comparable_lines(post(logged, "/v1/decide", {**drifting(POLICY, 60), "policy": None}))
     for each in (service, logged):
         each.close_log()
-        assert "thisthat_drift_checks_total{" not in get(each, "/metrics").text
+    assert "thisthat_drift_checks_total{" not in get(service, "/metrics").text
+    for outcome in ("none", "drift", "failed"):
+        assert counted(logged, f'thisthat_drift_checks_total{{outcome="{outcome}"}}') == 0
 
 
 def comparable_lines(answered: httpx.Response) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from thisthat.audit.drift import drift_in
 from thisthat.audit.log import DecisionLog
@@ -19,6 +19,8 @@ from thisthat.audit.store import LogError
 from thisthat.calibrate.drift import LEAST_ROWS, DriftTest
 from thisthat.calibrate.policy import Policy
 from thisthat.errors import InvalidInputError
+
+CheckOutcome: TypeAlias = Literal["none", "drift", "failed"]
 
 EVERY = 500
 MOST_POLICIES = 256
@@ -36,7 +38,7 @@ class DriftCheck:
     failure: str | None = None
 
     @property
-    def outcome(self) -> Literal["drift", "none", "failed"]:
+    def outcome(self) -> CheckOutcome:
         """In one word."""
         if self.failure is not None:
             return "failed"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from thisthat.audit.log import DecisionLog
+from thisthat.audit.watch import CheckOutcome
 from thisthat.engine.statistics import EngineStatistics
 
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
@@ -80,6 +82,8 @@ class Metrics:
     def watch_log(self, log: DecisionLog) -> None:
         """Report how the decision log is doing, read when Prometheus asks."""
         self.registry.register(_LogCollector(log))
+        for outcome in get_args(CheckOutcome):
+            self.drift_checks.labels(outcome)  # from 0 on, so that the first one is a rise
 
     def page(self) -> bytes:
         """The text that Prometheus scrapes."""
