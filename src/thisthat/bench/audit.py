@@ -25,7 +25,7 @@ from thisthat.bench import metrics
 from thisthat.bench.latency import WORKLOADS, busy_caveats, words_for
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.result import Bar, Line
-from thisthat.bench.texts import random_state
+from thisthat.bench.texts import ticket
 from thisthat.decider import Decider
 from thisthat.questions import Decision, Question
 from thisthat.random import Rng
@@ -64,7 +64,7 @@ def run(context: Context) -> Findings:
     pairs, appends = (QUICK_PAIRS, QUICK_APPENDS) if quick else (PAIRS, APPENDS)
     rng = Rng("audit", context.setting.seed)
     words = words_for(decider, WORKLOADS[0], rng)
-    blocks = [[random_state(rng, words) for _ in range(BLOCK)] for _ in range(pairs)]
+    blocks = [[ticket(rng, words) for _ in range(BLOCK)] for _ in range(pairs)]
     context.setting.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=context.setting.out, prefix="audit-") as folder:
         decision = _warmed_up(decider, blocks[0][0], questions)
