@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thisthat.calibrate.threshold import Scored
 from thisthat.random import Rng
@@ -15,12 +16,19 @@ from thisthat.suites.item import Item
 
 def drawn(rows: int, options: int, seed: int, heat: float = 0.7) -> Scored:
     """Answers whose labels follow softmax(z) while the scorer says softmax(z / heat)."""
+    return drawn_with_law(rows, options, seed, heat)[0]
+
+
+def drawn_with_law(
+    rows: int, options: int, seed: int, heat: float = 0.7
+) -> tuple[Scored, NDArray[np.float64]]:
+    """``drawn``, and how probable it is for every row that its best option is right."""
     random = np.random.default_rng(seed)
     z = random.normal(scale=6.0, size=(rows, options))
     truth = softmax(z)
     labels = (truth.cumsum(axis=1) > random.random((rows, 1))).argmax(axis=1)
     said = softmax(z / heat)
-    return Scored(said.argmax(axis=1), said.max(axis=1), labels)
+    return scored_of(said, labels), truth.max(axis=1)
 
 
 def suite_items(name: str, count: int) -> list[Item]:
@@ -33,16 +41,24 @@ def suite_items(name: str, count: int) -> list[Item]:
     return found
 
 
-def noisy_oracle(items: Sequence[Item], seed: int) -> tuple[list[list[float]], list[int]]:
-    """Distributions of a scorer that knows the answer, but sees longer states less clearly."""
+def noisy_oracle(
+    items: Sequence[Item], rows: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """What a scorer says that knows the answers but sees long states less clearly, and the labels.
+
+    Every row is an item taken at random with noise of its own: rows are independent.
+    """
     random = np.random.default_rng(seed)
-    distributions: list[list[float]] = []
-    for item in items:
-        clarity = random.gamma(2.0, 9.0 / (1 + len(str(item.state)) / 400))
-        logits = random.normal(scale=1.5, size=len(item.options))
-        logits[item.answer] += clarity
-        distributions.append(softmax(logits[None])[0].tolist())
-    return distributions, [item.answer for item in items]
+    taken = random.integers(0, len(items), rows)
+    lengths = np.array([len(str(item.state)) for item in items])[taken]
+    labels = np.array([item.answer for item in items])[taken]
+    logits = random.normal(scale=1.5, size=(rows, len(items[0].options)))
+    logits[np.arange(rows), labels] += random.gamma(2.0, 9.0 / (1 + lengths / 400))
+    return softmax(logits), labels
+
+
+def scored_of(said: NDArray[np.float64], labels: NDArray[np.int64]) -> Scored:
+    return Scored(said.argmax(axis=1), said.max(axis=1), labels)
 
 
 def softmax(z: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]

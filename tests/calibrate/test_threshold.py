@@ -8,10 +8,12 @@ from scipy import stats
 
 from tests.calibrate.scores import drawn
 from thisthat.calibrate.binomial import faultless_rows, lower_tail
+from thisthat.calibrate.proposal import proposed
 from thisthat.calibrate.target import parse_target
 from thisthat.calibrate.threshold import (
     MOST_PROPOSING,
     Scored,
+    _split,
     certify,
     fit_cutoffs,
     least_labels,
@@ -47,7 +49,7 @@ def test_faultless_rows_are_the_fewest_that_pass(rate: float, delta: float) -> N
 def test_the_fewest_labels_can_pass_and_one_fewer_cannot(rate: float, delta: float) -> None:
     target = parse_target(f"error<={rate}")
     fewest = least_labels(rate, delta)
-    same = np.full(fewest, 0.9)  # one score: both starts are one
+    same = np.full(fewest, 0.9)
     assert certify(same, np.ones(fewest, bool), target, delta) == 0.9
     assert certify(same[1:], np.ones(fewest - 1, bool), target, delta) is None
     assert fewest <= faultless_rows(rate, delta) * 1.25 + 1
@@ -63,6 +65,35 @@ def test_the_projected_number_of_labels_is_about_right() -> None:
     assert certify(sure[: 3 * likely], right[: 3 * likely], parse_target("error<=0.01"), 0.05)
     assert likely_labels(sure, np.zeros(len(sure), bool), 0.01, 0.05) is None
     assert likely_labels(sure[:0], right[:0], 0.01, 0.05) is None
+
+
+@pytest.mark.parametrize("text", ["error<=0.05", "error<=0.3", "cost(fp=10,fn=1)"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_cutoff_is_that_of_an_independent_fixed_sequence(text: str, seed: int) -> None:
+    """Counted row by row, with scipy's interval: go on while the Clopper-Pearson bound is kept."""
+    target, delta = parse_target(text), 0.1
+    scored = drawn(700, 3, seed=50 + seed)
+    proposing, testing = _split(700)
+    assert sorted([*proposing, *testing]) == list(range(700))
+    sequence = proposed(
+        scored.probability[proposing], scored.right[proposing], len(testing), target, delta
+    )
+    passed: list[tuple[float, float]] = []
+    for cut in sequence:
+        acted = [row for row in testing if scored.probability[row] >= cut]
+        wrong = sum(scored.best[row] != scored.label[row] for row in acted)
+        interval = stats.binomtest(int(wrong), len(acted), alternative="less").proportion_ci(
+            1 - delta
+        )
+        if interval.high > target.wrong_rate:
+            break
+        missed = sum(scored.right[row] for row in testing if row not in set(acted))
+        passed.append((10.0 * wrong + missed, cut))
+    found = certify(scored.probability, scored.right, target, delta)
+    if target.aim == "cost":
+        assert found == min(passed, key=lambda pair: pair[0])[1]
+    else:
+        assert found == min(cut for _, cut in passed)
 
 
 def test_what_a_cutoff_says_about_the_labels_is_counted() -> None:

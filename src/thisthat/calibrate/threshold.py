@@ -4,9 +4,10 @@ The method is Learn then Test (Angelopoulos, Bates, Candès, Jordan and Lei 2021
 candidate cut-off is a hypothesis "acting from here on is wrong too often", tested with an exact
 binomial p-value; whatever procedure controls the family-wise error at delta returns cut-offs that
 all keep the target with probability 1 - delta over the labels, for any sample size and any scores.
-The procedure is split fixed-sequence testing with a fallback (Wiens 2003): a small part of the
-labels proposes candidates, their order and two places to start from; the rest tests them in that
-order. Each start brings half of delta, which is handed on from test to test until one fails.
+The procedure is split fixed-sequence testing (their section 2.2; Maurer, Hothorn and Lehmacher
+1995): a small part of the labels proposes cut-offs and their order, the others test them in that
+order, each at the whole of delta, until one fails. A sequence fixed before its tests are seen has
+no multiplicity to pay for: a mistake is made exactly when its first bad cut-off passes.
 """
 
 from __future__ import annotations
@@ -19,19 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.calibrate.binomial import faultless_rows, lower_tail
+from thisthat.calibrate.proposal import Flags, Floats, proposed
 from thisthat.calibrate.target import Target
 from thisthat.random import Rng
 
-MOST_PROPOSING = 500
-MOST_CANDIDATES = 200
-_PROPOSING_SHARE = 5
-_SPARE = 1.5
+MOST_PROPOSING = 300
+_PROPOSING_SHARE = 10
+# Fewer than these many propose too little; a quarter of very few labels is all they can spare.
+_USUAL_PROPOSING = 20
+_LARGEST_SHARE = 4
 _PROJECTED = 40
 _GROWTH = 1.1
 _MOST_GROWTH = 10_000.0
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,26 +118,12 @@ def certify(sure: Floats, right: Flags, target: Target, delta: float) -> float |
     proposing, testing = _split(len(sure))
     if not len(proposing) or not len(testing):
         return None
-    proposal = _Counts(sure[proposing], right[proposing])
     test = _Counts(sure[testing], right[testing])
-    candidates = _candidates(sure[proposing])
-    if target.aim == "cost":
-        candidates.sort(key=lambda cut: proposal.cost(cut, target))
-        starts = {0}
-    else:
-        scale = len(testing) / len(proposing)
-        starts = _starts(candidates, proposal, scale, target.wrong_rate, delta)
     passed: list[float] = []
-    level = 0.0
-    for index, cut in enumerate(candidates):
-        if index in starts:
-            level += delta / len(starts)
-        if level and lower_tail(test.wrong(cut), test.acted(cut), target.wrong_rate) <= level:
-            passed.append(cut)
-            continue
-        level = 0.0
-        if index >= max(starts):
+    for cut in proposed(sure[proposing], right[proposing], len(testing), target, delta):
+        if lower_tail(test.wrong(cut), test.acted(cut), target.wrong_rate) > delta:
             break
+        passed.append(cut)
     if not passed:
         return None
     if target.aim == "cost":
@@ -148,10 +134,10 @@ def certify(sure: Floats, right: Flags, target: Target, delta: float) -> float |
 def least_labels(wrong_rate: float, delta: float) -> int:
     """The fewest labels that can support the target: every one tested is acted on and right."""
     tested = faultless_rows(wrong_rate, delta)
-    proposing = min(MOST_PROPOSING, math.ceil(tested / (_PROPOSING_SHARE - 1)))
-    while proposing > 1 and _proposing(tested + proposing - 1) <= proposing - 1:
-        proposing -= 1
-    return tested + proposing
+    labels = tested + 1
+    while labels - _proposing(labels) < tested or not _proposing(labels):
+        labels += 1
+    return labels
 
 
 def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -> int | None:
@@ -162,7 +148,7 @@ def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -
     if not len(sure):
         return None
     counts = _Counts(sure, right)
-    cuts = _candidates(sure)[:: max(1, min(len(sure), MOST_CANDIDATES) // _PROJECTED)]
+    cuts = np.quantile(sure, np.linspace(0, 1, min(len(sure), _PROJECTED)), method="lower")
     acted = np.array([counts.acted(cut) for cut in cuts])
     # Half a wrong answer more than seen: none seen is not none to come.
     rates = (np.array([counts.wrong(cut) for cut in cuts]) + 0.5) / (acted + 1)
@@ -205,42 +191,11 @@ class _Counts:
 
 
 def _proposing(rows: int) -> int:
-    return min(MOST_PROPOSING, rows // _PROPOSING_SHARE)
+    few = min(_USUAL_PROPOSING, rows // _LARGEST_SHARE)
+    return min(MOST_PROPOSING, max(few, rows // _PROPOSING_SHARE))
 
 
 def _split(rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     order = np.argsort(Rng("threshold split", rows).raw_array(rows), kind="stable")
     count = _proposing(rows)
     return order[:count], order[count:]
-
-
-def _candidates(sure: Floats) -> list[float]:
-    """Cut-offs to consider, from the highest down: the scores themselves, thinned evenly."""
-    distinct = np.unique(sure)[::-1]
-    if len(distinct) > MOST_CANDIDATES:
-        places = np.linspace(0, len(distinct) - 1, MOST_CANDIDATES).round().astype(int)
-        distinct = distinct[places]
-    return [float(cut) for cut in distinct]
-
-
-def _starts(
-    candidates: Sequence[float], counts: _Counts, scale: float, wrong_rate: float, delta: float
-) -> set[int]:
-    """Where the tests begin, as the proposing rows see it.
-
-    One start is the highest candidate with enough rows to pass if all but a few are right, the
-    other the highest that should pass with room to spare.
-    """
-    rows = _SPARE * faultless_rows(wrong_rate, delta / 2)
-    enough = (i for i, cut in enumerate(candidates) if counts.acted(cut) * scale >= rows)
-
-    def projected(cut: float) -> float:
-        wrong = math.ceil((counts.wrong(cut) + 0.5) * scale)
-        return lower_tail(wrong, math.floor(counts.acted(cut) * scale), wrong_rate)
-
-    safe = (i for i, cut in enumerate(candidates) if projected(cut) <= delta / 20)
-    first = next(enough, len(candidates) - 1)
-    second = next(safe, None)
-    if second is None:
-        second = min(range(len(candidates)), key=lambda i: projected(candidates[i]))
-    return {first, second}
