@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from thisthat.bench.anchors import Anchor, anchor
+from thisthat.bench.metrics import wilson
 from thisthat.bench.result import Bar, Group, Line, Result, Timing
 
 OTHERS_SHOWN = 3
+_SPLITS = (
+    "target",
+    "labels",
+    "pool",
+    "no cut-off",
+    "missed",
+    "95 % interval",
+    "missed on rows left over",
+    "there alone",
+    "acted on",
+    "best possible",
+    "saved of the most",
+)
 
 
 def number(value: float | None, unit: str = "share") -> str:
@@ -81,7 +96,7 @@ class Sheet:
 
 
 def sheets_of(result: Result) -> list[Sheet]:
-    """The tables of what has to be reached, and of systems timed in turns; none when empty."""
+    """The tables of bars, of systems timed in turns and of fits on splits; none when empty."""
     sheets = []
     if result.bars:
         machine = str(result.hardware.get("machine", ""))
@@ -102,7 +117,28 @@ def sheets_of(result: Result) -> list[Sheet]:
         )
         rows = tuple(_timing_cells(timing) for timing in timings)
         sheets.append(Sheet(headings, rows))
+    splits = result.series.get("splits")
+    if splits:
+        sheets.append(Sheet(_SPLITS, tuple(_split_cells(row) for row in splits)))
     return sheets
+
+
+def _split_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    of = row["splits"]
+    missed = wilson(row["missed"], of)
+    return (
+        f"{row['kind']}, {row['target']}",
+        str(row["labels"]),
+        str(row["rows"]),
+        f"{row['refused']} of {of}",
+        number(missed.value),
+        interval(missed.low, missed.high),
+        number(row["missed_left"] / of),
+        number(row["by_chance"] / of),
+        number(row["coverage"]),
+        number(row["best"]),
+        "" if row["saved"] is None else number(row["saved"]),
+    )
 
 
 def _bar_cells(bar: Bar, machine: str) -> tuple[str, str, str, str]:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from thisthat.calibrate.binomial import faultless_rows, lower_tail
 from thisthat.calibrate.proposal import Flags, Floats, proposed
@@ -119,16 +119,19 @@ def certify(sure: Floats, right: Flags, target: Target, delta: float) -> float |
     if not len(proposing) or not len(testing):
         return None
     test = _Counts(sure[testing], right[testing])
-    passed: list[float] = []
-    for cut in proposed(sure[proposing], right[proposing], len(testing), target, delta):
-        if lower_tail(test.wrong(cut), test.acted(cut), target.wrong_rate) > delta:
+    sequence = proposed(sure[proposing], right[proposing], len(testing), target, delta)
+    wrong, acted = test.wrong(sequence), test.acted(sequence)
+    passing = 0
+    for faults, rows in zip(wrong.tolist(), acted.tolist(), strict=True):
+        if lower_tail(faults, rows, target.wrong_rate) > delta:
             break
-        passed.append(cut)
-    if not passed:
+        passing += 1
+    if not passing:
         return None
-    if target.aim == "cost":
-        return min(passed, key=lambda cut: test.cost(cut, target))
-    return min(passed)
+    if target.fp is not None and target.fn is not None:
+        spent = target.fp * wrong[:passing] - target.fn * (acted - wrong)[:passing]
+        return sequence[int(np.argmin(spent))]
+    return min(sequence[:passing])
 
 
 def least_labels(wrong_rate: float, delta: float) -> int:
@@ -149,9 +152,9 @@ def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -
         return None
     counts = _Counts(sure, right)
     cuts = np.quantile(sure, np.linspace(0, 1, min(len(sure), _PROJECTED)), method="lower")
-    acted = np.array([counts.acted(cut) for cut in cuts])
+    acted = counts.acted(cuts)
     # Half a wrong answer more than seen: none seen is not none to come.
-    rates = (np.array([counts.wrong(cut) for cut in cuts]) + 0.5) / (acted + 1)
+    rates = (counts.wrong(cuts) + 0.5) / (acted + 1)
     hopeful = rates < wrong_rate
     if not hopeful.any():
         return None
@@ -174,20 +177,13 @@ class _Counts:
         order = np.argsort(sure, kind="stable")
         self._sure = sure[order]
         self._wrong_below = np.concatenate([[0], np.cumsum(~right[order])])
-        self._right_rows = int(right.sum())
 
-    def acted(self, cut: float) -> int:
-        return len(self._sure) - int(np.searchsorted(self._sure, cut, "left"))
+    def acted(self, cuts: ArrayLike) -> NDArray[np.intp]:
+        return np.asarray(len(self._sure) - np.searchsorted(self._sure, cuts, "left"))
 
-    def wrong(self, cut: float) -> int:
-        below = int(np.searchsorted(self._sure, cut, "left"))
-        return int(self._wrong_below[-1] - self._wrong_below[below])
-
-    def cost(self, cut: float, target: Target) -> float:
-        assert target.fp is not None
-        assert target.fn is not None
-        wrong, acted = self.wrong(cut), self.acted(cut)
-        return target.fp * wrong + target.fn * (self._right_rows - (acted - wrong))
+    def wrong(self, cuts: ArrayLike) -> NDArray[np.intp]:
+        below = np.searchsorted(self._sure, cuts, "left")
+        return np.asarray(self._wrong_below[-1] - self._wrong_below[below])
 
 
 def _proposing(rows: int) -> int:

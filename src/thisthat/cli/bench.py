@@ -274,6 +274,41 @@ _LOAD = [
         ),
     )
 ]
+
+
+def _guarantee(
+    context: Context, labels: list[int], per_family: int | None, splits: int, confidence: float
+) -> None:
+    from thisthat.bench.guarantee import LABELS, Plan, measurement_of
+
+    _measure(context, measurement_of(Plan(labels or LABELS, splits, per_family, confidence)))
+
+
+_GUARANTEE = [
+    inspect.Parameter(
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation
+    )
+    for name, default, annotation in (
+        (
+            "labels",
+            [],
+            Annotated[
+                list[int],
+                typer.Option(help="Labels to fit on; may be repeated.  [default: 500, 2000]"),
+            ],
+        ),
+        (
+            "per_family",
+            None,
+            Annotated[int | None, typer.Option(help="Questions of each family.  [default: 400]")],
+        ),
+        ("splits", 200, Annotated[int, typer.Option(help="How often to draw the labels.")]),
+        ("confidence", 0.95, Annotated[float, typer.Option(help="Of the fitted guarantee.")]),
+    )
+]
+app.command("guarantee", help="Do fitted thresholds keep their targets on other rows?")(
+    _with_shared_options(_guarantee, _GUARANTEE)
+)
 app.command("load", help="Many clients at once: is every answer there, and the right one?")(
     _with_shared_options(_load, _LOAD)
 )
