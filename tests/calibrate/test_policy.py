@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from thisthat.calibrate.fit_policy import (
 )
 from thisthat.calibrate.labels import LabelledStates, read_labelled
 from thisthat.calibrate.policy import Policy
-from thisthat.calibrate.report import lines_about
+from thisthat.calibrate.report import labels_for, lines_about
 from thisthat.calibrate.target import parse_target
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Answer, Boolean, Choice, Question, Score, answer_for
@@ -142,7 +143,10 @@ def test_an_option_without_support_is_never_acted_on_and_says_what_it_lacks() ->
     assert outcome is not None
     assert outcome.action == "escalate"
     assert "has no cut-off for precision>=0.9: 5 labels, about" in outcome.reason
-    assert any("other: never acted on; 5 labels, about" in line for line in lines_about(policy))
+    [line] = [line for line in lines_about(policy) if line.startswith("  other: never")]
+    needed = max(cutoff.least_labels, cutoff.likely_labels or 0)
+    assert line == f"  other: never acted on; 5 labels, about {needed - 5} more needed"
+    assert outcome.reason.endswith(f": 5 labels, about {needed - 5} more needed")
 
 
 def test_ten_labels_cannot_support_a_thousandth() -> None:
@@ -158,6 +162,40 @@ def test_ten_labels_cannot_support_a_thousandth() -> None:
             DECIDER.conditions(),
         )
     assert 2995 <= caught.value.labels_needed <= 2995 * 1.25 + 1
+    assert caught.value.labels_missing == caught.value.labels_needed - 10
+    assert f"even if every answer is right: {caught.value.labels_missing} more" in str(caught.value)
+
+
+def test_labels_that_nearly_support_a_target_say_how_many_more_would() -> None:
+    answers, labels = answered(REFUND, 600)
+    with pytest.raises(
+        UnsupportedTargetError, match=r"look like these, about (\d+) more"
+    ) as caught:
+        policy_from_answers(
+            {"r": REFUND},
+            {"r": answers[:120]},
+            {"r": labels[:120]},
+            parse_target("error<=0.03"),
+            DECIDER.conditions(),
+        )
+    assert caught.value.labels_missing > 0
+    assert caught.value.labels_needed == 120 + caught.value.labels_missing
+
+
+def test_the_report_says_how_many_more_labels_a_tighter_target_needs() -> None:
+    policy, _ = fitted("error<=0.2", rows=150)
+    told = "\n".join(lines_about(policy))
+    cutoff = policy.questions["queue"].cutoffs["other"]
+    needed = labels_for(cutoff, parse_target("error<=0.1"), 0.05 / 3)
+    assert needed is not None
+    assert needed > cutoff.labels
+    assert f"error<=0.1 at these cut-offs needs about {needed - 150} more labels\n" in told
+    assert "error<=0.1 would need higher cut-offs, whatever the number of labels" in told
+    by_option, _ = fitted("precision>=0.8", rows=400)
+    told = "\n".join(lines_about(by_option))
+    assert re.search(r"more labels: \d+ with no as the answer, \d+ with yes as the answer\n", told)
+    plenty, _ = fitted("precision>=0.8", rows=800)
+    assert "precision>=0.9 at these cut-offs needs no more labels" in "\n".join(lines_about(plenty))
 
 
 def test_answers_that_are_often_wrong_are_not_cured_by_labels() -> None:

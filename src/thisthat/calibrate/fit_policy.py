@@ -46,11 +46,15 @@ _LEAST_LEVEL_ROWS = 50
 
 
 class UnsupportedTargetError(InvalidInputError):
-    """The labels cannot support the target; ``labels_needed`` says how many could."""
+    """The labels cannot support the target.
 
-    def __init__(self, message: str, labels_needed: int) -> None:
+    ``labels_needed`` of one option could, ``labels_missing`` more than it has.
+    """
+
+    def __init__(self, message: str, labels_needed: int, labels_missing: int) -> None:
         super().__init__("target", message)
         self.labels_needed = labels_needed
+        self.labels_missing = labels_missing
 
 
 def fit_policy(
@@ -221,17 +225,23 @@ def _thinned(values: list[float]) -> list[float]:
 def _unsupported(
     target: Target, confidence: float, cutoffs: Sequence[Cutoff]
 ) -> UnsupportedTargetError:
-    least = min(cutoff.least_labels for cutoff in cutoffs)
-    likely = [cutoff.likely_labels for cutoff in cutoffs if cutoff.likely_labels is not None]
-    given = max(cutoff.labels for cutoff in cutoffs)
+    most = max(cutoffs, key=lambda cutoff: cutoff.labels)
+    needed, missing = most.least_labels, max(0, most.least_labels - most.labels)
     message = (
-        f"{target} at confidence {confidence:g} cannot be supported: {given} labels for the most "
-        f"labelled option, and at least {least} are needed even if every answer is right"
+        f"{target} at confidence {confidence:g} cannot be supported: {most.labels} labels for the "
+        f"most labelled option, and at least {needed} are needed even if every answer is right"
     )
-    needed = least
-    if likely and given >= least:
-        needed = max(least, min(likely))
-        message += f"; if further labels look like these, about {needed}"
-    elif given >= least:
+    likely = [
+        (max(cutoff.least_labels, cutoff.likely_labels), cutoff.labels)
+        for cutoff in cutoffs
+        if cutoff.likely_labels is not None
+    ]
+    if missing:
+        message += f": {missing} more"
+    elif likely:
+        needed, given = min(likely, key=lambda pair: pair[0] - pair[1])
+        missing = needed - given
+        message += f"; if further labels look like these, about {missing} more of one option do"
+    else:
         message += "; the surest answers are wrong too often for more labels to help"
-    return UnsupportedTargetError(message, needed)
+    return UnsupportedTargetError(message, needed, missing)

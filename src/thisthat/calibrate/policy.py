@@ -294,13 +294,11 @@ class Policy(_Part):
             return otherwise, None, f"{best!r} is not an option the policy acts on"
         cutoff = part.cutoffs[best]
         if cutoff.value is None:
-            enough = cutoff.likely_labels or cutoff.least_labels
-            return (
-                otherwise,
-                None,
-                f"{best!r} has no cut-off for {self.target}: {cutoff.labels} labels, "
-                f"about {max(enough, cutoff.least_labels)} needed",
-            )
+            enough = max(cutoff.likely_labels or 0, cutoff.least_labels)
+            why = f"wrong too often in {cutoff.labels} labels"
+            if enough > cutoff.labels:
+                why = f"{cutoff.labels} labels, about {enough - cutoff.labels} more needed"
+            return otherwise, None, f"{best!r} has no cut-off for {self.target}: {why}"
         if sure >= cutoff.value:
             return "act", best, f"{best!r} at {sure:.4f} reaches its cut-off {cutoff.value:.4f}"
         return otherwise, None, f"{best!r} at {sure:.4f} is below its cut-off {cutoff.value:.4f}"

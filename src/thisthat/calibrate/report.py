@@ -1,4 +1,4 @@
-"""A policy in words: cut-offs, what they buy, and how many labels more would take."""
+"""A policy in words: cut-offs, what they buy, and how many more labels more would take."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from thisthat.calibrate.binomial import lower_tail
 from thisthat.calibrate.policy import CutoffPart, Policy, QuestionPart
 from thisthat.calibrate.target import Target
+from thisthat.calibrate.threshold import tested_labels
 
 _GROWTH = 1.05
 _MOST_GROWTH = 1e5
@@ -40,7 +41,7 @@ def lines_about(policy: Policy) -> Iterator[str]:
 
 
 def labels_for(cutoff: CutoffPart, target: Target, delta: float) -> int | None:
-    """About how many labels of this option keep its cut-off under another target.
+    """About how many labels of this option, all together, keep its cut-off under another target.
 
     None when the cut-off itself is wrong too often for it, as far as the labels show.
     """
@@ -49,9 +50,10 @@ def labels_for(cutoff: CutoffPart, target: Target, delta: float) -> int | None:
         return None
     growth = 1.0
     while growth < _MOST_GROWTH:
-        trials = int(cutoff.acted * growth)
+        labels = round(cutoff.labels * growth)
+        trials = int(cutoff.acted * tested_labels(labels) / cutoff.labels)
         if lower_tail(round(trials * rate), trials, target.wrong_rate) <= delta:
-            return max(round(cutoff.labels * growth), cutoff.labels)
+            return labels
         growth *= _GROWTH
     return None
 
@@ -61,7 +63,7 @@ def _about_cutoff(cutoff: CutoffPart) -> str:
         if cutoff.labels >= cutoff.least_labels and cutoff.likely_labels is None:
             return f"never acted on; wrong too often in {cutoff.labels} labels for more to help"
         needed = max(cutoff.least_labels, cutoff.likely_labels or 0)
-        return f"never acted on; {cutoff.labels} labels, about {needed} needed"
+        return f"never acted on; {cutoff.labels} labels, about {needed - cutoff.labels} more needed"
     return (
         f"from {cutoff.value:.4f}: {cutoff.acted} of {cutoff.labels} labels acted on, "
         f"{cutoff.wrong} of them wrong"
@@ -72,11 +74,17 @@ def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
     tighter = policy.parsed_target.tighter()
     tests = 1 if tighter.aim == "error" else len(part.cutoffs)
     delta = (1 - policy.confidence) / len(policy.questions) / tests
-    supported = [cutoff for cutoff in part.cutoffs.values() if cutoff.value is not None]
+    supported = {name: cut for name, cut in part.cutoffs.items() if cut.value is not None}
     if not supported:
         return
-    needs = [labels_for(cutoff, tighter, delta) for cutoff in supported]
-    if None in needs:
+    needs = {name: labels_for(cutoff, tighter, delta) for name, cutoff in supported.items()}
+    known = {name: n - supported[name].labels for name, n in needs.items() if n is not None}
+    if len(known) < len(needs):
         yield f"  {tighter} would need higher cut-offs, whatever the number of labels"
+    elif not any(known.values()):
+        yield f"  {tighter} at these cut-offs needs no more labels"
+    elif tests == 1:
+        yield f"  {tighter} at these cut-offs needs about {max(known.values())} more labels"
     else:
-        yield f"  {tighter} at these cut-offs needs about {max(n or 0 for n in needs)} labels each"
+        told = ", ".join(f"{more} with {name} as the answer" for name, more in known.items())
+        yield f"  {tighter} at these cut-offs needs about so many more labels: {told}"

@@ -138,15 +138,15 @@ def least_labels(wrong_rate: float, delta: float) -> int:
     """The fewest labels that can support the target: every one tested is acted on and right."""
     tested = faultless_rows(wrong_rate, delta)
     labels = tested + 1
-    while labels - _proposing(labels) < tested or not _proposing(labels):
+    while tested_labels(labels) < tested or not _proposing(labels):
         labels += 1
     return labels
 
 
 def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -> int | None:
-    """How many labels would support the target if further ones were like these.
+    """How many labels would support the target that these do not, if further ones were like these.
 
-    None where no number would: even the surest answers are wrong too often.
+    More than there are, or None where no number would: even the surest answers are wrong too often.
     """
     if not len(sure):
         return None
@@ -158,16 +158,21 @@ def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -
     hopeful = rates < wrong_rate
     if not hopeful.any():
         return None
-    growth = 1.0
+    growth = _GROWTH
     while growth <= _MOST_GROWTH:
         labels = math.ceil(len(sure) * growth)
-        tested = (labels - _proposing(labels)) / len(sure)
+        tested = tested_labels(labels) / len(sure)
         for rows, rate in zip(acted[hopeful], rates[hopeful], strict=True):
             trials = math.floor(rows * tested)
             if lower_tail(math.ceil(trials * rate), trials, wrong_rate) <= delta:
                 return labels
         growth *= _GROWTH
     return None
+
+
+def tested_labels(labels: int) -> int:
+    """How many of so many labels test cut-offs; the others propose them."""
+    return labels - _proposing(labels)
 
 
 class _Counts:
