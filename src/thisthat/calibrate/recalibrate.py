@@ -1,7 +1,8 @@
 """Recalibration of one question from its labels: temperature, bias or isotonic maps, or nothing.
 
 The way is chosen by cross-validated negative log-likelihood: a map is taken only when, on rows it
-was not fitted on, it beats doing nothing by more than one standard error.
+was not fitted on, it beats doing nothing by more than two standard errors, and every simpler map
+by more than one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ Way: TypeAlias = Literal["none", "temperature", "bias", "isotonic"]
 _SMALLEST = 1e-12
 _STEPS = 100
 _RIDGE = 1.0
+# Standard errors of the mean gain. Folds share rows, so the errors are a little larger than said.
+_BETTER, _CLEARLY_BETTER = 1.0, 2.0
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +68,7 @@ class Comparison:
 
 
 def choose_recalibration(probabilities: ArrayLike, labels: Sequence[int]) -> Comparison:
-    """The way with the lowest held-out likelihood loss; nothing where no way is clearly better."""
+    """The simplest way whose held-out likelihood loss is clearly lower; nothing where none is."""
     p, y = np.asarray(probabilities, np.float64), np.asarray(labels)
     nothing = Recalibration()
     if len(y) < LEAST_ROWS or p.shape[1] < 2:
@@ -79,14 +82,23 @@ def choose_recalibration(probabilities: ArrayLike, labels: Sequence[int]) -> Com
             fitted = _FITTERS[way](p[inside], y[inside])
             held_out[~inside] = _losses(fitted, p[~inside], y[~inside])
         losses[way] = held_out
-    best = min(losses, key=lambda way: float(losses[way].mean()))
-    gain = losses["none"] - losses[best]
-    clear = gain.mean() > gain.std(ddof=1) / np.sqrt(len(y))
-    chosen = _FITTERS[best](p, y) if best != "none" and clear else nothing
+    best: Way = "none"
+    for way in _ways(len(y)):
+        better = best == "none" or _gain(losses[best], losses[way]) > _BETTER
+        if better and _gain(losses["none"], losses[way]) > _CLEARLY_BETTER:
+            best = way
+    chosen = nothing if best == "none" else _FITTERS[best](p, y)
     return Comparison(chosen, {way: float(each.mean()) for way, each in losses.items()})
 
 
+def _gain(losses: Floats, others: Floats) -> float:
+    """How much lower the other losses are, in standard errors of the mean difference."""
+    difference = losses - others
+    return float(difference.mean() / max(difference.std(ddof=1) / np.sqrt(len(losses)), _SMALLEST))
+
+
 def _ways(rows: int) -> tuple[Way, ...]:
+    """What so many rows can fit, the simplest first."""
     if rows < LEAST_ISOTONIC_ROWS:
         return ("temperature", "bias")
     return ("temperature", "bias", "isotonic")
