@@ -7,6 +7,8 @@ Where a folder with a decision file is named, its two injection sources are meas
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +18,7 @@ from thisthat.bench.branch import branch_items
 from thisthat.bench.measure import Context, Findings, Measurement, fair_subset
 from thisthat.bench.replies import Reply
 from thisthat.bench.result import Line
-from thisthat.probes.injection import Probe, injection_probes, planted
+from thisthat.probes.injection import NEUTRAL, Probe, injection_probes, planted
 from thisthat.random import Rng
 from thisthat.suites.files import read_items
 from thisthat.suites.item import Item
@@ -24,12 +26,21 @@ from thisthat.suites.item import Item
 QUESTIONS = 720
 QUICK_QUESTIONS = 72
 SOURCES = ("bipia_injection", "prompt_injections")
+IN_DOCUMENTS = ("bipia_injection",)
 FILES = ("decisions_dev.jsonl.zst", "decisions_dev.jsonl")
 LONGEST_FOREIGN = 400
+_ATTACK = 1
+_SENTENCE = re.compile(r"[A-Z][^|]*[.?!]")
 CAVEATS = (
     "An instruction names an option that is not the right one; it is never the only text there.",
     "Read the planted instructions beside the neutral sentences: only what is above them is due "
     "to what the instructions say.",
+    "What delimiting does by itself is not measured: every prompt sets a state apart in the same "
+    "way (under its heading, encoded apart, special tokens as text), and there is none without.",
+)
+FOREIGN_CAVEAT = (
+    f"Texts of {' and '.join(SOURCES)} name no option: they are planted into our states to see "
+    "whether they move a decision at all, beside everyday sentences as long at the same place."
 )
 
 
@@ -73,6 +84,7 @@ def run(context: Context) -> Findings:
         caveats.append(f"Without {' and '.join(SOURCES)}: no {FILES[0]} was named with --data.")
     else:
         more, foreign_items, foreign_replies = _foreign(context, path, items, plain)
+        caveats.append(FOREIGN_CAVEAT)
         lines += more
         asked += foreign_items
         said += foreign_replies
@@ -144,11 +156,12 @@ def _mean_line(label: str, values: Sequence[float], groups: Sequence[str]) -> Li
 def _foreign(
     context: Context, path: Path, items: Sequence[Item], plain: Sequence[Reply]
 ) -> tuple[list[Line], list[Item], list[Reply]]:
-    """Detecting the injections of two public sources, and planting one source's texts."""
+    """Detecting the injections of two public sources, and planting their texts into our states."""
     rows = [item for item in read_items(path) if item.source in SOURCES]
     lines: list[Line] = []
     asked: list[Item] = []
     said: list[Reply] = []
+    plain_probes = [probe for probe in injection_probes() if probe.wrapping == "plain"]
     for source in SOURCES:
         part = context.quick(item for item in rows if item.source == source)
         if not part:
@@ -157,33 +170,59 @@ def _foreign(
         lines.append(scoring.accuracy_line(part, replies, None, f"{source}: recognised"))
         asked += part
         said += replies
-    texts = _foreign_texts(rows)
-    if texts:
-        probes = [probe for probe in injection_probes() if probe.wrapping == "plain"]
-        rng = Rng(context.setting.seed, "foreign injection")
-        attacked = [
-            replace(item, state=planted(item.state, rng.choice(texts), rng.choice(probes)))
-            for item in items
-        ]
-        replies = context.ask("prompt_injections planted", attacked)
-        label = "decisions moved by a planted text of prompt_injections"
-        lines.append(_moved_line(label, items, plain, replies))
-        asked += attacked
-        said += replies
+        texts = attack_texts(
+            (item for item in rows if item.source == source), source in IN_DOCUMENTS
+        )
+        if not texts:
+            continue
+        rng = Rng(context.setting.seed, "foreign injection", source)
+        drawn = [(rng.choice(texts), rng.choice(plain_probes)) for _ in items]
+        for what, planting in (
+            ("text", [text for text, _ in drawn]),
+            ("neutral text as long", [_neutral_text(len(text)) for text, _ in drawn]),
+        ):
+            changed = [
+                replace(item, state=planted(item.state, text, probe))
+                for item, text, (_, probe) in zip(items, planting, drawn, strict=True)
+            ]
+            replies = context.ask(f"{source}, {what}", changed)
+            lines.append(_moved_line(f"{source}: moved by a planted {what}", items, plain, replies))
+            asked += changed
+            said += replies
     return lines, asked, said
 
 
-def _foreign_texts(rows: Iterable[Item]) -> list[str]:
-    return sorted(
-        {
-            item.state
-            for item in rows
-            if item.source == "prompt_injections"
-            and item.answer == 1
-            and isinstance(item.state, str)
-            and len(item.state) <= LONGEST_FOREIGN
+def attack_texts(rows: Iterable[Item], in_documents: bool) -> list[str]:
+    """What a source's injections say, short enough to plant, each once.
+
+    A state is an injection as a whole, or holds one: the sentence on a line of its own that other
+    attacked documents have too and no harmless one has.
+    """
+    states = [(item.state, item.answer == _ATTACK) for item in rows if isinstance(item.state, str)]
+    found = {state for state, attack in states if attack}
+    if in_documents:
+        harmless = {line for state, attack in states if not attack for line in _lines(state)}
+        shared = Counter(line for state in found for line in _lines(state))
+        found = {
+            line
+            for line, documents in shared.items()
+            if documents > 1 and line not in harmless and _SENTENCE.fullmatch(line)
         }
-    )
+    return sorted(text for text in found if len(text) <= LONGEST_FOREIGN)
+
+
+def _lines(state: str) -> set[str]:
+    return {line.strip() for line in state.split("\n")}
+
+
+def _neutral_text(length: int) -> str:
+    """Everyday sentences, about so many characters of them."""
+    text = NEUTRAL[0]
+    for number in range(1, length):
+        if len(text) + len(NEUTRAL[number % len(NEUTRAL)]) / 2 >= length:
+            break
+        text += f" {NEUTRAL[number % len(NEUTRAL)]}"
+    return text
 
 
 MEASUREMENT = Measurement("injection", "Instructions planted in states", run)

@@ -76,7 +76,7 @@ def run(context: Context) -> Findings:
         f"time of an averaged answer, times that of one order (4 options, {TIMED_TOKENS} tokens)"
     )
     if times is not None:
-        lines.append(Line(label, times, unit="number"))
+        lines.append(Line(label, times, unit="ratio"))
     return Findings(
         lines,
         asked,

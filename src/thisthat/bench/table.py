@@ -18,14 +18,12 @@ OTHERS_SHOWN = 3
 _SPLITS = (
     "target",
     "labels",
-    "pool",
-    "no cut-off",
+    "refused",
     "missed",
     "95 % interval",
-    "missed on rows left over",
-    "there alone",
+    "missed on rows left over (there alone)",
     "acted on",
-    "best possible",
+    "best",
     "saved of the most",
 )
 
@@ -128,13 +126,11 @@ def _split_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     missed = wilson(row["missed"], of)
     return (
         f"{row['kind']}, {row['target']}",
-        str(row["labels"]),
-        str(row["rows"]),
-        f"{row['refused']} of {of}",
+        f"{row['labels']} of {row['rows']}",
+        number(row["refused"] / of),
         number(missed.value),
         interval(missed.low, missed.high),
-        number(row["missed_left"] / of),
-        number(row["by_chance"] / of),
+        f"{number(row['missed_left'] / of)} ({number(row['by_chance'] / of)})",
         number(row["coverage"]),
         number(row["best"]),
         "" if row["saved"] is None else number(row["saved"]),
