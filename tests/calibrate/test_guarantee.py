@@ -180,7 +180,7 @@ def test_acting_pays_where_a_cost_target_says_so() -> None:
         ("shipping", "error<=0.03"),
     ],
 )
-@pytest.mark.parametrize("labels", [400, 3000])
+@pytest.mark.parametrize("labels", [400, 4000])
 def test_scores_of_suite_items(family: str, target: str, labels: int) -> None:
     law, wanted = suite_law(family), parse_target(target)
     options = list(range(1 + int(law.population.best.max())))

@@ -22,7 +22,8 @@ def test_the_curve_is_the_one_another_optimiser_finds(rows: int) -> None:
 
     def loss(line: np.ndarray) -> float:  # type: ignore[type-arg]
         z = line[0] + line[1] * x
-        return float(np.logaddexp(0, np.where(y, -z, z)).sum() + ((line - [0, 1]) ** 2).sum() / 2)
+        pull = (0.03 * line[0] ** 2 + (line[1] - 1) ** 2) / 2
+        return float(np.logaddexp(0, np.where(y, -z, z)).sum() + pull)
 
     found = minimize(loss, np.array([0.0, 1.0]), method="Nelder-Mead", tol=1e-10).x
     expected = expit(-(found[0] + found[1] * x))
@@ -38,6 +39,12 @@ def test_cutoffs_fall_from_one_that_should_pass() -> None:
     assert len(set(cuts)) == len(cuts) <= MOST_CANDIDATES
     assert cuts[-1] == scored.probability.min()
     assert wrong_among(cuts[0]) < 0.03
+
+
+def test_a_scorer_that_is_right_though_unsure_is_believed() -> None:
+    sure = np.linspace(0.52, 0.65, 20)
+    cuts = proposed(sure, np.ones(20, bool), 100, Target("error", 0.05), 0.05)
+    assert (sure >= cuts[0]).mean() > 0.9
 
 
 def test_few_rows_to_test_with_are_not_spent_on_cutoffs_that_few_reach() -> None:

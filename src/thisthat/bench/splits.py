@@ -65,9 +65,9 @@ def over_splits(
         missed += in_pool
         missed_left += on_left
         by_chance += on_left and not in_pool
-        coverage += _acted(left, cutoffs).mean()
+        coverage += float(_acted(left, cutoffs).mean())
         ideal = best_cutoffs(left, options, target)
-        best += _acted(left, ideal).mean()
+        best += float(_acted(left, ideal).mean())
         saved += _saving(left, cutoffs, target)
         savable += _saving(left, ideal, target)
     return Tally(

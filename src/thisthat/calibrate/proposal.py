@@ -18,7 +18,9 @@ from thisthat.calibrate.target import Target
 MOST_CANDIDATES = 200
 _BETWEEN = 4
 _STEPS = 50
-_PULL = 1.0
+# Of level and slope towards 0 and 1. A scorer that is right far more often than it says must be
+# believed after a few dozen rows, so the level is held loosely.
+_PULL = (0.03, 1.0)
 _SURE = 1e-9
 
 Floats = NDArray[np.float64]
@@ -53,7 +55,7 @@ def wrong_rates(at: Floats, sure: Floats, right: Flags) -> Floats:
     """How often an answer with the scores ``at`` is wrong: a logistic curve fitted to the rows."""
     x = np.stack([np.ones(len(sure)), _logit(sure)], axis=1)
     anchor = np.array([0.0, 1.0])
-    line, pull = anchor, _PULL * np.eye(2)
+    line, pull = anchor, np.diag(_PULL)
     for _ in range(_STEPS):
         p = 1 / (1 + np.exp(-(x @ line)))
         slope = x.T @ (right - p) - pull @ (line - anchor)
