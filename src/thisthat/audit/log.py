@@ -26,7 +26,7 @@ MOST_WAITING = 10_000
 _BATCH = 1_000
 _RETRY_SECONDS = 0.2
 _CLOSE_SECONDS = 10.0
-_GATHER_SECONDS = 0.02
+_GATHER_SECONDS = 0.1
 
 _logger = logging.getLogger("thisthat.audit")
 

@@ -1,6 +1,6 @@
 """What the decision log costs: the same decisions with and without it, in turns, in one process.
 
-Lines are written 20 ms after their decision, by a thread of the log. Decisions are therefore timed
+Lines are written 100 ms after their decision, by a thread of the log. Decisions are therefore timed
 in blocks, so that most of the writing falls into the block that caused it; what is left of it is
 waited for before the other side's turn, and belongs to neither.
 """
@@ -33,8 +33,8 @@ from thisthat.random import Rng
 Array = NDArray[np.float64]
 
 WARM_UP = 5
-BLOCK = 10
-PAIRS, QUICK_PAIRS = 40, 8
+BLOCK = 25
+PAIRS, QUICK_PAIRS = 24, 4
 APPENDS, QUICK_APPENDS = 200, 40
 MANY_LINES = 1_000
 MOST_TIMES = 1.05
