@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.serve.support import REQUEST, get, post, service_for
 from thisthat.serve import decide
 from thisthat.serve.own_fields import OWN_FIELDS
+from thisthat.serve.problems import Problem
+from thisthat.serve.strict_json import read_json
 
 CHAT: dict[str, Any] = {
     "model": "default",
@@ -142,6 +146,25 @@ def test_brackets_inside_texts_do_not_count_as_depth() -> None:
     assert post(SERVICE, "/v1/systemone", {**REQUEST, "state": state}).status_code == 200
 
 
+def test_a_text_without_an_end_is_looked_through_once() -> None:
+    """Looking for its end from every escaped quote would take hours."""
+    with pytest.raises(Problem) as raised:
+        read_json(b"[" * 30 + b'"' + b'\\"' * 1_000_000, 64)
+    assert "Unterminated string" in raised.value.faults[0].message
+
+
+@given(st.recursive(st.text(max_size=9), lambda inner: st.lists(inner, max_size=4), max_leaves=40))
+def test_depth_is_counted_as_it_is(value: Any) -> None:
+    def depth(each: Any) -> int:
+        return 1 + max(map(depth, each), default=0) if isinstance(each, list) else 0
+
+    body = json.dumps(value).encode()
+    assert read_json(body, depth(value)) == value
+    if depth(value):
+        with pytest.raises(Problem):
+            read_json(body, depth(value) - 1)
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "", "application/x-www-form-urlencoded", "xml"])
 def test_another_content_type_is_415(kind: str) -> None:
     answered = post(SERVICE, "/v1/systemone", content=b"{}", headers={"content-type": kind})
@@ -178,6 +201,33 @@ def test_a_bomb_is_refused_while_it_expands(encoding: str) -> None:
     )
     assert answered.status_code == 413
     assert "larger than 400000 bytes after decompression" in answered.json()["detail"]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_what_expands_far_more_than_texts_do_is_refused_below_the_limit(encoding: str) -> None:
+    service = service_for(expanded_bytes=64 << 20)
+    content = compressed(b'{"state":[' + b"{}," * 2_000_000, encoding)
+    answered = post(
+        service, "/v1/systemone", content=content, headers={"content-encoding": encoding}
+    )
+    assert answered.status_code == 413
+    limit = max(1 << 20, 200 * len(content))
+    assert f"larger than {limit} bytes after decompression" in answered.json()["detail"]
+
+
+def test_a_large_body_that_expands_like_a_text_is_read() -> None:
+    service = service_for(expanded_bytes=64 << 20)
+    words = " ".join(str(number) for number in range(100_000))
+    content = compressed(json.dumps({**REQUEST, "state": words}).encode(), "gzip")
+    answered = post(service, "/v1/systemone", content=content, headers={"content-encoding": "gzip"})
+    assert "tokens" in answered.json()["detail"][0]["msg"]
+
+
+def test_nothing_may_follow_a_gzip_stream() -> None:
+    content = compressed(json.dumps(REQUEST).encode(), "gzip") + gzip.compress(b"") * 5_000
+    answered = post(SERVICE, "/v1/systemone", content=content, headers={"content-encoding": "gzip"})
+    assert answered.status_code == 422
+    assert "goes on after the end of its gzip stream" in answered.text
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])

@@ -39,6 +39,7 @@ from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt.format import PromptFormat
 
 DEFAULT = "default"
+_LONG = 4_096
 _MANY_CORES = 8
 _DEFAULT_FOLDER = Path(__file__).parent / "default"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[\w.\-]+")
@@ -124,7 +125,12 @@ class Checkpoint:
         return self._words is not None and usable_cores() < _MANY_CORES
 
     def _encode_whole(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
+        if len(text) > _LONG and self.tokenizer.padding is None:
+            # Only reading a batch lets other threads run meanwhile.
+            (whole,) = self.tokenizer.encode_batch_fast([text], add_special_tokens=False)
+        else:
+            whole = self.tokenizer.encode(text, add_special_tokens=False)
+        ids: list[int] = whole.ids
         return ids
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:

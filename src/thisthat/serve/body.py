@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import io
 import zlib
+from collections.abc import Callable
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
@@ -20,6 +21,10 @@ from thisthat.serve.settings import Settings
 _PIECE = 1 << 16
 _GZIP = 31
 _WINDOW = 1 << 23
+_AT_ONCE = 1 << 18
+_FREE_BYTES = 1 << 20
+_MOST_TIMES = 200
+"""No text that somebody wrote is packed tighter; a bomb is, and is refused from a MiB on."""
 
 
 async def read_body(request: Request, settings: Settings) -> bytes:
@@ -45,7 +50,25 @@ async def read_body(request: Request, settings: Settings) -> bytes:
     if encoding == "identity":
         return sent
     expand = _expand_gzip if encoding == "gzip" else _expand_zstd
-    return expand(sent, settings.expanded_bytes)
+    most = min(settings.expanded_bytes, max(_FREE_BYTES, _MOST_TIMES * len(sent)))
+    if most > _AT_ONCE:
+        # What is small, as nearly all are, is not worth a thread; a bomb would hold up everybody.
+        try:
+            return expand(sent, _AT_ONCE)
+        except _TooLargeError:
+            return await asyncio.to_thread(_expand_or_refuse, expand, sent, most)
+    return _expand_or_refuse(expand, sent, most)
+
+
+def _expand_or_refuse(expand: Callable[[bytes, int], bytes], sent: bytes, most: int) -> bytes:
+    try:
+        return expand(sent, most)
+    except _TooLargeError:
+        raise too_large(most, " after decompression") from None
+
+
+class _TooLargeError(Exception):
+    """More comes out than was allowed."""
 
 
 async def _sent(receive: Receive) -> bytes:
@@ -115,20 +138,18 @@ def too_large(limit: int, when: str = "") -> Problem:
 
 
 def _expand_gzip(sent: bytes, limit: int) -> bytes:
-    plain = io.BytesIO()
-    rest = sent
-    while rest:
-        reader = zlib.decompressobj(_GZIP)
-        try:
-            plain.write(reader.decompress(rest, limit + 1 - plain.tell()))
-        except zlib.error as error:
-            raise invalid_at((), f"is not gzip: {error}", "encoding") from None
-        if plain.tell() > limit:
-            raise too_large(limit, " after decompression")
-        if not reader.eof:
-            raise invalid_at((), "is cut off: the gzip stream has no end", "encoding")
-        rest = reader.unused_data
-    return plain.getvalue()
+    reader = zlib.decompressobj(_GZIP)
+    try:
+        plain = reader.decompress(sent, limit + 1)
+    except zlib.error as error:
+        raise invalid_at((), f"is not gzip: {error}", "encoding") from None
+    if len(plain) > limit:
+        raise _TooLargeError
+    if not reader.eof:
+        raise invalid_at((), "is cut off: the gzip stream has no end", "encoding")
+    if reader.unused_data:
+        raise invalid_at((), "goes on after the end of its gzip stream", "encoding")
+    return plain
 
 
 def _expand_zstd(sent: bytes, limit: int) -> bytes:
@@ -141,7 +162,7 @@ def _expand_zstd(sent: bytes, limit: int) -> bytes:
             while piece := reader.read(_PIECE):
                 plain.write(piece)
                 if plain.tell() > limit:
-                    raise too_large(limit, " after decompression")
+                    raise _TooLargeError
     except zstandard.ZstdError as error:
         raise invalid_at((), f"is not zstd: {error}", "encoding") from None
     return plain.getvalue()
