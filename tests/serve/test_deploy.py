@@ -3,9 +3,12 @@
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import typer
 import yaml
@@ -85,6 +88,43 @@ def test_kubernetes_probes_what_is_there() -> None:
     assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert service["spec"]["ports"][0]["targetPort"] == "http"
     assert pod["terminationGracePeriodSeconds"] > Settings().drain_seconds
+
+
+def test_what_a_start_may_have_to_write_is_on_a_volume() -> None:
+    found = re.search(r"THISTHAT_HOME=(\S+)", (DEPLOY / "Dockerfile").read_text())
+    assert found is not None
+    (compose,) = documents("compose.yaml")
+    service = compose["services"]["thisthat"]
+    assert service["read_only"] is True
+    assert f"cache:{found[1]}" in service["volumes"]
+    assert "cache" in compose["volumes"]
+    deployment, _ = documents("kubernetes.yaml")
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert {"name": "cache", "mountPath": found[1]} in container["volumeMounts"]
+    (copying,) = pod["initContainers"]
+    assert copying["command"][-2:] == [
+        f"{found[1]}/.",
+        copying["volumeMounts"][0]["mountPath"] + "/",
+    ]
+
+
+def test_the_command_of_the_image_serves_the_default_checkpoint() -> None:
+    words = [*docker_words("ENTRYPOINT")[1:], *docker_words("CMD")]
+    words[words.index("--port") + 1] = "0"
+    run = (sys.executable, "-c", "from thisthat.cli import main; main()", *words)
+    with subprocess.Popen(run, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said: dict[str, Any] = {}
+        for line in process.stderr:
+            said |= json.loads(line)
+            if said["message"] == "ready":
+                break
+        port = said["address"].rpartition(":")[2]
+        assert httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=20).status_code == 200
+        process.terminate()
+        process.stderr.read()
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize("name", ["compose.yaml", "kubernetes.yaml"])
