@@ -37,10 +37,11 @@ class InvalidInputError(ThisThatError, ValueError):
 class StateTooLongError(InvalidInputError):
     """The state has more tokens than the checkpoint may read."""
 
-    def __init__(self, tokens: int, limit: int) -> None:
+    def __init__(self, tokens: int, limit: int, *, counted: bool = True) -> None:
+        """Where the tokens were not all ``counted`` there may be more."""
         super().__init__(
             "state",
-            f"{tokens} tokens, but at most {limit} fit beside these questions; "
+            f"{'' if counted else 'at least '}{tokens} tokens, but at most {limit} fit beside these questions; "
             'shorten it or ask for a cut with keep="head", "tail" or "ends"',
         )
         self.tokens = tokens

@@ -147,6 +147,18 @@ def test_a_long_state_is_refused_with_both_numbers() -> None:
         OURS.render("x" * 51, [Boolean("?")], limit=WIDE, state_limit=20)
 
 
+def test_a_state_that_cannot_fit_is_not_read_at_all() -> None:
+    def refuse(text: str) -> list[int]:
+        assert len(text) < 1_000, "this text should not be encoded"
+        return encode(text)
+
+    builder = PromptBuilder(refuse, PromptFormat("decider"))
+    with pytest.raises(StateTooLongError, match="at least 79 tokens, but at most 20 fit"):
+        builder.render(
+            "x" * 20_001, [Boolean("?")], limit=WIDE, state_limit=20, layout="schema-first"
+        )
+
+
 @pytest.mark.parametrize(
     ("keep", "kept"),
     [("head", "abcdefghij"), ("tail", "qrstuvwxyz"), ("ends", "abc\n…\nyz")],

@@ -22,6 +22,8 @@ _NARROW = 10
 _CACHED_PIECES = 8192
 _CACHED_BRANCHES = 256
 _GAP = "\n…\n"
+_LONGEST_TOKEN = 256
+"""Characters: no vocabulary has longer ones, so what is longer by far need not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +308,9 @@ class PromptBuilder:
         return "".join(f"\n({letter}) {option}" for letter, option in pairs)
 
     def _fit(self, state: _State, room: int, keep: Keep | None) -> tuple[Tokens, Cut | None]:
+        if keep is None and state.tokens is None and len(state.text) > room * _LONGEST_TOKEN:
+            least = -(-len(state.text) // _LONGEST_TOKEN)
+            raise StateTooLongError(least, room, counted=False)
         tokens = self.encode_state(state.text) if state.tokens is None else state.tokens
         if len(tokens) <= room:
             return tokens, None
