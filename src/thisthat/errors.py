@@ -39,9 +39,10 @@ class StateTooLongError(InvalidInputError):
 
     def __init__(self, tokens: int, limit: int, *, counted: bool = True) -> None:
         """Where the tokens were not all ``counted`` there may be more."""
+        many = f"{tokens}" if counted else f"at least {tokens}"
         super().__init__(
             "state",
-            f"{'' if counted else 'at least '}{tokens} tokens, but at most {limit} fit beside these questions; "
+            f"{many} tokens, but at most {limit} fit beside these questions; "
             'shorten it or ask for a cut with keep="head", "tail" or "ends"',
         )
         self.tokens = tokens
