@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from thisthat.audit.entry import Entry
 from thisthat.calibrate.drift import LEVEL, DriftTest, DriftWarning, drift_tests
+from thisthat.calibrate.identity import schema_hash_of
 from thisthat.calibrate.policy import Policy
 
 
@@ -22,19 +23,38 @@ def check_drift(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) 
 def drift_in(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) -> list[DriftTest]:
     """Test every question of the policy on the log lines that carry it.
 
-    Both tests of all questions share out ``level``.
+    Both tests of all questions share out ``level``. Questions have the policy's names for them.
     """
     seen: dict[str, tuple[list[str], list[float]]] = {}
+    parts: dict[tuple[str, str], str | None] = {}
     for entry in entries:
-        if entry.policy == policy.hash:
-            best, sure = seen.setdefault(entry.question, ([], []))
+        if entry.policy != policy.hash:
+            continue
+        asked = entry.question, entry.schema
+        if asked not in parts:
+            parts[asked] = _part(policy, *asked)
+        part = parts[asked]
+        if part is not None:
+            best, sure = seen.setdefault(part, ([], []))
             best.append(entry.best)
             sure.append(entry.sure)
-    alone = next(iter(policy.questions)) if len(policy.questions) == 1 else None
     found: list[DriftTest] = []
     for name, (best, sure) in seen.items():
-        # A question asked alone carries the name "question", not the schema's.
-        part = policy.questions.get(name) or (policy.questions[alone] if alone else None)
-        if part is not None:
-            found += drift_tests(name, part.reference, best, sure, level / len(seen))
+        reference = policy.questions[name].reference
+        found += drift_tests(name, reference, best, sure, level / len(seen))
     return found
+
+
+def _part(policy: Policy, question: str, schema: str) -> str | None:
+    """The policy's name for the question that stands in the log under this name and schema."""
+    # A question asked alone carries the name "question", whatever the policy calls it.
+    same = [
+        name
+        for name, part in policy.questions.items()
+        if schema_hash_of({question: part.question}) == schema
+    ]
+    if question in policy.questions and (question in same or not same):
+        return question
+    if same:
+        return same[0]
+    return next(iter(policy.questions)) if len(policy.questions) == 1 else None

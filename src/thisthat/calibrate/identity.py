@@ -21,7 +21,12 @@ def question_hash(question: Question) -> str:
 
 def schema_hash(questions: Mapping[str, Question]) -> str:
     """sha256 over named questions; their order does not matter."""
-    return _digest({name: question_hash(question) for name, question in questions.items()})
+    return schema_hash_of({name: question_hash(question) for name, question in questions.items()})
+
+
+def schema_hash_of(hashes: Mapping[str, str]) -> str:
+    """``schema_hash`` where only the questions' own hashes are known."""
+    return _digest(dict(hashes))
 
 
 def state_hash(state: Text) -> str:
