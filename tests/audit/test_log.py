@@ -301,6 +301,29 @@ for number in range(7):
     assert hashes == [state_hash(f"s{number}") for number in reversed(range(7))]
 
 
+def test_a_flush_does_not_wait_for_lines_that_come_after_it(tmp_path: Path) -> None:
+    decider = logged(tmp_path / "a.sqlite")
+    stop = threading.Event()
+
+    def go_on() -> None:
+        while not stop.wait(0.002):
+            decider.ask("s", "Is it?")
+
+    busy = threading.Thread(target=go_on)
+    busy.start()
+    assert decider.log is not None
+    try:
+        while not decider.log.health.waiting:
+            time.sleep(0.001)
+        assert decider.log.flush(5)
+    finally:
+        stop.set()
+        busy.join()
+    log = closed(decider)
+    assert log.health.dropped == 0
+    assert log.flush()
+
+
 def test_drift_raises_a_warning_with_test_and_p_value(tmp_path: Path) -> None:
     decider = logged(tmp_path / "a.sqlite")
     decider.decide_many([f"state {n}" for n in range(120)], SCHEMA, policy=POLICY)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,50 @@ def test_a_log_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
     assert (check.outcome, check.tests) == ("failed", ())
     assert check.failure is not None
     assert str(tmp_path) in check.failure
+
+
+def test_lines_that_cannot_be_written_in_time_are_a_failure(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    watched = Watched(path)
+    watched.decide(range(50))
+    watched.watch.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        watched.decide(range(50, 100))
+        watched.watch.close()
+        other.execute("ROLLBACK")
+    watched.log.close()
+    assert [check.outcome for check in watched.checks] == ["drift", "failed"]
+    failure = watched.checks[1].failure
+    assert failure is not None
+    assert failure.startswith("lines are not written yet: ")
+    assert "locked" in failure
+
+
+def test_a_check_that_had_nothing_to_test_failed_and_says_so_where_it_begins(
+    tmp_path: Path,
+) -> None:
+    watched = Watched(tmp_path / "a.sqlite")
+    watched.decider.decide("not counted", SCHEMA, policy=POLICY)
+    for _ in range(2):
+        for _ in range(50):
+            watched.watch.count(POLICY, 3)
+        watched.watch.close()
+    watched.decide(range(50))
+    watched.watch.close()
+    other = Policy.from_json({**POLICY.as_json(), "target": "error<=0.3"})
+    for _ in range(50):
+        watched.watch.count(other, 3)
+    watched.watch.close()
+    for _ in range(50):
+        watched.watch.count(POLICY, 0)
+    watched.watch.close()
+    watched.log.close()
+    outcomes = [check.outcome for check in watched.checks]
+    assert outcomes == ["failed", "failed", "drift", "failed", "failed"]
+    assert [check.begins for check in watched.checks] == [True, False, False, True, True]
+    assert watched.checks[0].failure is not None
+    assert watched.checks[0].failure.startswith("no lines to test")
 
 
 def test_fewer_decisions_than_a_test_needs_are_refused(tmp_path: Path) -> None:

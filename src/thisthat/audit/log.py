@@ -67,6 +67,7 @@ class DecisionLog:
         self._waiting: deque[Entry] = deque()
         self._changed = threading.Condition()
         self._written = self._dropped = self._failures = 0
+        self._left = 0  # lines that no longer wait, written or not
         self._last_failure: str | None = None
         self._failing = self._closing = False
         self._thread: threading.Thread | None = None
@@ -109,16 +110,20 @@ class DecisionLog:
             self.flush()
 
     def flush(self, seconds: float = _CLOSE_SECONDS) -> bool:
-        """Wait until nothing waits or a write has failed; True when all lines are on disk."""
+        """Wait until what waits now is on disk, which is True, or a write has failed.
+
+        Lines that are handed over in the meantime are not waited for.
+        """
         until = time.monotonic() + seconds
         with self._changed:
             failures = self._failures
-            while self._waiting and self._failures == failures:
+            goal = self._left + len(self._waiting)
+            while self._left < goal and self._failures == failures:
                 left = until - time.monotonic()
                 if left <= 0:
                     break
                 self._changed.wait(left)
-            return not self._waiting
+            return self._left >= goal
 
     def close(self) -> None:
         """Write what waits and let go of the database; lines that cannot be written are dropped.
@@ -133,6 +138,7 @@ class DecisionLog:
             self._thread.join(_CLOSE_SECONDS)
         with self._changed:
             self._dropped += len(self._waiting)
+            self._left += len(self._waiting)
             self._waiting.clear()
         self.store.close()
 
@@ -163,6 +169,7 @@ class DecisionLog:
                 if failure is None or hopeless:
                     for _ in batch:
                         self._waiting.popleft()
+                    self._left += len(batch)
                     self._written += 0 if hopeless else len(batch)
                     self._dropped += len(batch) if hopeless else 0
                 if failure is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from thisthat.audit.drift import drift_in
@@ -27,15 +27,20 @@ MOST_POLICIES = 256
 _MOST_LINES = 50_000
 _CLOCK_SECONDS = 60.0
 _CLOSE_SECONDS = 10.0
+_NOTHING = f"no lines to test; a question needs {LEAST_ROWS} of them, and its policy as many labels"
 
 
 @dataclass(frozen=True, slots=True)
 class DriftCheck:
-    """What a check found under the policy of that hash; ``failure`` says why there are no tests."""
+    """What a check found under the policy of that hash; ``failure`` says why there are no tests.
+
+    ``begins`` is true for a failure whose policy's check before did not fail.
+    """
 
     policy: str
     tests: tuple[DriftTest, ...] = ()
     failure: str | None = None
+    begins: bool = False
 
     @property
     def outcome(self) -> CheckOutcome:
@@ -70,6 +75,7 @@ class DriftWatch:
         self._report = report
         self._every = drift_decisions
         self._windows: dict[str, _Window] = {}
+        self._failing: dict[str, None] = {}
         self._lock = threading.Lock()
         self._running: threading.Thread | None = None
 
@@ -101,20 +107,36 @@ class DriftWatch:
 
     def _check(self, policy: Policy, window: _Window) -> None:
         try:
-            self._report(self._found(policy, window))
+            self._report(self._noted(self._found(policy, window)))
         finally:
             with self._lock:
                 self._running = None
 
+    def _noted(self, check: DriftCheck) -> DriftCheck:
+        """The check, knowing whether it is the first of its policy to fail again."""
+        if check.failure is None:
+            self._failing.pop(check.policy, None)
+            return check
+        begins = check.policy not in self._failing
+        self._failing[check.policy] = None
+        if len(self._failing) > MOST_POLICIES:
+            del self._failing[next(iter(self._failing))]
+        return replace(check, begins=begins)
+
     def _found(self, policy: Policy, window: _Window) -> DriftCheck:
-        self._log.flush()
+        if not self._log.flush():
+            why = self._log.health.last_failure or "writing takes too long"
+            return DriftCheck(policy.hash, failure=f"lines are not written yet: {why}")
         # The moment only bounds how far back is looked; the number of lines ends the window.
         since = window.since - _CLOCK_SECONDS
         limit = min(window.lines, _MOST_LINES)
         try:
             lines = self._log.store.read({"policy": policy.hash}, since, None, limit)
-            return DriftCheck(policy.hash, tuple(drift_in(lines, policy)))
+            tests = tuple(drift_in(lines, policy))
         except LogError as error:
             return DriftCheck(policy.hash, failure=str(error))
         except Exception as error:  # a driver's surprise is told like any other failure
             return DriftCheck(policy.hash, failure=f"{type(error).__name__}: {error}")
+        if not tests:
+            return DriftCheck(policy.hash, failure=_NOTHING)
+        return DriftCheck(policy.hash, tests)

@@ -251,7 +251,7 @@ class Service:
 
     def _report_drift(self, check: DriftCheck) -> None:
         self.metrics.drift_checks.labels(check.outcome).inc()
-        if check.failure is not None:
+        if check.begins:
             failure = f"the decision log cannot be checked for drift: {check.failure}"
             log_line(failure, logging.WARNING, policy=check.policy)
         for test in check.tests:
