@@ -27,10 +27,13 @@ def test_a_cpu_gets_onnx_and_a_gpu_torch(folder: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(opening, "_has_nvidia_gpu", lambda: False)
     with thisthat.open(folder) as decider:
         assert "onnx" in decider.engine.description
+        weights = decider.conditions().weights
+        assert weights == open_checkpoint(folder).weights_sha256
         first = decider.ask("The colour is red.", "Is it red?").probabilities
     monkeypatch.setattr(opening, "_has_nvidia_gpu", lambda: True)
     with thisthat.open(folder, dtype="float32") as decider:
         assert "onnx" not in decider.engine.description
+        assert decider.conditions().weights == weights
         again = decider.ask("The colour is red.", "Is it red?").probabilities
     assert again == pytest.approx(first, abs=1e-4)
 

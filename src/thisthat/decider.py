@@ -361,6 +361,7 @@ class Decider:
             packing=packing,
             order=order,
             temperatures=self._temperatures_hash,
+            weights=self.source.weights,
         )
 
     @cached_property

@@ -435,11 +435,12 @@ def answer_for(question: Question, probabilities: Sequence[float]) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which weights answered."""
+    """Which weights answered; ``weights`` is their hash where it is known."""
 
     name: str
     version: str
     lam: float
+    weights: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

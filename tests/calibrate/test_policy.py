@@ -262,6 +262,11 @@ def test_damaged_parts_of_a_policy_are_named(tmp_path: Path) -> None:
         Policy.load(tmp_path / "missing.json")
 
 
+def with_weights(weights: str | None) -> Policy:
+    value = POLICY.as_json()
+    return Policy.from_json({**value, "conditions": {**value["conditions"], "weights": weights}})
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -271,18 +276,35 @@ def test_damaged_parts_of_a_policy_are_named(tmp_path: Path) -> None:
         ({"layout": "schema-first"}, "layout is schema-first, not state-first"),
         ({"order": "average"}, "order is average, not as-given"),
         ({"temperatures": "f" * 64}, "temperatures is ffff"),
+        ({"weights": "f" * 64}, "the hash of the weights is ffffffffffffffff, not eeee"),
     ],
 )
 def test_other_conditions_are_refused_unless_forced(change: dict[str, Any], message: str) -> None:
     other: Conditions = replace(DECIDER.conditions(), **change)
     decision = DECIDER.decide("s", SCHEMA)
+    policy = with_weights("e" * 64)
     with pytest.raises(
         InvalidInputError, match=f"policy: was fitted for something else: {message}"
     ):
-        POLICY.apply(decision, SCHEMA, other)
-    forced = POLICY.force().apply(decision, SCHEMA, other)["queue"].outcome
+        policy.apply(decision, SCHEMA, other)
+    forced = policy.force().apply(decision, SCHEMA, other)["queue"].outcome
     assert forced is not None
     assert message in forced.forced[0]
+
+
+def test_weights_are_compared_where_both_sides_know_them() -> None:
+    known = replace(DECIDER.conditions(), weights="e" * 64)
+    policy = with_weights("e" * 64)
+    assert policy.mismatches(SCHEMA, known) == []
+    assert policy.mismatches(SCHEMA, DECIDER.conditions()) == []
+    assert POLICY.mismatches(SCHEMA, known) == []
+
+
+def test_a_file_from_before_weights_were_kept_is_the_policy_it_was() -> None:
+    assert "weights" not in POLICY.as_json()["conditions"]
+    assert with_weights(None).hash == POLICY.hash
+    assert with_weights("e" * 64).hash != POLICY.hash
+    assert Policy.from_json(with_weights("e" * 64).as_json()).conditions.weights == "e" * 64
 
 
 def test_another_schema_is_refused_unless_forced() -> None:

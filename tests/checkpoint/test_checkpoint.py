@@ -153,6 +153,21 @@ def test_fingerprints_follow_base_delta_lambda_and_card(shipped: Path, base: Che
     assert len(prints) == 5
 
 
+def test_the_hash_of_the_weights_follows_base_and_delta_alone(
+    shipped: Path, base: Checkpoint, tmp_path: Path
+) -> None:
+    first = open_checkpoint(shipped).weights_sha256
+    assert base.weights_sha256 == base.base_sha256 == open_checkpoint(shipped, 0).weights_sha256
+    assert first != base.weights_sha256
+    card = json.loads((shipped / "decision.json").read_text(encoding="utf-8"))
+    card["name"] = "renamed"
+    (shipped / "decision.json").write_text(json.dumps(card), encoding="utf-8")
+    assert open_checkpoint(shipped).weights_sha256 == first
+    again = {name: tensor * np.float32(1.01) for name, tensor in _trained().items()}
+    ship_delta(base, again, tmp_path / "again", CARD, bits=8)
+    assert open_checkpoint(tmp_path / "again").weights_sha256 != first
+
+
 @pytest.mark.parametrize("lam", [-0.5, 1.5, float("nan")])
 def test_a_lambda_outside_its_range_is_refused(lam: float, shipped: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"lambda: is .*; it must lie in \[0, 1\]"):

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from thisthat.calibrate.conditions import Conditions
 from thisthat.calibrate.identity import question_hash, schema_hash
@@ -124,7 +132,7 @@ class QuestionPart(_Part):
 
 
 class ConditionsPart(_Part):
-    """Under which conditions the policy was fitted."""
+    """Under which conditions the policy was fitted; files from before ``weights`` have none."""
 
     checkpoint: str
     version: str
@@ -133,6 +141,13 @@ class ConditionsPart(_Part):
     packing: Literal["apart", "together"]
     order: Literal["as-given", "average"]
     temperatures: str
+    weights: str | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_it_was_read(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A policy without the field keeps its hash, by which the decision log knows it.
+        found: dict[str, Any] = dump(self)
+        return found if self.weights is not None else {k: found[k] for k in found if k != "weights"}
 
 
 class Policy(_Part):

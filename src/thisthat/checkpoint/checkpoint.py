@@ -182,6 +182,17 @@ class Checkpoint:
         return self._model.sha256()
 
     @cached_property
+    def weights_sha256(self) -> str:
+        """A hash of the base and, unless lambda is 0, of the delta; names and cards do not count.
+
+        Both are hashes that opening has checked or the store remembers.
+        """
+        if self.card.delta is None or self.lam == 0:
+            return self.base_sha256
+        both = f"{self.base_sha256} {self.card.delta.sha256}"
+        return hashlib.sha256(both.encode()).hexdigest()
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of base, delta, lambda, card and configuration; names what is built from it."""
         parts = {
