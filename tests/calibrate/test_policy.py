@@ -255,6 +255,9 @@ def test_damaged_parts_of_a_policy_are_named(tmp_path: Path) -> None:
     value["questions"]["queue"]["cutoffs"]["gone"] = value["questions"]["queue"]["cutoffs"]["other"]
     with pytest.raises(InvalidInputError, match="'gone', which is not among the options"):
         Policy.from_json(value)
+    for other in ([], {}, {"questions": {"queue": "Which queue?"}}):
+        with pytest.raises(InvalidInputError, match="policy: is no policy file"):
+            Policy.from_json(other)
     (tmp_path / "bad.json").write_text("{", encoding="utf-8")
     with pytest.raises(InvalidInputError, match=r"bad\.json: cannot be read as JSON"):
         Policy.load(tmp_path / "bad.json")

@@ -166,6 +166,8 @@ class Policy(_Part):
         """Read a policy strictly. Raises InvalidInputError naming the field."""
         if isinstance(value, Mapping) and "forced" in value:
             raise InvalidInputError(f"{where}.forced", "is not known; a file cannot force itself")
+        if not isinstance(value, Mapping) or not {"format", "target"} & set(value):
+            raise InvalidInputError(where, "is no policy file")
         try:
             read = cls.model_validate(value)
         except ValidationError as error:
