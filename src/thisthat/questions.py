@@ -261,6 +261,10 @@ def _declared(question: Question) -> tuple[Option, ...]:
     return options if question.abstain is None else (*options, question.abstain)
 
 
+Action: TypeAlias = Literal["act", "abstain", "escalate"]
+"""What a policy says to do."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a policy makes of an answer, and why.
@@ -271,7 +275,7 @@ class Outcome:
     for, when it was applied all the same.
     """
 
-    action: Literal["act", "abstain", "escalate"]
+    action: Action
     option: str | None
     reason: str
     policy: str

@@ -145,6 +145,24 @@ def test_export_to_parquet(tmp_path: Path) -> None:
     table = pyarrow.parquet.read_table(tmp_path / "a.parquet")
     assert tuple(table.column_names) == COLUMNS
     assert [Entry(**row) for row in table.to_pylist()] == entries
+    assert list(SQLiteStore(str(tmp_path / "a.sqlite")).read()) == entries
+
+
+def test_export_without_its_packages_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"thisthat\[audit\]"):
+        export_parquet([], tmp_path / "a.parquet")
+
+
+def test_an_action_that_no_policy_says_is_refused(place: str) -> None:
+    store = open_store(place)
+    store.append([entry(1.0)])
+    with pytest.raises(InvalidInputError, match="action: 'acted' is none of act, abstain, escal"):
+        list(store.read({"action": "acted"}, None, None, None))
+    assert list(store.read({"action": "act"}, None, None, None)) == []
+    store.close()
 
 
 def test_every_time_the_log_begins_to_fail_it_is_said_once(

@@ -84,6 +84,11 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
     assert "too few decisions" in run("drift", path, policy)
     with pytest.raises(InvalidInputError, match="--since: 'soon' is neither an age"):
         run("query", path, "--since", "soon")
+    with pytest.raises(InvalidInputError, match="action: 'acted' is none of act, abstain, escal"):
+        run("query", path, "--action", "acted")
+    (tmp_path / "schema.json").write_text('{"queue": "Is it?"}', encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=r"schema\.json: is no policy file"):
+        run("drift", path, str(tmp_path / "schema.json"))
 
 
 def test_ask_says_what_a_policy_makes_of_the_answer(

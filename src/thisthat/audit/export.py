@@ -25,7 +25,7 @@ def export_parquet(entries: Iterable[Entry], path: Path) -> int:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise MissingExtraError("a .parquet file", "train") from None
+        raise MissingExtraError("a .parquet file", "audit") from None
     types: list[tuple[str, Any]] = [
         (name, pyarrow.float64() if name in _NUMBERS else pyarrow.string()) for name in COLUMNS
     ]

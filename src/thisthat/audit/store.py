@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from thisthat.audit.entry import COLUMNS, Entry
 from thisthat.errors import InvalidInputError, MissingExtraError, ThisThatError
+from thisthat.questions import Action
 
 _KEPT = ", ".join(COLUMNS)
 _NUMBERS = ("time", "sure", "lam")
@@ -83,8 +84,8 @@ def open_store(place: str | Path) -> Store:
 class SQLiteStore:
     """A SQLite file, opened when it is first used and again after an error."""
 
-    def __init__(self, path: Path, busy_seconds: float = 1.0) -> None:
-        self.path = path
+    def __init__(self, path: str | Path, busy_seconds: float = 1.0) -> None:
+        self.path = Path(path)
         self._busy_seconds = busy_seconds
         self._connection: sqlite3.Connection | None = None
 
@@ -205,7 +206,7 @@ class AlchemyStore:
         columns = self._table.c
         query = self._alchemy.select(*(columns[name] for name in COLUMNS))
         for name, value in (where or {}).items():
-            query = query.where(columns[_known(name)] == value)
+            query = query.where(columns[_known(name, value)] == value)
         if since is not None:
             query = query.where(columns.time >= since)
         if until is not None:
@@ -266,7 +267,7 @@ class _Transaction:
 def _condition(
     where: Mapping[str, str], since: float | None, until: float | None, mark: str
 ) -> tuple[str, list[Any]]:
-    parts = [f"{_known(name)} = {mark}" for name in where]
+    parts = [f"{_known(name, value)} = {mark}" for name, value in where.items()]
     values: list[Any] = list(where.values())
     for sign, moment in ((">=", since), ("<", until)):
         if moment is not None:
@@ -275,9 +276,12 @@ def _condition(
     return (f" WHERE {' AND '.join(parts)}" if parts else ""), values
 
 
-def _known(name: str) -> str:
+def _known(name: str, value: str) -> str:
     if name not in FILTERS:
         raise InvalidInputError(name, f"cannot be filtered by; known are {', '.join(FILTERS)}")
+    actions = get_args(Action)
+    if name == "action" and value not in actions:
+        raise InvalidInputError(name, f"{value!r} is none of {', '.join(actions)}")
     return name
 
 
