@@ -93,6 +93,7 @@ def _comparison_dict(comparison: Comparison) -> dict[str, Any]:
     return {
         "summary": comparison.summary,
         "compared": comparison.compared,
+        "cases": comparison.cases,
         "changes": [
             {
                 "case": change.after.case,
@@ -119,7 +120,7 @@ def _print(run: Run, comparison: Comparison | None) -> None:
     for outcome in run.failed:
         say(f"FAILED {outcome.case} [{outcome.question}]: {outcome.reason}")
     passed = len(run.outcomes) - len(run.failed)
-    say(f"{passed} of {len(run.outcomes)} passed, answered by {run.label}")
+    say(f"{passed} of {len(run.outcomes)} expectations hold, answered by {run.label}")
     if comparison is None:
         return
     say(comparison.summary)

@@ -28,11 +28,12 @@ class Change:
 class Comparison:
     """The changes between two runs, those across the threshold first, then by how far they moved.
 
-    ``compared`` counts the expectations that are in both; ``only_before`` and ``only_after`` name
-    those that are not.
+    ``compared`` counts the expectations that are in both, ``cases`` the cases they belong to;
+    ``only_before`` and ``only_after`` name the expectations that are not.
     """
 
     compared: int
+    cases: int
     changes: tuple[Change, ...]
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
@@ -44,13 +45,14 @@ class Comparison:
 
     @property
     def summary(self) -> str:
-        """One line."""
-        crossed = len(self.crossed)
-        compared = f"{self.compared} case" if self.compared == 1 else f"{self.compared} cases"
+        """One line, about cases: a case has changed when one of its answers has."""
+        crossed = len({change.after.case for change in self.crossed})
+        changed = len({change.after.case for change in self.changes})
+        compared = f"{self.cases} case" if self.cases == 1 else f"{self.cases} cases"
         if not self.changes:
             return f"none of {compared} changed"
         across = "none" if not crossed else "this 1" if crossed == 1 else f"these {crossed}"
-        return f"{len(self.changes)} of {compared} changed, {across} across the threshold"
+        return f"{changed} of {compared} changed, {across} across the threshold"
 
 
 def compare(before: Run, after: Run, moved: float = MOVED) -> Comparison:
@@ -71,6 +73,7 @@ def compare(before: Run, after: Run, moved: float = MOVED) -> Comparison:
     changes.sort(key=lambda change: (not change.crossed, -_distance(change)))
     return Comparison(
         compared=len(both),
+        cases=len({change.after.case for change in both}),
         changes=tuple(changes),
         only_before=tuple(" / ".join(key) for key in earlier if key not in later),
         only_after=tuple(" / ".join(key) for key in later if key not in earlier),
