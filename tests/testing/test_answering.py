@@ -130,6 +130,8 @@ def test_waits_are_bounded() -> None:
 def test_bad_references_are_named(cases: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInputError, match="is no http or https address"):
         open_answerer("systemone+ftp://x")
+    with pytest.raises(InvalidInputError, match=r"is a server; write systemone\+http://x:8000"):
+        open_answerer("http://x:8000")
     with pytest.raises(InvalidInputError, match="lambda: is for a checkpoint"):
         open_answerer("systemone+http://x", lam=0.5)
     monkeypatch.setattr(thisthat.opening, "open_decider", lambda *_, **__: path_decider())

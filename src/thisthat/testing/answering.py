@@ -50,6 +50,8 @@ def open_answerer(
         if lam is not None:
             raise InvalidInputError("lambda", "is for a checkpoint; a server has its own")
         return ServerAnswerer(url, key, timeout)
+    if ref.startswith(("http://", "https://")):
+        raise InvalidInputError("checkpoint", f"{ref} is a server; write {_SERVER}{ref}")
     from thisthat.opening import open_decider
 
     return DeciderAnswerer(open_decider(ref, lam=lam))
