@@ -40,9 +40,9 @@ def connect(address: str) -> socket.socket:
     return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20)
 
 
-def raw_request(body: bytes, length: int | None = None) -> bytes:
+def raw_request(body: bytes, length: int | None = None, path: str = "/v1/systemone") -> bytes:
     size = len(body) if length is None else length
-    head = f"POST /v1/systemone HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n"
+    head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n"
     return (head + "content-type: application/json\r\n\r\n").encode() + body
 
 
@@ -306,6 +306,41 @@ def test_sigterm_finishes_what_was_accepted_and_refuses_the_rest() -> None:
     finally:
         process.kill()
         process.wait()
+
+
+LONG_LINES = {
+    "states": [f"state {n}" for n in range(8000)],
+    "questions": {"q": {"type": "choice", "criteria": [f"{n} {'x' * 20}" for n in range(60)]}},
+}
+"""Asks for more bytes than the buffers between a server and a client hold."""
+
+
+@contextlib.contextmanager
+def never_reading(address: str) -> Iterator[socket.socket]:
+    """A client that asks for a long stream and takes nothing of it."""
+    parts = urlsplit(address)
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect((parts.hostname, parts.port))
+        client.sendall(raw_request(json.dumps(LONG_LINES).encode(), path="/v1/decide"))
+        yield client
+
+
+def test_a_client_that_never_reads_does_not_make_draining_longer() -> None:
+    seconds = 4.0
+    service = service_for(drain_seconds=seconds)
+    server = Server(service)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until(lambda: server.started and service.checkpoints.loaded)
+    with never_reading(server.address):
+        until(lambda: service.streams == 1)
+        started = time.monotonic()
+        server.handle_exit(signal.SIGTERM, None)
+        thread.join(20)
+        assert not thread.is_alive()
+        assert time.monotonic() - started < 2 * seconds
+    assert service.streams == service.in_flight == 0
 
 
 def _in_flight(address: str) -> int:

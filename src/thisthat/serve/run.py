@@ -23,6 +23,8 @@ from thisthat.serve.wire import source_as_json
 
 _POLL = 0.02
 _KEEP_ALIVE_SECONDS = 30
+_LAST_SECONDS = 1
+"""For what is left once draining is over: its connections are then cut."""
 _SWITCH_SECONDS = 0.0005
 """The engine's thread and the event loop wait for each other at most this long, not 5 ms."""
 
@@ -48,7 +50,7 @@ class Server(uvicorn.Server):
                 log_config=None,
                 server_header=False,
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=int(settings.drain_seconds),
+                timeout_graceful_shutdown=_LAST_SECONDS,
             )
         )
 
