@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.serve.support import REQUEST, get, in_process, log_lines, opened, post, run, service_for
@@ -133,6 +134,57 @@ def test_cors_is_off_unless_an_origin_is_named(path: str) -> None:
     assert allowed.headers["access-control-allow-origin"] == "https://a.example"
     other = get(service, path, headers={"origin": "https://b.example"})
     assert "access-control-allow-origin" not in other.headers
+
+
+ORIGIN = "https://a.example"
+ASKING = {"origin": ORIGIN}
+
+
+@pytest.mark.parametrize(
+    ("settings", "body", "status"),
+    [
+        ({"keys": (SECRET,)}, REQUEST, 401),
+        ({"body_bytes": 10}, REQUEST, 413),
+        ({}, {}, 422),
+        ({"requests_per_minute": 0.1}, REQUEST, 429),
+        ({"load": False}, REQUEST, 503),
+        ({"header_count": 1}, REQUEST, 431),
+    ],
+)
+def test_pages_of_a_named_origin_can_read_errors_too(
+    settings: dict[str, Any], body: Any, status: int
+) -> None:
+    service = service_for(cors_origins=(ORIGIN,), **settings)
+    answered = post(service, "/v1/systemone", body, headers=ASKING)
+    if status == 429:
+        answered = post(service, "/v1/systemone", body, headers=ASKING)
+    assert answered.status_code == status
+    assert answered.headers["access-control-allow-origin"] == ORIGIN
+    exposed = answered.headers["access-control-expose-headers"].split(", ")
+    assert {"x-request-id", "x-typesafe-request-id", "retry-after-ms", "retry-after"} == {*exposed}
+    assert answered.headers["x-typesafe-request-id"] == answered.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("settings", [{"keys": (SECRET,)}, {"load": False}])
+def test_a_browser_may_ask_first_whether_it_may_ask(settings: dict[str, Any]) -> None:
+    service = service_for(cors_origins=(ORIGIN,), **settings)
+    wanted = {
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,content-type",
+    }
+
+    async def preflight(origin: str) -> httpx.Response:
+        async with in_process(service) as client:
+            headers = {"origin": origin, **wanted}
+            return await client.options("/v1/systemone", headers=headers)
+
+    allowed = run(preflight(ORIGIN))
+    assert allowed.status_code == 200
+    assert allowed.headers["access-control-allow-origin"] == ORIGIN
+    assert "authorization" in allowed.headers["access-control-allow-headers"]
+    assert re.fullmatch("[0-9a-f]{32}", allowed.headers["x-request-id"])
+    refused = run(preflight("https://b.example"))
+    assert "access-control-allow-origin" not in refused.headers
 
 
 def test_an_answer_says_how_long_its_decision_took() -> None:

@@ -10,7 +10,6 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from thisthat import __version__
@@ -39,7 +38,7 @@ def create_app(service: Service) -> ASGIApp:
         await asyncio.to_thread(service.scheduler.close)
         await asyncio.to_thread(service.close_log)
 
-    layers = _layers(service)
+    layers = [Middleware(Guard, service=service)]
     app = FastAPI(
         title="thisthat",
         version=__version__,
@@ -65,27 +64,6 @@ def create_app(service: Service) -> ASGIApp:
     app.add_exception_handler(RequestValidationError, _body_error)
     _describe_keys(app)
     return Shortcut(app, routers, layers)
-
-
-def _layers(service: Service) -> list[Middleware]:
-    """What every request goes through, from the outside in."""
-    layers = [Middleware(Guard, service=service)]
-    if service.settings.cors_origins:
-        layers.append(
-            Middleware(
-                CORSMiddleware,
-                allow_origins=list(service.settings.cors_origins),
-                allow_methods=["GET", "POST"],
-                allow_headers=[
-                    "authorization",
-                    "content-type",
-                    "content-encoding",
-                    "x-request-id",
-                ],
-                expose_headers=["x-request-id", "retry-after-ms", "retry-after"],
-            )
-        )
-    return layers
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

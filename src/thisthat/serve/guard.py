@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thisthat.errors import InvalidInputError
 from thisthat.serve.body import BoundedBody
+from thisthat.serve.cors import for_browsers
 from thisthat.serve.logs import log
 from thisthat.serve.operations import ALWAYS_OPEN
 from thisthat.serve.problems import Problem, Shape, from_invalid_input, response
@@ -47,7 +48,8 @@ class Guard:
     """ASGI middleware that every request goes through."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app = app
+        self._origins = service.settings.cors_origins
+        self._app = for_browsers(app, self._origins)
         self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,7 +84,7 @@ class Guard:
                 # The status is out; all that is left is to break off visibly.
                 raise
             answer: Response = response(problem, shape_for(scope["path"]))
-            await answer(scope, receive, send_marked)
+            await for_browsers(answer, self._origins)(scope, receive, send_marked)
 
 
 class _Visit:
