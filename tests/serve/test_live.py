@@ -26,6 +26,7 @@ from tests.serve.support import (
     REQUEST,
     GatedEngine,
     gated_service,
+    log_lines,
     on_loopback,
     run,
     service_for,
@@ -165,6 +166,9 @@ def test_a_stream_whose_client_leaves_stops() -> None:
         engine.gate.release(20)
         until(lambda: service.streams == 0)
         assert sum(len(rows) for rows in engine.rows) < 1000
+        engine.open()
+        page = httpx.get(f"{address}/metrics").text
+        assert 'thisthat_errors_total{kind="client_gone"} 1.0' in page
 
 
 def test_a_question_is_answered_while_ten_thousand_states_are_under_way() -> None:
@@ -341,6 +345,32 @@ def test_a_client_that_never_reads_does_not_make_draining_longer() -> None:
         assert not thread.is_alive()
         assert time.monotonic() - started < 2 * seconds
     assert service.streams == service.in_flight == 0
+
+
+def test_a_client_that_never_reads_loses_its_connection_and_its_place() -> None:
+    with log_lines() as lines, on_loopback(service := service_for(send_seconds=0.3)) as address:
+        with never_reading(address) as client:
+            until(lambda: service.streams == 1)
+            until(lambda: service.streams == service.in_flight == 0)
+            # The end, or a reset: not a wait for what never comes.
+            with contextlib.suppress(ConnectionError):
+                everything(client)
+        page = httpx.get(f"{address}/metrics").text
+        assert 'thisthat_errors_total{kind="stopped_reading"} 1.0' in page
+    (line,) = [line for line in lines if line.get("path") == "/v1/decide"]
+    assert (line["status"], line["error"]) == (499, "stopped_reading")
+
+
+def test_a_client_that_reads_slowly_keeps_its_connection() -> None:
+    with (
+        on_loopback(service := service_for(send_seconds=1.0)) as address,
+        never_reading(address) as client,
+    ):
+        enough = time.monotonic() + 2.5
+        while time.monotonic() < enough:
+            assert client.recv(65_536)
+            time.sleep(0.02)
+        assert service.streams == 1
 
 
 def _in_flight(address: str) -> int:

@@ -21,6 +21,7 @@ from thisthat.serve.body import BoundedBody
 from thisthat.serve.cors import for_browsers
 from thisthat.serve.logs import log
 from thisthat.serve.operations import ALWAYS_OPEN
+from thisthat.serve.patience import STOPPED_READING
 from thisthat.serve.problems import Problem, Shape, from_invalid_input, response
 from thisthat.serve.service import GoneError, Service, draining
 
@@ -69,13 +70,20 @@ class Guard:
             if message["type"] == "http.response.start":
                 visit.mark(message)
             await send(message)
+            visit.finished = not message.get("more_body", message["type"] != "http.response.body")
 
         try:
             visit.check()
             bounded = BoundedBody(scope, receive, self._service.settings)
             await self._app(scope, bounded, send_marked)
+            # A stream ends without a word when its client has gone.
+            if visit.started and not visit.finished:
+                visit.client_went()
         except (GoneError, ClientDisconnect):
-            visit.status, visit.kind = _CLIENT_WENT, "client_gone"
+            visit.client_went()
+        except asyncio.CancelledError:
+            visit.kind = "cut_off"
+            raise
         # Everything: what nobody foresaw must still be a 500 in the server's own shape, logged with
         # the request's id; starlette's default would say less to those who run the server.
         except Exception as error:
@@ -95,6 +103,7 @@ class _Visit:
         self.status = 500
         self.kind: str | None = None
         self.started = False
+        self.finished = False
         self._scope = scope
         self._service = service
         self._clock = time.perf_counter()
@@ -136,6 +145,11 @@ class _Visit:
         headers += [(b"x-request-id", self.id.encode())]
         headers += [(b"x-typesafe-request-id", self.id.encode())]
         headers += [pair for pair in SECURITY_HEADERS.items() if pair[0] not in present]
+
+    def client_went(self) -> None:
+        """The answer did not reach its client: it left, or it stopped reading."""
+        self.status = _CLIENT_WENT
+        self.kind = STOPPED_READING if self._scope["state"].get(STOPPED_READING) else "client_gone"
 
     def problem(self, error: Exception) -> Problem:
         """The problem behind an error; what nobody foresaw is logged, and named to nobody."""

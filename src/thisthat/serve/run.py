@@ -13,11 +13,10 @@ from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from thisthat.serve.app import create_app
-from thisthat.serve.joined_writes import JoinedWrites
 from thisthat.serve.logs import log
+from thisthat.serve.patience import patient_protocol
 from thisthat.serve.service import Service
 from thisthat.serve.wire import source_as_json
 
@@ -44,7 +43,7 @@ class Server(uvicorn.Server):
                 create_app(service),
                 host=settings.host,
                 port=settings.port,
-                http=patient_protocol(settings.header_seconds, settings.header_bytes),
+                http=patient_protocol(settings),
                 ws="none",
                 access_log=False,
                 log_config=None,
@@ -105,54 +104,6 @@ class Server(uvicorn.Server):
         while self.service.in_flight and time.monotonic() < until:
             await asyncio.sleep(_POLL)
         self.should_exit = True
-
-
-def patient_protocol(seconds: float, most_bytes: int) -> type[asyncio.Protocol]:
-    """An HTTP protocol whose patience with headers ends.
-
-    Headers that take longer than ``seconds`` close the connection; headers of more than
-    ``most_bytes`` that still have no end are a 400.
-    """
-
-    class PatientProtocol(HttpToolsProtocol):
-        _alarm: asyncio.TimerHandle | None = None
-        _unfinished = 0
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
-            self._alarm = self.loop.call_later(seconds, self._give_up)
-
-        def data_received(self, data: bytes) -> None:
-            before = self.cycle
-            super().data_received(data)
-            if self.cycle is not before:
-                self._unfinished = 0
-                self._stop_alarm()
-            elif self._expects_headers():
-                self._unfinished += len(data)
-                if self._unfinished > most_bytes:
-                    self.send_400_response(f"the headers have more than {most_bytes} bytes")
-                elif self._alarm is None:
-                    self._alarm = self.loop.call_later(seconds, self._give_up)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_alarm()
-            super().connection_lost(exc)
-
-        def _expects_headers(self) -> bool:
-            idle = self.cycle is None or self.cycle.response_complete
-            return idle and not self.transport.is_closing()
-
-        def _stop_alarm(self) -> None:
-            if self._alarm is not None:
-                self._alarm.cancel()
-                self._alarm = None
-
-        def _give_up(self) -> None:
-            self._alarm = None
-            self.transport.close()
-
-    return PatientProtocol
 
 
 def run_server(service: Service) -> None:

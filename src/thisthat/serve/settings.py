@@ -19,6 +19,7 @@ class Settings:
     ``also_lambdas`` are kept loaded beside the checkpoint's own λ, so that a request can choose.
     ``queue_tokens`` may be accepted and unanswered, fewer when the engine is slower than it can be;
     what comes on top is told to retry.
+    A client that takes next to nothing of its answer for ``send_seconds`` loses its connection.
     With a decision log, a policy is checked for drift after every ``drift_decisions`` under it.
     Raises InvalidInputError for a number that is not positive.
     """
@@ -38,6 +39,7 @@ class Settings:
     header_bytes: int = 16_384
     header_count: int = 64
     header_seconds: float = 10.0
+    send_seconds: float = 30.0
     depth: int = MOST_DEPTH + 8
     questions: int = 400
     states: int = 10_000
