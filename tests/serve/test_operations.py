@@ -323,7 +323,44 @@ def test_a_checkpoint_that_fails_to_load_leaves_the_old_one_serving() -> None:
     assert post(service, "/v1/systemone", REQUEST).json()["model"] == "paths"
 
 
-@pytest.mark.parametrize("body", [{}, {"lambda": 2}, {"lambda": "1"}, {"checkpoint": 1}, {"x": 1}])
+def test_whatever_opening_raises_leaves_the_old_checkpoint_serving() -> None:
+    def open_decider(ref: str, lam: float | None) -> Decider:
+        Path(ref).stat() if ref != "default" else None
+        return opened(ref, lam)
+
+    service = service_for(open_decider, admin_keys=("boss",))
+    with log_lines() as lines:
+        body = {"checkpoint": "x" * 5_000}
+        failed = post(service, "/admin/reload", body, headers=bearer("boss"))
+    assert failed.status_code == 409
+    assert "raised OSError; the old checkpoint keeps serving" in failed.json()["detail"]
+    assert post(service, "/v1/systemone", REQUEST).json()["model"] == "paths"
+    number = failed.headers["x-request-id"]
+    told = {line["message"]: line for line in lines if line.get("request_id") == number}
+    assert "reload failed; the old checkpoint keeps serving" in told
+    assert "File name too long" in told["unforeseen error"]["exception"]
+
+
+def test_a_reload_is_logged_with_the_id_of_its_request() -> None:
+    service = service_for(admin_keys=("boss",))
+    with log_lines() as lines:
+        done = post(service, "/admin/reload", {"lambda": 1.0}, headers=bearer("boss"))
+    (line,) = [line for line in lines if line["message"] == "reloaded"]
+    assert line["request_id"] == done.headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"lambda": 2},
+        {"lambda": "1"},
+        {"checkpoint": 1},
+        {"checkpoint": ""},
+        {"checkpoint": " "},
+        {"x": 1},
+    ],
+)
 def test_a_reload_that_makes_no_sense_is_422(body: Any) -> None:
     service = service_for(admin_keys=("boss",))
     assert post(service, "/admin/reload", body, headers=bearer("boss")).status_code == 422

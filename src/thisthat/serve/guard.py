@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from thisthat.errors import InvalidInputError
 from thisthat.serve.body import BoundedBody
 from thisthat.serve.cors import for_browsers
-from thisthat.serve.logs import log
+from thisthat.serve.logs import log, log_unforeseen
 from thisthat.serve.operations import ALWAYS_OPEN
 from thisthat.serve.patience import STOPPED_READING
 from thisthat.serve.problems import Problem, Shape, from_invalid_input, response
@@ -199,10 +199,3 @@ def client_id(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
         if name == b"x-request-id" and _SANE_ID.fullmatch(value):
             return {"client_request_id": value.decode("ascii")}
     return {}
-
-
-def log_unforeseen(request_id: str, error: Exception) -> None:
-    """The trace goes to the log, where those who run the server can find it by the id."""
-    logging.getLogger("thisthat.serve").error(
-        "unforeseen error", exc_info=error, extra={"fields": {"request_id": request_id}}
-    )

@@ -50,3 +50,10 @@ def start_logging(stream: TextIO | None = None, level: str = "info") -> logging.
 def log(message: str, level: int = logging.INFO, **fields: Any) -> None:
     """One line of the server's log."""
     logging.getLogger(LOGGER).log(level, message, extra={"fields": fields})
+
+
+def log_unforeseen(request_id: str, error: Exception) -> None:
+    """The trace goes to the log, where those who run the server can find it by the id."""
+    logging.getLogger(LOGGER).error(
+        "unforeseen error", exc_info=error, extra={"fields": {"request_id": request_id}}
+    )

@@ -12,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from thisthat.errors import ThisThatError
 from thisthat.serve.body import read_body
 from thisthat.serve.fields import required_text, wrong_type
-from thisthat.serve.logs import log
+from thisthat.serve.logs import log, log_unforeseen
 from thisthat.serve.problems import Problem, invalid_at
 from thisthat.serve.service import Service, draining
 from thisthat.serve.strict_json import read_json
@@ -42,14 +42,20 @@ def operations_router(service: Service) -> APIRouter:
         check_admin(service, request)
         body = read_json(await read_body(request, service.settings), service.settings.depth)
         ref, lam = _wanted(body, service)
+        request_id = request.state.request_id
         try:
             loaded = await asyncio.to_thread(service.checkpoints.load, ref, lam)
-        except ThisThatError as error:
-            log("reload failed; the old checkpoint keeps serving", error=str(error))
-            raise Problem(
-                409, "load_failed", f"{error}; the old checkpoint keeps serving"
-            ) from None
-        log("reloaded", **source_as_json(loaded.main.source))
+        # Everything: whatever opening raises, what was loaded goes on serving.
+        except Exception as error:
+            foreseen = isinstance(error, ThisThatError)
+            what = str(error) if foreseen else f"opening it raised {type(error).__name__}"
+            log(
+                "reload failed; the old checkpoint keeps serving", request_id=request_id, error=what
+            )
+            if not foreseen:
+                log_unforeseen(request_id, error)
+            raise Problem(409, "load_failed", f"{what}; the old checkpoint keeps serving") from None
+        log("reloaded", request_id=request_id, **source_as_json(loaded.main.source))
         return _json(source_as_json(loaded.main.source))
 
     for path, endpoint, summary in (
@@ -108,7 +114,10 @@ def _wanted(body: Any, service: Service) -> tuple[str, float | None]:
     if lam is not None and not 0 <= lam <= 1:
         raise invalid_at(("lambda",), f"is {lam}; it must lie in [0, 1]")
     if "checkpoint" in body:
-        return required_text(body, "checkpoint"), lam
+        ref = required_text(body, "checkpoint")
+        if not ref.strip():
+            raise invalid_at(("checkpoint",), "is empty")
+        return ref, lam
     if lam is None:
         raise invalid_at((), "names neither a checkpoint nor a lambda")
     return service.checkpoints.current().ref, lam
@@ -123,7 +132,7 @@ REQUEST: dict[str, Any] = {
     "additionalProperties": False,
     "minProperties": 1,
     "properties": {
-        "checkpoint": {"type": "string"},
+        "checkpoint": {"type": "string", "minLength": 1},
         "lambda": {"type": "number", "minimum": 0, "maximum": 1},
     },
 }
