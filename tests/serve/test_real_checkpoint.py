@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.serve.support import QUESTIONS, REQUEST, in_process, run
+from thisthat.bench.suite import SUITE
 from thisthat.cli import app
 from thisthat.decider import Decider
 from thisthat.declare import questions_from_json
@@ -64,6 +65,15 @@ def test_bench_http_finds_no_difference_but_time(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["bench", "http", "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert result(tmp_path, "http")["answers that differ between the two"] == 0
+
+
+def test_a_server_killed_under_load_comes_back_with_the_same_answers(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["bench", "restart", "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    found = result(tmp_path, "restart")
+    assert found["answers that differ after a kill"] == 0
+    assert found["start to ready after a kill under load, median of 1"] > 0
+    assert "restart" not in SUITE
 
 
 def test_bench_load_loses_and_swaps_nothing(tmp_path: Path) -> None:

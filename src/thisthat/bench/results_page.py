@@ -11,7 +11,7 @@ from thisthat.bench.result import Result
 from thisthat.bench.suite import MODULES
 from thisthat.bench.table import group_cells, kinds_of, line_cells, sheets_of
 
-SPEED = ("latency", "cost", "http", "audit", "load", "fidelity", "gpu", "training")
+SPEED = ("latency", "cost", "http", "audit", "load", "restart", "fidelity", "gpu", "training")
 """Measurements of speed and of what it costs, which have a page of their own."""
 
 _PICTURES: dict[str, Callable[[Result], bool]] = {

@@ -32,13 +32,15 @@ MODULES = {
     "cost": "cost",
     "http": "http",
     "audit": "audit",
+    "restart": "restart",
     "fidelity": "forms",
     "gpu": "gpu",
     "training": "training",
 }
 """Every measurement that needs no file, and its module."""
 
-SUITE = tuple(name for name in MODULES if name not in ("audit", "fidelity", "gpu", "training"))
+_BY_THEMSELVES = ("audit", "restart", "fidelity", "gpu", "training")
+SUITE = tuple(name for name in MODULES if name not in _BY_THEMSELVES)
 """What ``bench all`` runs, in this order."""
 
 Report = Callable[[Path, Result], None]

@@ -150,7 +150,7 @@ def _bar_cells(bar: Bar, machine: str) -> tuple[str, str, str, str]:
 
 
 def _unit_mark(unit: str) -> str:
-    return {"ratio": "×", "ms": " ms"}.get(unit, "")
+    return {"ratio": "×", "ms": " ms", "s": " s"}.get(unit, "")
 
 
 def _timing_cells(timing: Timing) -> tuple[str, ...]:

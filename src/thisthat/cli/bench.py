@@ -37,6 +37,7 @@ HELP = {
     "cost": "What one pass costs, and how time grows with states, questions and options.",
     "http": "What HTTP adds to the library call, side by side.",
     "audit": "What the decision log costs: with and without it in turns.",
+    "restart": "Seconds until a server that was killed under load is ready again.",
     "fidelity": "How far the numeric form's answers are from float32's.",
     "gpu": "CUDA: fused kernels in graphs beside no graphs, transformers and float8.",
     "training": "CUDA: tokens per second of the trainer's own steps.",
