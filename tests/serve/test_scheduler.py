@@ -106,6 +106,20 @@ def test_a_stream_of_many_states_delays_a_question_by_one_batch_at_most() -> Non
     run(scene())
 
 
+def test_where_rows_run_apart_a_question_waits_for_one_state_of_a_stream() -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            at.engine.rows_apart = True  # type: ignore[attr-defined]
+            streams = [at.submit(30, stream=name) for name in "aaabbb"]
+            singles = [at.submit(20) for _ in range(3)]
+            await asyncio.sleep(0)
+            at.engine.open()
+            await asyncio.gather(at.first, *singles, *streams)
+        assert [jobs for jobs, _ in at.batches] == [1, 4, 1, 1, 1, 1, 1]
+
+    run(scene())
+
+
 def test_streams_take_turns_and_are_never_starved() -> None:
     async def scene() -> None:
         async with Scene(batch_tokens=200, bulk_tokens=100) as at:

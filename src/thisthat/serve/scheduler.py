@@ -3,6 +3,7 @@
 Every round takes a new batch, so a request joins as soon as the batch before it is done. Single
 requests go first, up to a budget of tokens; streams of many states share what a batch has left, in
 turn, up to a smaller budget, so that none of them delays a single request by more than one batch.
+Where the engine runs rows apart, a batch has one job of a stream: more would only delay the others.
 What is accepted but not answered is bounded, so that nobody waits long for a refusal.
 Knows nothing of HTTP, wire formats or text.
 """
@@ -67,6 +68,11 @@ class _Ticket:
     def tokens(self) -> int:
         return self.job.fresh_tokens
 
+    @property
+    def apart(self) -> bool:
+        """Whether it takes as long beside others as by itself."""
+        return getattr(self.decider.engine, "rows_apart", False)
+
 
 @dataclass(slots=True)
 class _Waiting:
@@ -120,7 +126,7 @@ class _Waiting:
         while self.streams:
             stream = next(iter(self.streams))
             ticket = self.streams[stream][0]
-            if bulk and tokens + ticket.tokens > bulk_tokens:
+            if bulk and (ticket.apart or tokens + ticket.tokens > bulk_tokens):
                 break
             self.remove(ticket)
             if stream in self.streams:
