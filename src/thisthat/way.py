@@ -51,6 +51,11 @@ class Way:
     def __post_init__(self) -> None:
         if self.wide not in ("at-once", "in-rounds"):
             raise InvalidInputError("wide", f"{self.wide!r} is neither at-once nor in-rounds")
+        if self.order == "average" and self.packing != "apart":
+            raise InvalidInputError(
+                "order",
+                f'"average" needs packing "apart", not {self.packing!r}: orders are branches',
+            )
         if self.wide == "at-once":
             return
         if self.packing != "apart":

@@ -27,6 +27,8 @@ from thisthat import Choice
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
 from thisthat.calibrate.policy import Policy
+from thisthat.decider import Decider
+from thisthat.errors import InvalidInputError
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
 
@@ -315,6 +317,8 @@ def test_ways_that_exclude_each_other_are_422() -> None:
         ({"wide": "in-rounds"}, "wide"),
         ({"wide": "in-rounds", "packing": "together", "policy": None}, "wide"),
         ({"wide": "sideways"}, "wide"),
+        ({"order": "average", "packing": "together", "policy": None}, "order"),
+        ({"order": "average", "packing": "together", "explain": True, "policy": None}, "order"),
         ({"explain": "yes"}, "explain"),
         ({"force_policy": "yes"}, "force_policy"),
         ({"force_policy": True, "policy": None}, "force_policy"),
@@ -322,6 +326,19 @@ def test_ways_that_exclude_each_other_are_422() -> None:
         answered = post(service_for(), "/v1/decide", {**ASKED, **change})
         assert answered.status_code == 422
         assert answered.json()["detail"][0]["loc"] == ["body", at], change
+
+
+def test_questions_that_cannot_be_asked_are_a_line_for_every_state(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise InvalidInputError("questions.q", "cannot be asked")
+
+    monkeypatch.setattr(Decider, "prepare_many", refuse)
+    lines = lines_of({"states": ["s"] * 40, "questions": {"q": "Is it?"}})
+    assert [line["index"] for line in lines] == list(range(40))
+    error = {"code": "invalid_request", "field": "questions.q", "message": "cannot be asked"}
+    assert [line["error"] for line in lines] == [error] * 40
 
 
 def test_a_question_does_not_wait_for_a_whole_explanation() -> None:

@@ -236,7 +236,11 @@ class _Stream:
         return decision
 
     def _prepared(self, states: Sequence[Text]) -> list[Job | InvalidInputError]:
-        return self._decider.prepare_many(states, self._asked.questions, self._asked.way)
+        try:
+            return self._decider.prepare_many(states, self._asked.questions, self._asked.way)
+        except InvalidInputError as error:
+            # Lines may be out already: only a line can say what is wrong now.
+            return [error] * len(states)
 
     async def _at_once(self, prepared: Job | InvalidInputError) -> Decision:
         if isinstance(prepared, InvalidInputError):
