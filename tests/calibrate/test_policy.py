@@ -358,10 +358,47 @@ def test_fitting_asks_the_decider_about_the_labelled_states() -> None:
     assert part.labels == 400
     assert part.coverage > 0.5
     assert DECIDER.ask("state 3", REFUND, policy=policy).outcome is not None
-    with pytest.raises(InvalidInputError, match="'maybe' is not an option of 'refund': no, yes"):
-        fit_policy(DECIDER, labelled, parse_target("error<=0.05"), options=["maybe"])
-    with pytest.raises(InvalidInputError, match="confidence: is 1; it must lie between 0 and 1"):
-        fit_policy(DECIDER, labelled, parse_target("error<=0.05"), confidence=1.0)
+
+
+def test_given_options_are_acted_on_in_the_questions_that_have_them() -> None:
+    policy, _ = fitted("cost(fp=5,fn=1)", options=["yes"])
+    assert {name: list(part.cutoffs) for name, part in policy.questions.items()} == {
+        "queue": [],
+        "refund": ["yes"],
+        "anger": [],
+    }
+    assert outcome_of(policy, "refund", [0.0, 1.0]).option == "yes"
+    queue = outcome_of(policy, "queue", [1.0, 0.0, 0.0])
+    assert (queue.action, queue.option) == ("abstain", None)
+    assert "queue: acts on 0.0% of 1500 labelled states" in lines_about(policy)
+    both, _ = fitted("error<=0.1", options=["other", "yes", "billing", "yes"])
+    assert list(both.questions["queue"].cutoffs) == ["billing", "other"]
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (
+            {"options": ["yes", "billing"]},
+            "options: 'billing' is not an option of any labelled question; known are no, yes",
+        ),
+        ({"options": []}, "options: none given"),
+        ({"confidence": 1.0}, "confidence: is 1; it must lie between 0 and 1"),
+        ({"target": "error<=0.05"}, "target: must be a Target, not 'error<=0.05'; parse_target"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_is_asked(
+    how: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*_: Any, **__: Any) -> Any:
+        raise AssertionError("asked")
+
+    decider = path_decider()
+    monkeypatch.setattr(decider, "decide_many", asked)
+    labelled = LabelledStates(SCHEMA, ["s"], [{"refund": 1}])
+    settings = {"target": parse_target("error<=0.05"), **how}
+    with pytest.raises(InvalidInputError, match=message):
+        fit_policy(decider, labelled, **settings)
 
 
 def lines(path: Path, *rows: object) -> Path:

@@ -71,9 +71,11 @@ def fit_policy(
 ) -> Policy:
     """Answer the labelled states and fit a policy.
 
-    ``options`` limits which options are acted on. Raises UnsupportedTargetError when no option
-    of any question can keep the target with these labels, InvalidInputError for bad settings.
+    ``options`` limits which options are acted on, in every question that has them. Raises
+    InvalidInputError for bad settings, before anything is asked, and UnsupportedTargetError when
+    no option of any question can keep the target with these labels.
     """
+    check_settings(labelled.asked, target, confidence, options)
     decisions = decider.decide_many(
         labelled.states,
         labelled.questions,
@@ -107,15 +109,12 @@ def policy_from_answers(
 
     The confidence holds for all labelled questions together: they share out 1 - confidence.
     """
-    if not 0 < confidence < 1:
-        raise InvalidInputError("confidence", f"is {confidence:g}; it must lie between 0 and 1")
     asked = {name: question for name, question in questions.items() if answers.get(name)}
-    if not asked:
-        raise InvalidInputError("labels", "none given")
+    check_settings(asked, target, confidence, options)
     delta = (1 - confidence) / len(asked)
     cutoffs: dict[str, dict[str, Cutoff]] = {}
     for name, question in asked.items():
-        acting = _acting_options(name, question, target, options)
+        acting = _acting_options(question, target, options)
         names = [option.name for option in question.declared]
         scored = Scored.from_distributions(
             [list(a.probabilities.values()) for a in answers[name]], labels[name]
@@ -137,20 +136,47 @@ def policy_from_answers(
     )
 
 
-def _acting_options(
-    name: str, question: Question, target: Target, options: Sequence[str] | None
-) -> list[str]:
-    abstain = question.abstain.name if question.abstain else None
-    names = [o.name for o in question.declared if o.name != abstain]
+def check_settings(
+    questions: Mapping[str, Question],
+    target: Target,
+    confidence: float = CONFIDENCE,
+    options: Sequence[str] | None = None,
+) -> None:
+    """Raise InvalidInputError for settings that cannot be fitted for these labelled questions."""
+    if not isinstance(target, Target):
+        raise InvalidInputError(
+            "target", f"must be a Target, not {target!r}; parse_target reads one from text"
+        )
+    if not 0 < confidence < 1:
+        raise InvalidInputError("confidence", f"is {confidence:g}; it must lie between 0 and 1")
+    if not questions:
+        raise InvalidInputError("labels", "none given")
+    if options is None:
+        return
+    if not options:
+        raise InvalidInputError("options", "none given; leave it out to act on all of them")
+    known = dict.fromkeys(o for question in questions.values() for o in _names(question))
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        raise InvalidInputError(
+            "options",
+            f"{unknown[0]!r} is not an option of any labelled question; known are "
+            f"{', '.join(known)}",
+        )
+
+
+def _acting_options(question: Question, target: Target, options: Sequence[str] | None) -> list[str]:
+    """The options of a question that may be acted on; none when it has none of those given."""
+    names = _names(question)
     if options is not None:
-        unknown = [option for option in options if option not in names]
-        if unknown:
-            raise InvalidInputError(
-                "options", f"{unknown[0]!r} is not an option of {name!r}: {', '.join(names)}"
-            )
-        return list(options)
+        return [name for name in names if name in options]
     # A false positive of a boolean is a yes that should be a no.
     return ["yes"] if target.aim == "cost" and question.kind == "boolean" else names
+
+
+def _names(question: Question) -> list[str]:
+    abstain = question.abstain.name if question.abstain else None
+    return [option.name for option in question.declared if option.name != abstain]
 
 
 def _part(

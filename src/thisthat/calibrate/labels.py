@@ -28,6 +28,12 @@ class LabelledStates:
     states: Sequence[Text]
     labels: Sequence[Mapping[str, int]]
 
+    @property
+    def asked(self) -> dict[str, Question]:
+        """The questions that at least one state is labelled for."""
+        labelled = {name for right in self.labels for name in right}
+        return {name: q for name, q in self.questions.items() if name in labelled}
+
 
 def read_labelled(path: Path, questions: Mapping[str, Question] | None = None) -> LabelledStates:
     """Read labelled states. Raises InvalidInputError naming file, line and field."""

@@ -31,7 +31,8 @@ def fit(
     ] = None,
     confidence: Annotated[float, typer.Option(help="How sure the guarantee is.")] = 0.95,
     option: Annotated[
-        list[str] | None, typer.Option(help="Act on this option only; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Act on this option only, where a question has it; may be repeated."),
     ] = None,
     checkpoint: Annotated[
         str, typer.Option(help="default, a folder, a GGUF file or a Hub id.")
