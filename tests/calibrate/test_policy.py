@@ -370,7 +370,7 @@ def test_given_options_are_acted_on_in_the_questions_that_have_them() -> None:
     assert outcome_of(policy, "refund", [0.0, 1.0]).option == "yes"
     queue = outcome_of(policy, "queue", [1.0, 0.0, 0.0])
     assert (queue.action, queue.option) == ("abstain", None)
-    assert "queue: acts on 0.0% of 1500 labelled states" in lines_about(policy)
+    assert "queue: acts on 0.0% of 1500 labelled states" in list(lines_about(policy))
     both, _ = fitted("error<=0.1", options=["other", "yes", "billing", "yes"])
     assert list(both.questions["queue"].cutoffs) == ["billing", "other"]
 

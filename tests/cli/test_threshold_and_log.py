@@ -35,7 +35,7 @@ def fit(path: Path, *more: str) -> str:
     arguments = [str(path), "--schema", str(path.with_name("triage.json")), *more]
     done = RUNNER.invoke(threshold.app, ["fit", *arguments], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    return done.output
+    return done.stdout
 
 
 def test_fit_saves_a_policy_beside_the_schema(labelled: Path) -> None:
@@ -57,6 +57,42 @@ def test_ten_labels_are_refused_with_the_number_needed(labelled: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"10 labels .* and at least \d+ are needed"):
         fit(labelled, "--target", "error<=0.001")
     assert not labelled.with_name("triage.policy.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--confidence", "2"], "--confidence: is 2; it must lie between 0 and 1"),
+        (["--option", "maybe"], "--option: 'maybe' is not an option of any labelled question"),
+        (["--target", "recall>=1"], "target: 'recall>=1' is not known"),
+    ],
+)
+def test_bad_settings_are_refused_before_a_checkpoint_is_opened(
+    flags: list[str], message: str, labelled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(*_: object, **__: object) -> None:
+        raise AssertionError("opened")
+
+    monkeypatch.setattr("thisthat.opening.open_decider", opened)
+    with pytest.raises(InvalidInputError, match=message):
+        fit(labelled, "--target", "error<=0.05", *flags)
+
+
+def test_an_option_of_one_question_is_acted_on_there(tmp_path: Path, labelled: Path) -> None:
+    schema = {
+        "refund": {"type": "boolean", "instructions": "Is it within policy?"},
+        "queue": {"type": "choice", "criteria": ["billing", "shipping"]},
+        "anger": {"type": "score", "criteria": ["calm", "annoyed", "furious"]},
+    }
+    (tmp_path / "triage.json").write_text(json.dumps(schema), encoding="utf-8")
+    rows = [json.loads(line) for line in labelled.read_text().split("\n")]
+    for row in rows:
+        row["answers"] |= {"queue": "billing", "anger": 2}
+    labelled.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    said = fit(labelled, "--target", "cost(fp=5,fn=1)", "--option", "yes")
+    assert "queue: acts on 0.0%" in said
+    policy = Policy.load(tmp_path / "triage.policy.json")
+    assert list(policy.questions["refund"].cutoffs) == ["yes"]
 
 
 def run(*arguments: str, code: int = 0) -> str:

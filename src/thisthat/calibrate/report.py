@@ -71,12 +71,12 @@ def _about_cutoff(cutoff: CutoffPart) -> str:
 
 
 def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
-    tighter = policy.parsed_target.tighter()
-    tests = 1 if tighter.aim == "error" else len(part.cutoffs)
-    delta = (1 - policy.confidence) / len(policy.questions) / tests
     supported = {name: cut for name, cut in part.cutoffs.items() if cut.value is not None}
     if not supported:
         return
+    tighter = policy.parsed_target.tighter()
+    tests = 1 if tighter.aim == "error" else len(part.cutoffs)
+    delta = (1 - policy.confidence) / len(policy.questions) / tests
     needs = {name: labels_for(cutoff, tighter, delta) for name, cutoff in supported.items()}
     known = {name: n - supported[name].labels for name, n in needs.items() if n is not None}
     if len(known) < len(needs):

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from thisthat.errors import InvalidInputError
+
 if TYPE_CHECKING:
+    from thisthat.calibrate.labels import LabelledStates
     from thisthat.calibrate.policy import Policy
+    from thisthat.calibrate.target import Target
 
 app = typer.Typer(
     no_args_is_help=True, help="Cut-offs with a guarantee, from your own labelled states."
@@ -51,14 +55,24 @@ def fit(
     from thisthat.calibrate.target import parse_target
     from thisthat.cli.inputs import read_json
     from thisthat.declare import questions_from_json
-    from thisthat.opening import open_decider
 
     wanted = parse_target(target)
     questions = None if schema is None else questions_from_json(read_json(schema))
     rows = read_labelled(labelled, questions)
+    _check(rows, wanted, confidence, option)
     beside = labelled if schema is None else schema
     path = output or beside.with_name(f"{beside.name.split('.')[0]}.policy.json")
-    with open_decider(checkpoint, lam=lam) as decider:
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from thisthat.opening import open_decider
+
+    with (
+        open_decider(checkpoint, lam=lam) as decider,
+        Progress(console=Console(stderr=True), transient=True) as bar,
+    ):
+        task = bar.add_task("deciding", total=len(rows.states))
         policy = fit_policy(
             decider,
             rows,
@@ -68,6 +82,7 @@ def fit(
             layout=layout,  # type: ignore[arg-type]
             packing=packing,  # type: ignore[arg-type]
             order=order,  # type: ignore[arg-type]
+            progress=lambda done, _: bar.update(task, completed=done),
         )
     policy.save(path)
     if as_json:
@@ -83,6 +98,19 @@ def show(policy: Annotated[Path, typer.Argument(help="Policy file.")]) -> None:
     from thisthat.calibrate.policy import Policy
 
     _print(Policy.load(policy))
+
+
+def _check(
+    rows: LabelledStates, target: Target, confidence: float, options: list[str] | None
+) -> None:
+    """``check_settings`` under the names of the command line, before a checkpoint is opened."""
+    from thisthat.calibrate.fit_policy import check_settings
+
+    try:
+        check_settings(rows.asked, target, confidence, options)
+    except InvalidInputError as error:
+        flag = {"options": "--option"}.get(error.field, f"--{error.field}")
+        raise InvalidInputError(flag, error.message) from None
 
 
 def _print(policy: Policy) -> None:
