@@ -49,6 +49,8 @@ class Way:
     wide: Wide = "at-once"
 
     def __post_init__(self) -> None:
+        if self.policy is not None:
+            _check_policy(self.policy)
         if self.wide not in ("at-once", "in-rounds"):
             raise InvalidInputError("wide", f"{self.wide!r} is neither at-once nor in-rounds")
         if self.order == "average" and self.packing != "apart":
@@ -66,3 +68,13 @@ class Way:
             raise InvalidInputError(
                 "wide", '"in-rounds" gives probabilities that no policy was fitted for'
             )
+
+
+def _check_policy(given: object) -> None:
+    from thisthat.calibrate.policy import Policy
+
+    if not isinstance(given, Policy):
+        raise InvalidInputError(
+            "policy",
+            f"must be a Policy, not {type(given).__name__}; Policy.load(path) reads a file",
+        )

@@ -349,6 +349,13 @@ def test_the_decider_applies_a_policy() -> None:
     )
 
 
+@pytest.mark.parametrize("given", ["triage.policy.json", Path("p.json"), POLICY.as_json()])
+def test_what_is_no_policy_is_named(given: Any) -> None:
+    message = rf"policy: must be a Policy, not {type(given).__name__}; Policy.load\(path\) reads"
+    with pytest.raises(InvalidInputError, match=message):
+        DECIDER.ask("s", REFUND, policy=given)
+
+
 def test_fitting_asks_the_decider_about_the_labelled_states() -> None:
     states = [f"state {n}" for n in range(400)]
     labels = [{"refund": int(DECIDER.ask(s, REFUND).best or 0)} for s in states]
@@ -438,6 +445,12 @@ def test_bad_labels_are_refused_with_file_and_line(
 ) -> None:
     with pytest.raises(InvalidInputError, match=message):
         read_labelled(lines(tmp_path / "a.jsonl", row), SCHEMA)
+
+
+def test_answers_without_a_schema_ask_for_it(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", {"state": "s", "answers": {"refund": True}})
+    with pytest.raises(InvalidInputError, match=r"a\.jsonl: .*\(--schema\) is needed"):
+        read_labelled(path)
 
 
 def test_files_that_are_no_labels(tmp_path: Path) -> None:
