@@ -106,6 +106,7 @@ def _decision_file(path: Path) -> LabelledStates:
     question: Question | None = None
     states: list[Text] = []
     labels: list[dict[str, int]] = []
+    _refuse_answers(path)
     try:
         for number, item in enumerate(read_items(path), 1):
             asked = item.as_question()
@@ -121,3 +122,19 @@ def _decision_file(path: Path) -> LabelledStates:
     except OSError as error:
         raise InvalidInputError(str(path), f"cannot be read: {error}") from None
     return LabelledStates({ALONE: question} if question else {}, states, labels)
+
+
+def _refuse_answers(path: Path) -> None:
+    """Raise InvalidInputError for a file whose first line needs a schema to be read with."""
+    if path.suffix in (".zst", ".parquet"):
+        return
+    try:
+        with path.open(encoding="utf-8") as file:
+            row: Any = json.loads(next((line for line in file if line.strip()), "null"))
+    except (OSError, ValueError, RecursionError):
+        return  # whoever reads all of it says what is wrong
+    if isinstance(row, dict) and "answers" in row:
+        raise InvalidInputError(
+            str(path),
+            'has lines with "answers", which name questions: their schema (--schema) is needed',
+        )
