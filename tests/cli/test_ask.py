@@ -43,6 +43,14 @@ def test_json_output_is_what_the_library_gives() -> None:
     assert record["usage"]["output_tokens"] == 0
 
 
+def test_help_shows_how_a_question_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    page = ask("--help")
+    assert '"[name=]Is it so?[|yes: meaning|no: meaning]"' in page
+    assert page.count('"[name=]') == 3
+    assert "\\[" not in page
+
+
 def test_the_table_shows_every_option() -> None:
     table = ask("a state", "-c", QUEUE)
     for word in ("queue", "billing", "shipping", "0 out", "λ = 0.5"):

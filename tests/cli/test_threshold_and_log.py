@@ -139,6 +139,23 @@ def test_ask_says_what_a_policy_makes_of_the_answer(
     assert f"refund: {outcome.action}, because {outcome.reason}" in done.output
 
 
+def test_ask_shows_the_prediction_set_and_the_calibrated_level(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
+    POLICY.save(tmp_path / "p.json")
+    asked = ["ask", "s", "-c", "queue=Which queue?|billing|shipping|other"]
+    asked += ["-b", "refund=Is it within policy?", "-s", "anger=How angry?|calm|annoyed|furious"]
+    done = RUNNER.invoke(app, [*asked, "--policy", str(tmp_path / "p.json")])
+    decision = DECIDER.decide("s", SCHEMA, policy=POLICY)
+    queue, anger = decision["queue"].outcome, decision["anger"].outcome
+    assert queue is not None
+    assert anger is not None
+    assert f"  not ruled out: {', '.join(queue.options or ())}\n" in done.output
+    assert f"  mean level, calibrated: {anger.level:.2f}\n" in done.output
+    assert done.output.count("not ruled out") == done.output.count("mean level") == 1
+
+
 def test_ask_forces_a_policy_only_when_told_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,17 +26,18 @@ def ask(
     state: Annotated[
         str | None, typer.Argument(help="The state; - or nothing reads standard input.")
     ] = None,
+    # The backslashes keep help pages from reading [name=] as markup.
     boolean: Annotated[
         list[str] | None,
-        typer.Option("--boolean", "-b", help='"[name=]Is it so?[|yes: meaning|no: meaning]"'),
+        typer.Option("--boolean", "-b", help=r'"\[name=]Is it so?[|yes: meaning|no: meaning]"'),
     ] = None,
     choice: Annotated[
         list[str] | None,
-        typer.Option("--choice", "-c", help='"[name=]Which one?|first: meaning|second|…"'),
+        typer.Option("--choice", "-c", help=r'"\[name=]Which one?|first: meaning|second|…"'),
     ] = None,
     score: Annotated[
         list[str] | None,
-        typer.Option("--score", "-s", help='"[name=]How much?|lowest level|…|highest level"'),
+        typer.Option("--score", "-s", help=r'"\[name=]How much?|lowest level|…|highest level"'),
     ] = None,
     schema: Annotated[
         Path | None,
@@ -286,6 +287,10 @@ def _print_outcomes(decision: Decision) -> None:
         if outcome is not None:
             forced = f" (forced: {'; '.join(outcome.forced)})" if outcome.forced else ""
             print(f"{name}: {outcome.action}, because {outcome.reason}{forced}")
+            if outcome.options is not None:
+                print(f"  not ruled out: {', '.join(outcome.options)}")
+            if outcome.level is not None:
+                print(f"  mean level, calibrated: {outcome.level:.2f}")
 
 
 def _print_evidence(decision: Decision) -> None:
