@@ -424,11 +424,6 @@ class Decider:
         chosen = self._layout(way.layout)
         declared = _declared(questions)
         orders = tuple(orders_of(question, way.order) for question in declared.values())
-        if way.order == "average" and way.packing != "apart":
-            raise InvalidInputError(
-                "order",
-                f'"average" needs packing "apart", not {way.packing!r}: orders are branches',
-            )
         plan = self.builder.plan(
             [
                 reordered(question, places)
