@@ -106,6 +106,19 @@ def test_headers_without_an_end_are_a_400_that_names_the_limit() -> None:
         assert b"more than 2000 bytes" in answer
 
 
+def test_what_is_no_http_is_refused_like_all_else() -> None:
+    with on_loopback(service_for()) as address:
+        with connect(address) as client:
+            client.sendall(b"this is no request\r\n\r\n")
+            head, _, body = everything(client).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ")
+        lines = head.lower().splitlines()
+        assert any(line.startswith(b"x-request-id: ") for line in lines)
+        assert b"x-content-type-options: nosniff" in lines
+        assert json.loads(body)["code"] == "bad_http"
+        assert 'thisthat_errors_total{kind="bad_http"} 1.0' in httpx.get(f"{address}/metrics").text
+
+
 def test_what_is_to_be_done_after_loading_is_done_once() -> None:
     service = service_for(load=False)
     seen: list[bool] = []

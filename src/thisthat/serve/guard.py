@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from thisthat.errors import InvalidInputError
 from thisthat.serve.body import BoundedBody
 from thisthat.serve.cors import for_browsers
+from thisthat.serve.headers import SECURITY_HEADERS, id_headers
 from thisthat.serve.logs import log, log_unforeseen
 from thisthat.serve.operations import ALWAYS_OPEN
 from thisthat.serve.patience import STOPPED_READING
@@ -27,15 +28,6 @@ from thisthat.serve.service import GoneError, Service, draining
 
 _CLIENT_WENT = 499
 _SANE_ID = re.compile(rb"[\x20-\x7e]{1,128}")
-
-SECURITY_HEADERS = {
-    b"x-content-type-options": b"nosniff",
-    b"x-frame-options": b"DENY",
-    b"referrer-policy": b"no-referrer",
-    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
-    b"cross-origin-resource-policy": b"same-origin",
-    b"cache-control": b"no-store",
-}
 
 _OPENAI_PATHS = ("/v1/chat/", "/v1/decisions", "/v1/models")
 
@@ -142,8 +134,7 @@ class _Visit:
         self.status = message["status"]
         headers = message.setdefault("headers", [])
         present = {name.lower() for name, _ in headers}
-        headers += [(b"x-request-id", self.id.encode())]
-        headers += [(b"x-typesafe-request-id", self.id.encode())]
+        headers += id_headers(self.id)
         headers += [pair for pair in SECURITY_HEADERS.items() if pair[0] not in present]
 
     def client_went(self) -> None:

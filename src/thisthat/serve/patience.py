@@ -1,13 +1,21 @@
-"""The HTTP protocol with an end to its patience: for headers, and for clients that do not read."""
+"""The HTTP protocol with an end to its patience: for headers, and for clients that do not read.
+
+What is no HTTP never becomes a request, so its refusal is written here: with an id, as all others.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 import socket
+from collections.abc import Callable
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from thisthat.serve.headers import SECURITY_HEADERS, id_headers
 from thisthat.serve.joined_writes import JoinedWrites
+from thisthat.serve.logs import log
+from thisthat.serve.problems import Problem, response
 from thisthat.serve.settings import Settings
 
 STOPPED_READING = "stopped_reading"
@@ -20,8 +28,10 @@ _KERNEL_BYTES = 16_384
 """What the kernel takes ahead of the client; with megabytes nobody would see a slow one read."""
 
 
-def patient_protocol(settings: Settings) -> type[asyncio.Protocol]:
-    """A protocol for uvicorn.
+def patient_protocol(
+    settings: Settings, on_error: Callable[[str], None] = lambda kind: None
+) -> type[asyncio.Protocol]:
+    """A protocol for uvicorn; ``on_error`` is told the kind of what is refused here.
 
     Headers that take longer than ``header_seconds`` close the connection; headers of more than
     ``header_bytes`` that still have no end are a 400. A client that leaves what was sent lying for
@@ -52,6 +62,22 @@ def patient_protocol(settings: Settings) -> type[asyncio.Protocol]:
                     self.send_400_response(f"the headers have more than {most} bytes")
                 elif self._alarm is None:
                     self._alarm = self.loop.call_later(settings.header_seconds, self._give_up)
+
+        def send_400_response(self, msg: str) -> None:
+            problem = Problem(400, "bad_http", msg)
+            request_id = secrets.token_hex(16)
+            answer = response(problem, "detail")
+            headers = [
+                *answer.raw_headers,
+                *id_headers(request_id),
+                *SECURITY_HEADERS.items(),
+                (b"connection", b"close"),
+            ]
+            head = b"".join(b"%s: %s\r\n" % pair for pair in headers)
+            self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + answer.body)
+            self.transport.close()
+            on_error(problem.kind)
+            log("request", request_id=request_id, status=400, error=problem.kind)
 
         def pause_writing(self) -> None:
             super().pause_writing()

@@ -43,7 +43,9 @@ class Server(uvicorn.Server):
                 create_app(service),
                 host=settings.host,
                 port=settings.port,
-                http=patient_protocol(settings),
+                http=patient_protocol(
+                    settings, lambda kind: service.metrics.errors.labels(kind).inc()
+                ),
                 ws="none",
                 access_log=False,
                 log_config=None,
