@@ -22,7 +22,6 @@ from thisthat.errors import InvalidInputError
 
 CheckOutcome: TypeAlias = Literal["none", "drift", "failed"]
 
-EVERY = 500
 MOST_POLICIES = 256
 _MOST_LINES = 50_000
 _CLOCK_SECONDS = 60.0
@@ -65,7 +64,7 @@ class DriftWatch:
     """
 
     def __init__(
-        self, log: DecisionLog, report: Callable[[DriftCheck], None], drift_decisions: int = EVERY
+        self, log: DecisionLog, report: Callable[[DriftCheck], None], drift_decisions: int
     ) -> None:
         if drift_decisions < LEAST_ROWS:
             raise InvalidInputError(

@@ -28,9 +28,7 @@ _KERNEL_BYTES = 16_384
 """What the kernel takes ahead of the client; with megabytes nobody would see a slow one read."""
 
 
-def patient_protocol(
-    settings: Settings, on_error: Callable[[str], None] = lambda kind: None
-) -> type[asyncio.Protocol]:
+def patient_protocol(settings: Settings, on_error: Callable[[str], None]) -> type[asyncio.Protocol]:
     """A protocol for uvicorn; ``on_error`` is told the kind of what is refused here.
 
     Headers that take longer than ``header_seconds`` close the connection; headers of more than
