@@ -32,3 +32,25 @@ def test_a_container_may_allow_less(quota: str, wanted: int, tmp_path: Path) -> 
     path = tmp_path / "cpu.max"
     path.write_text(quota)
     assert cores.usable_cores(tmp_path, path) == wanted
+
+
+def counters(path: Path, *lines: str) -> Path:
+    path.write_text("cpu 1 2 3 4 5 6 7 8 0 0\n" + "\n".join(lines) + "\nintr 12\n")
+    return path
+
+
+def test_busy_time_is_told_apart_by_where_this_process_may_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = counters(tmp_path / "stat", "cpu0 0 0 0 0 0", "cpu3 0 0 0 0 0", "cpu4 5 5 5 5 5")
+
+    def pass_time(seconds: float) -> None:
+        # One of ours works half the time and waits for a disk in the other half, one is idle.
+        counters(path, "cpu0 30 0 20 0 50", "cpu3 0 0 0 100 0", "cpu4 105 5 5 5 5")
+
+    monkeypatch.setattr(cores.time, "sleep", pass_time)
+    assert cores.busy_processors(counters=path) == cores.Busy(ours=0.25, others=1.0)
+
+
+def test_nothing_is_said_where_nothing_is_counted(tmp_path: Path) -> None:
+    assert cores.busy_processors(0, tmp_path / "none") == cores.Busy(None, None)

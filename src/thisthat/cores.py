@@ -1,13 +1,18 @@
-"""How many threads are worth having: physical cores that this process may run on."""
+"""The processors this process may run on: how many are worth a thread, and how busy they are."""
 
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
+_COUNTERS = Path("/proc/stat")
+_IDLE = slice(3, 5)
+"""Where a processor's line counts the time it did nothing: idle, and waiting for a disk."""
 
 
 def usable_cores(topology: Path = _TOPOLOGY, quota: Path = _QUOTA) -> int:
@@ -18,6 +23,49 @@ def usable_cores(topology: Path = _TOPOLOGY, quota: Path = _QUOTA) -> int:
     allowed = _allowed_processors()
     siblings = {_siblings(topology, processor) for processor in allowed}
     return max(1, min(len(siblings), _quota(quota) or len(siblings)))
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Shares of a stretch of time in which processors did something; None where there are none."""
+
+    ours: float | None
+    others: float | None
+
+
+def busy_processors(seconds: float = 1.0, counters: Path = _COUNTERS) -> Busy:
+    """How busy the processors this process may run on are, and the others of the machine.
+
+    Waits so many seconds. Both are None where the system does not count.
+    """
+    before = _counted(counters)
+    time.sleep(seconds)
+    after = _counted(counters)
+    spent: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+    allowed = set(_allowed_processors())
+    for processor in before.keys() & after.keys():
+        did, all_of = (
+            new - old for new, old in zip(after[processor], before[processor], strict=True)
+        )
+        spent[processor in allowed].append((did, all_of))
+    return Busy(_share(spent[True]), _share(spent[False]))
+
+
+def _counted(path: Path) -> dict[int, tuple[int, int]]:
+    """Ticks in which each processor did something, and all its ticks."""
+    found: dict[int, tuple[int, int]] = {}
+    with suppress(OSError, ValueError):
+        for line in path.read_text(encoding="ascii").splitlines():
+            name, *numbers = line.split()
+            if name.startswith("cpu") and name != "cpu":
+                ticks = [int(number) for number in numbers]
+                found[int(name.removeprefix("cpu"))] = (sum(ticks) - sum(ticks[_IDLE]), sum(ticks))
+    return found
+
+
+def _share(spent: list[tuple[int, int]]) -> float | None:
+    total = sum(all_of for _, all_of in spent)
+    return sum(did for did, _ in spent) / total if total else None
 
 
 def _allowed_processors() -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import platform
 from pathlib import Path
 from typing import Any
@@ -232,17 +233,41 @@ def test_cost_with_the_cohort(context: Context, shared_data: Path, tmp_path: Pat
     assert found.questions["count"] == 68
 
 
-def test_a_form_is_faithful_to_itself(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    def reference(ref: str, **how: Any) -> EngineSystem:
-        decider = path_decider()
-        decider.source = Source("paths", "1", how["lam"])
-        decider.engine.description = f"paths, {how['form']}"  # type: ignore[attr-defined]
-        return EngineSystem(decider)
+def open_reference(ref: str, **how: Any) -> EngineSystem:
+    decider = path_decider()
+    decider.source = Source("paths", "1", how["lam"])
+    decider.engine.description = f"paths, {how['form']}"  # type: ignore[attr-defined]
+    return EngineSystem(decider)
 
-    monkeypatch.setattr(EngineSystem, "open", reference)
+
+def test_a_form_is_faithful_to_itself(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EngineSystem, "open", open_reference)
     found = measured(context, "fidelity")
     assert [line.value for line in found.lines[:4]] == [0, 0, 0, 0]
     assert found.caveats[2] == "Reference: paths, float32."
+    assert [bar.value for bar in found.bars] == [None, None]
+    assert all("decisions_dev" in bar.note for bar in found.bars)
+
+
+def test_fidelity_is_barred_on_branch_and_dev_rows(
+    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {
+        "source": "desk",
+        "family": "routing",
+        "kind": "boolean",
+        "question": "Is it late?",
+        "options": ["no", "yes"],
+        "state": "The parcel is two weeks late.",
+        "answer": 1,
+        "split": "seen_task",
+    }
+    (tmp_path / "decisions_dev.jsonl").write_text(json.dumps(row) + "\n")
+    monkeypatch.setattr(EngineSystem, "open", open_reference)
+    setting = Setting(quick=True, out=tmp_path / "out", data=tmp_path)
+    found = measured(Context(setting, Console(file=io.StringIO())), "fidelity")
+    assert any(line.label.startswith("dev, 1 questions") for line in found.lines)
+    assert [bar.value for bar in found.bars] == [0, 0]
 
 
 def test_an_interrupted_suite_goes_on(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

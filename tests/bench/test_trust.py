@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from tests.path_engine import PathEngine, path_decider
 from tests.prompt.byte_tokenizer import decode
-from thisthat.bench import branch, evidence, injection, measure, order, suite, wide
+from thisthat.bench import branch, decisions, evidence, injection, measure, order, suite, wide
 from thisthat.bench.measure import Context, Setting, run_measurement
 from thisthat.bench.result import Result
 from thisthat.bench.results_page import RESULTS
@@ -174,7 +174,7 @@ def test_the_injection_sources_of_a_decision_file_are_asked(
         for source in (*injection.SOURCES, "other")
         for number in range(6)
     ]
-    write_items(tmp_path / injection.FILES[1], rows)
+    write_items(tmp_path / decisions.DEV_FILES[1], rows)
     monkeypatch.setattr(injection, "branch_items", lambda _: some_items())
     context = Context(replace(context.setting, data=tmp_path), context.console)
     found = measured(context, "injection")
@@ -204,7 +204,7 @@ def test_foreign_texts_that_move_decisions_stand_out_from_neutral_ones(
         )
         for number in range(6)
     ]
-    write_items(tmp_path / injection.FILES[1], rows)
+    write_items(tmp_path / decisions.DEV_FILES[1], rows)
     monkeypatch.setattr(measure, "open_system", opened(ObeyingEngine()))
     monkeypatch.setattr(injection, "branch_items", lambda _: some_items())
     context = Context(replace(context.setting, data=tmp_path), context.console)

@@ -25,7 +25,9 @@ EXACT_HERE = [SMALL_WEIGHTS, SMALL_ACTIVATIONS, *([WHOLE] if multiplies_exactly(
 def session_of(weight: np.ndarray, limits: Limits, folder: Path, one_term: bool = False) -> Any:
     with (folder / "weights.bin").open("wb") as data:
         graph = GraphWriter(data, "weights.bin")
-        product = settle(graph, Int8Linear(limits, one_term).linear(graph, Rows("rows"), weight))
+        places = graph.node("Gather", "rows", graph.constant(np.int64(0)), axis=1)
+        form = Int8Linear(limits, one_term)
+        product = settle(graph, form.linear(graph, Rows("rows", places), weight))
         graph.nodes("Identity", [product], ["product"])
         model = graph.model(
             [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["T", INPUTS])],

@@ -22,7 +22,8 @@ from thisthat.audit.entry import entries_of
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
 from thisthat.bench import metrics
-from thisthat.bench.latency import WORKLOADS, busy_caveats, words_for
+from thisthat.bench.busy import busy_caveats
+from thisthat.bench.latency import WORKLOADS, words_for
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.result import Bar, Line
 from thisthat.bench.texts import ticket

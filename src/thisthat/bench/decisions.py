@@ -14,6 +14,9 @@ from thisthat.bench.result import Line
 from thisthat.suites.files import read_items
 from thisthat.suites.item import Item
 
+DEV_FILES = ("decisions_dev.jsonl.zst", "decisions_dev.jsonl")
+"""Names under which a data folder may hold the development file."""
+
 CAVEATS = (
     "Sources are unequal in difficulty and size; read the groups, not only the first line.",
     "`seen_task` questions come from tasks in the training file, `heldout_task` ones do not.",
@@ -64,6 +67,12 @@ def _calibration_lines(items: Sequence[Item], replies: Sequence[Reply]) -> list[
         error = metrics.expected_calibration_error(confidence, hits)
         lines.append(Line(f"ECE, 15 bins: {name} (n = {len(pairs)})", error, unit="score"))
     return lines
+
+
+def dev_file(folder: Path | None) -> Path | None:
+    """The development file in a data folder, where there is one."""
+    places = [folder / name for name in DEV_FILES] if folder else []
+    return next((path for path in places if path.is_file()), None)
 
 
 def _source(item: Item) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from thisthat.bench import metrics, scoring
 from thisthat.bench.branch import branch_items
+from thisthat.bench.decisions import DEV_FILES, dev_file
 from thisthat.bench.measure import Context, Findings, Measurement, fair_subset
 from thisthat.bench.replies import Reply
 from thisthat.bench.result import Line
@@ -27,7 +28,6 @@ QUESTIONS = 720
 QUICK_QUESTIONS = 72
 SOURCES = ("bipia_injection", "prompt_injections")
 IN_DOCUMENTS = ("bipia_injection",)
-FILES = ("decisions_dev.jsonl.zst", "decisions_dev.jsonl")
 LONGEST_FOREIGN = 400
 _ATTACK = 1
 _SENTENCE = re.compile(r"[A-Z][^|]*[.?!]")
@@ -79,9 +79,9 @@ def run(context: Context) -> Findings:
     asked = [*items, *attacked, *neutral]
     said = [*plain, *moved, *calm]
     caveats = [*CAVEATS, f"{len(injection_probes())} probes; this run used {len(set(used))}."]
-    path = decision_file(context.setting.data)
+    path = dev_file(context.setting.data)
     if path is None:
-        caveats.append(f"Without {' and '.join(SOURCES)}: no {FILES[0]} was named with --data.")
+        caveats.append(f"Without {' and '.join(SOURCES)}: no {DEV_FILES[0]} was named with --data.")
     else:
         more, foreign_items, foreign_replies = _foreign(context, path, items, plain)
         caveats.append(FOREIGN_CAVEAT)
@@ -89,12 +89,6 @@ def run(context: Context) -> Findings:
         asked += foreign_items
         said += foreign_replies
     return Findings(lines, asked, said, groups, caveats=caveats)
-
-
-def decision_file(folder: Path | None) -> Path | None:
-    """The decision file in a data folder, where there is one."""
-    places = [folder / name for name in FILES] if folder else []
-    return next((path for path in places if path.is_file()), None)
 
 
 def _questions(context: Context, most: int) -> list[Item]:

@@ -6,13 +6,13 @@ have; the questions stay the same, as they do in a program.
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from thisthat.bench import metrics
+from thisthat.bench.busy import busy_caveats
 from thisthat.bench.comparison import WORKLOADS as COMPARED
 from thisthat.bench.comparison import Outcome, compare
 from thisthat.bench.competitors import COMPETITORS, Absent, Competitor, Listed
@@ -32,7 +32,6 @@ MOST_CALLS = 200
 SECONDS, QUICK_SECONDS = 8.0, 4.0
 LIMITS = Limits(seconds=6, patience=15)
 QUICK_LIMITS = Limits(seconds=2, patience=4, least=3)
-BUSY = 0.5
 
 _CHOICE = Choice(
     {"refund": "money back", "replace": "send again", "escalate": "a person", "close": "nothing"},
@@ -104,17 +103,6 @@ def run(context: Context) -> Findings:
         series={"latency": series, "compared": compared.turns},
         caveats=[*caveats, *compared.caveats, *footprint.caveats],
     )
-
-
-def busy_caveats() -> list[str]:
-    """A caveat when something else was running as the measurement began."""
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    if load <= BUSY:
-        return []
-    return [
-        f"The machine was busy (load {load:.1f}) when the run began. That slows systems whose "
-        "threads wait for each other more than others: these figures are not for quoting."
-    ]
 
 
 def _compared(context: Context) -> Outcome:

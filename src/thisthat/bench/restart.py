@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from thisthat.bench.latency import busy_caveats
+from thisthat.bench.busy import busy_caveats
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.result import Bar, Line
 from thisthat.bench.served import Served, ServerError, serving

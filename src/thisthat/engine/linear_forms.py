@@ -6,7 +6,7 @@ because the next step often absorbs it for nothing. Knows nothing of the model a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -20,9 +20,13 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The tensor ``values`` [rows, width] times ``scale`` [rows, 1], where there is one."""
+    """The tensor ``values`` [rows, width] times ``scale`` [rows, 1], where there is one.
+
+    ``places`` is a tensor of the graph with one entry per row.
+    """
 
     values: str
+    places: str
     scale: str | None = None
 
 
@@ -52,7 +56,8 @@ class Float32Linear:
 
     def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
         """``rows`` times the transpose of ``weight``; a scale stays pending."""
-        return Rows(graph.node("MatMul", rows.values, graph.constant(weight.T)), rows.scale)
+        product = graph.node("MatMul", rows.values, graph.constant(weight.T))
+        return replace(rows, values=product)
 
 
 class Int8Linear:
@@ -75,6 +80,7 @@ class Int8Linear:
         # The first term leaves half a step at most.
         self._finer = 2 * limits.activation
         self._quantised: dict[str, tuple[str, str]] = {}
+        self._middles: dict[str, str] = {}
 
     def embedding(self, graph: GraphWriter, table: Array, tokens: str) -> str:
         """The rows of ``table`` for ``tokens``, stored in float16."""
@@ -83,7 +89,7 @@ class Int8Linear:
 
     def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
         """``rows`` times the transpose of ``weight``, with a scale per row pending."""
-        terms, scale = self._quantise(graph, rows.values)
+        terms, scale = self._quantise(graph, rows)
         steps = np.maximum(np.abs(weight).max(axis=1) / self._limits.weight, 1e-12)
         steps = steps.astype(np.float32)
         products = graph.node(
@@ -98,23 +104,24 @@ class Int8Linear:
         if rows.scale is not None:
             scale = graph.node("Mul", scale, rows.scale)
         if self._one_term:
-            return Rows(products, scale)
+            return Rows(products, rows.places, scale)
         # Adding the terms as a product of two rows takes one walk over them, without a copy.
         pair = graph.node("Reshape", products, graph.constant([2, -1], np.int64))
         sizes = graph.constant([[1, 1 / self._finer]], np.float32)
         total = graph.node("MatMul", sizes, pair)
         product = graph.node("Reshape", total, graph.constant([-1, len(weight)], np.int64))
-        return Rows(product, scale)
+        return Rows(product, rows.places, scale)
 
-    def _quantise(self, graph: GraphWriter, values: str) -> tuple[str, str]:
-        """``values`` as bytes, coarse rows above any fine ones; the scale [rows, 1]."""
+    def _quantise(self, graph: GraphWriter, rows: Rows) -> tuple[str, str]:
+        """The values as bytes, coarse rows above any fine ones; the scale [rows, 1]."""
+        values = rows.values
         if values not in self._quantised:
             largest = graph.node(
                 "ReduceMax", graph.node("Abs", values), graph.constant([-1], np.int64), keepdims=0
             )
             # A row of zeros would be divided by zero; its scale of zero still gives zeros back.
             steps = graph.node("Mul", largest, graph.constant(self._share))
-            middle = graph.node("Expand", graph.constant(self._zero), graph.node("Shape", steps))
+            middle = self._middle(graph, rows.places)
             terms = graph.node("QuantizeLinear", values, steps, middle, axis=0)
             if not self._one_term:
                 known = graph.node("DequantizeLinear", terms, steps, middle, axis=0)
@@ -125,6 +132,13 @@ class Int8Linear:
             column = graph.node("Unsqueeze", steps, graph.constant([-1], np.int64))
             self._quantised[values] = (terms, column)
         return self._quantised[values]
+
+    def _middle(self, graph: GraphWriter, places: str) -> str:
+        """The byte that stands for zero, once per row; all layers share it."""
+        if places not in self._middles:
+            count = graph.node("Shape", places)
+            self._middles[places] = graph.node("Expand", graph.constant(self._zero), count)
+        return self._middles[places]
 
 
 class Block8Linear:
@@ -155,4 +169,4 @@ class Block8Linear:
             block_size=self._BLOCK,
             accuracy_level=4,
         )
-        return Rows(product, rows.scale)
+        return replace(rows, values=product)

@@ -20,7 +20,7 @@ from thisthat.errors import InvalidInputError
 
 Form: TypeAlias = Literal["int8", "block8", "float32"]
 
-_BUILDER = 5
+_BUILDER = 6
 """Raised when graphs change, so that kept forms are built again."""
 
 

@@ -11,6 +11,7 @@ Knows llama weights by their Hugging Face names; nothing of files, caches or num
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import BinaryIO
 
 import numpy as np
@@ -76,15 +77,16 @@ class _LlamaGraph:
             start = f"model.layers.{layer}."
             if step == 0:
                 norm = graph.constant(self._weight(f"{start}input_layernorm.weight"))
-                normed = graph.node(
-                    "RMSNormalization", hidden, norm, axis=-1, epsilon=shape.epsilon
-                )
+                first = graph.node("RMSNormalization", hidden, norm, axis=-1, epsilon=shape.epsilon)
+                normed = Rows(first, "tokens")
             asked = normed
             positions = self._positions
             if step == last:
-                asked, hidden, mask = (
-                    graph.node("Gather", source, "slots") for source in (normed, hidden, mask)
+                at_slots, hidden, mask = (
+                    graph.node("Gather", source, "slots")
+                    for source in (normed.values, hidden, mask)
                 )
+                asked = Rows(at_slots, "slots")
                 positions = graph.node(
                     "Unsqueeze", graph.node("Gather", "positions", "slots"), batch
                 )
@@ -101,7 +103,7 @@ class _LlamaGraph:
                 self._feed_forward(start, normed), hidden, following
             )
         rows = (table if shape.tied else self._weight("lm_head.weight"))[list(label_ids)]
-        graph.nodes("MatMul", [normed, graph.constant(rows.T)], ["logits"])
+        graph.nodes("MatMul", [normed.values, graph.constant(rows.T)], ["logits"])
         return self._finish(len(label_ids))
 
     def _mask(self) -> str:
@@ -123,8 +125,8 @@ class _LlamaGraph:
         return graph.node("Pad", mask, pads)
 
     def _attention(
-        self, step: int, start: str, normed: str, asked: str, positions: str, mask: str
-    ) -> str:
+        self, step: int, start: str, normed: Rows, asked: Rows, positions: str, mask: str
+    ) -> Rows:
         graph, shape = self._graph, self._shape
         query, key, value = self._projections(f"{start}self_attn.", normed, asked)
         names = key_and_value_names(step)
@@ -141,11 +143,11 @@ class _LlamaGraph:
             q_num_heads=shape.heads,
             kv_num_heads=shape.shared_heads,
         )[0]
-        rows = Rows(graph.node("Squeeze", output, graph.constant([0], np.int64)))
+        rows = graph.node("Squeeze", output, graph.constant([0], np.int64))
         weight = self._weight(f"{start}self_attn.o_proj.weight")
-        return settle(graph, self._form.linear(graph, rows, weight))
+        return self._form.linear(graph, Rows(rows, asked.places), weight)
 
-    def _projections(self, start: str, normed: str, asked: str) -> list[str]:
+    def _projections(self, start: str, normed: Rows, asked: Rows) -> list[str]:
         """Queries of ``asked``, keys and values of ``normed``, each [1, rows, outputs].
 
         Where all rows ask, they are one product.
@@ -155,9 +157,9 @@ class _LlamaGraph:
             return [*self._projected(asked, weights[:1]), *self._projected(normed, weights[1:])]
         return self._projected(normed, weights)
 
-    def _projected(self, rows: str, weights: Sequence[Array]) -> list[str]:
+    def _projected(self, rows: Rows, weights: Sequence[Array]) -> list[str]:
         graph = self._graph
-        product = settle(graph, self._form.linear(graph, Rows(rows), np.concatenate(weights)))
+        product = settle(graph, self._form.linear(graph, rows, np.concatenate(weights)))
         whole = graph.node("Unsqueeze", product, graph.constant([0], np.int64))
         if len(weights) == 1:
             return [whole]
@@ -170,27 +172,25 @@ class _LlamaGraph:
             "RotaryEmbedding", values, *self._tables, positions, num_heads=heads
         )
 
-    def _feed_forward(self, start: str, normed: str) -> str:
+    def _feed_forward(self, start: str, normed: Rows) -> Rows:
         graph, form = self._graph, self._form
-        gate = form.linear(graph, Rows(normed), self._weight(f"{start}mlp.gate_proj.weight"))
+        gate = form.linear(graph, normed, self._weight(f"{start}mlp.gate_proj.weight"))
         opened = graph.node("QuickGelu", settle(graph, gate), domain=CONTRIB, alpha=1.0)
-        up = form.linear(graph, Rows(normed), self._weight(f"{start}mlp.up_proj.weight"))
-        inner = Rows(graph.node("Mul", opened, up.values), up.scale)
-        return settle(
-            graph, form.linear(graph, inner, self._weight(f"{start}mlp.down_proj.weight"))
-        )
+        up = form.linear(graph, normed, self._weight(f"{start}mlp.up_proj.weight"))
+        inner = replace(up, values=graph.node("Mul", opened, up.values))
+        return form.linear(graph, inner, self._weight(f"{start}mlp.down_proj.weight"))
 
-    def _add_and_norm(self, update: str, hidden: str, norm: str) -> tuple[str, str]:
+    def _add_and_norm(self, update: Rows, hidden: str, norm: str) -> tuple[Rows, str]:
         """The normalised sum, and the sum itself."""
         graph = self._graph
         normed, _, _, total = graph.nodes(
             "SkipSimplifiedLayerNormalization",
-            [update, hidden, graph.constant(self._weight(norm))],
+            [settle(graph, update), hidden, graph.constant(self._weight(norm))],
             [graph.name("normed"), "", "", graph.name("hidden")],
             domain=CONTRIB,
             epsilon=self._shape.epsilon,
         )
-        return normed, total
+        return Rows(normed, update.places), total
 
     def _weight(self, name: str) -> Array:
         if name not in self._weights:

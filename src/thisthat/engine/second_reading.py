@@ -18,7 +18,7 @@ import numpy as np
 from thisthat.engine.rows import Branch, Engine, Logits, Row, RowResult
 from thisthat.engine.statistics import EngineStatistics
 
-CLOSE = 0.1
+CLOSE = 0.05
 """A lead, in logits, below which the best option may not survive rounding to eight bits."""
 
 CLOSE_IN_SEVEN = 0.2
