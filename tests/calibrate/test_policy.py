@@ -382,6 +382,26 @@ def test_given_options_are_acted_on_in_the_questions_that_have_them() -> None:
     assert list(both.questions["queue"].cutoffs) == ["billing", "other"]
 
 
+@pytest.mark.parametrize("target", ["precision>=0.9", "error<=0.1", "cost(fp=5,fn=1)"])
+def test_questions_that_are_never_acted_on_take_no_share_of_delta(target: str) -> None:
+    beside, answers = fitted(target, rows=300, options=["yes"])
+    _, labels = answered(REFUND, 300, list(SCHEMA).index("refund"))
+    alone = policy_from_answers(
+        {"refund": REFUND},
+        {"refund": answers["refund"]},
+        {"refund": labels},
+        parse_target(target),
+        DECIDER.conditions(),
+        options=["yes"],
+    )
+    assert beside.questions["refund"] == alone.questions["refund"]
+    told = [line for line in lines_about(beside) if "at these cut-offs" in line]
+    assert told == [line for line in lines_about(alone) if "at these cut-offs" in line]
+    shared, _ = fitted(target, rows=300, options=["yes", "other"])
+    least = shared.questions["refund"].cutoffs["yes"].least_labels
+    assert least > alone.questions["refund"].cutoffs["yes"].least_labels
+
+
 @pytest.mark.parametrize(
     ("how", "message"),
     [

@@ -107,19 +107,22 @@ def policy_from_answers(
 ) -> Policy:
     """``fit_policy`` for answers that are there already.
 
-    The confidence holds for all labelled questions together: they share out 1 - confidence.
+    The confidence holds for everything the policy acts on: the questions with an option to act on
+    share out 1 - confidence (Bonferroni). Where nothing can be acted on no target can be missed,
+    so such a question takes no share. Which ones those are follows from the schema, ``target`` and
+    ``options`` alone; if labels had a say in it, the guarantee would not hold.
     """
     asked = {name: question for name, question in questions.items() if answers.get(name)}
     check_settings(asked, target, confidence, options)
-    delta = (1 - confidence) / len(asked)
+    acting = {name: _acting_options(asked[name], target, options) for name in asked}
+    delta = (1 - confidence) / sum(map(bool, acting.values()))
     cutoffs: dict[str, dict[str, Cutoff]] = {}
     for name, question in asked.items():
-        acting = _acting_options(question, target, options)
         names = [option.name for option in question.declared]
         scored = Scored.from_distributions(
             [list(a.probabilities.values()) for a in answers[name]], labels[name]
         )
-        fitted = fit_cutoffs(scored, [names.index(o) for o in acting], target, delta)
+        fitted = fit_cutoffs(scored, [names.index(o) for o in acting[name]], target, delta)
         cutoffs[name] = {names[index]: cutoff for index, cutoff in fitted.items()}
     every = [cutoff for each in cutoffs.values() for cutoff in each.values()]
     if all(cutoff.value is None for cutoff in every):

@@ -76,7 +76,8 @@ def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
         return
     tighter = policy.parsed_target.tighter()
     tests = 1 if tighter.aim == "error" else len(part.cutoffs)
-    delta = (1 - policy.confidence) / len(policy.questions) / tests
+    acting = sum(bool(each.cutoffs) for each in policy.questions.values())
+    delta = (1 - policy.confidence) / acting / tests
     needs = {name: labels_for(cutoff, tighter, delta) for name, cutoff in supported.items()}
     known = {name: n - supported[name].labels for name, n in needs.items() if n is not None}
     if len(known) < len(needs):
