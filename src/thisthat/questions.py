@@ -270,9 +270,9 @@ class Outcome:
     """What a policy makes of an answer, and why.
 
     ``action`` is "act" (take ``option``), "abstain" (do nothing) or "escalate" (somebody else
-    decides). ``options`` is the prediction set, ``probabilities`` the recalibrated distribution,
-    ``level`` a score's calibrated mean level. ``forced`` names what the policy was not fitted
-    for, when it was applied all the same.
+    decides). ``options`` is the prediction set, ``coverage`` how often it holds the right option,
+    ``probabilities`` the recalibrated distribution, ``level`` a score's calibrated mean level.
+    ``forced`` names what the policy was not fitted for, when it was applied all the same.
     """
 
     action: Action
@@ -280,6 +280,7 @@ class Outcome:
     reason: str
     policy: str
     options: tuple[str, ...] | None = None
+    coverage: float | None = None
     probabilities: Mapping[str, float] | None = None
     level: float | None = None
     forced: tuple[str, ...] = ()
@@ -562,6 +563,7 @@ def _outcome_dict(outcome: Outcome) -> dict[str, Any]:
         "reason": outcome.reason,
         "policy": outcome.policy,
         "options": None if outcome.options is None else list(outcome.options),
+        "coverage": outcome.coverage,
         "probabilities": None if outcome.probabilities is None else dict(outcome.probabilities),
         "level": outcome.level,
         "forced": list(outcome.forced),

@@ -333,6 +333,7 @@ def test_the_decider_applies_a_policy() -> None:
         "reason",
         "policy",
         "options",
+        "coverage",
         "probabilities",
         "level",
         "forced",
@@ -382,6 +383,28 @@ def test_given_options_are_acted_on_in_the_questions_that_have_them() -> None:
     assert list(both.questions["queue"].cutoffs) == ["billing", "other"]
 
 
+def test_the_coverage_of_sets_is_chosen_and_stated() -> None:
+    usual = POLICY.questions["queue"].set
+    assert usual is not None
+    assert usual.coverage == 0.95
+    wide, _ = fitted(coverage=0.99)
+    narrow, _ = fitted(coverage=0.5)
+    sets = [outcome_of(policy, "queue", [0.3, 0.65, 0.05]) for policy in (narrow, POLICY, wide)]
+    assert [each.coverage for each in sets] == [0.5, 0.95, 0.99]
+    sizes = [len(each.options) for each in sets]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[-1]
+    assert any("sets with coverage 0.99" in line for line in lines_about(wide))
+    assert Policy.from_json(wide.as_json()) == wide
+    assert outcome_of(wide, "refund", [0.5, 0.5]).coverage is None
+
+
+def test_a_coverage_that_the_labels_cannot_support_is_refused() -> None:
+    message = "coverage: is 0.999, which needs at least 999 labels of every .*; 'queue' has 900"
+    with pytest.raises(InvalidInputError, match=message):
+        fitted(rows=900, coverage=0.999)
+
+
 @pytest.mark.parametrize("target", ["precision>=0.9", "error<=0.1", "cost(fp=5,fn=1)"])
 def test_questions_that_are_never_acted_on_take_no_share_of_delta(target: str) -> None:
     beside, answers = fitted(target, rows=300, options=["yes"])
@@ -411,6 +434,9 @@ def test_questions_that_are_never_acted_on_take_no_share_of_delta(target: str) -
         ),
         ({"options": []}, "options: none given"),
         ({"confidence": 1.0}, "confidence: is 1; it must lie between 0 and 1"),
+        ({"coverage": 0.0}, "coverage: is 0; it must lie between 0 and 1"),
+        ({"coverage": float("nan")}, "coverage: is nan; it must lie between 0 and 1"),
+        ({"coverage": 0.9}, "coverage: is for choices, and no choice is labelled"),
         ({"target": "error<=0.05"}, "target: must be a Target, not 'error<=0.05'; parse_target"),
     ],
 )

@@ -51,3 +51,4 @@ def test_too_few_labels_are_refused() -> None:
     ):
         fit_least_probability([0.5] * 18, 0.95)
     assert fit_least_probability([0.5] * 18 + [0.1], 0.95) == 0.1
+    assert fit_least_probability([0.2, 0.9, 0.4], 1e-12) == 0.9

@@ -63,6 +63,8 @@ def test_ten_labels_are_refused_with_the_number_needed(labelled: Path) -> None:
     ("flags", "message"),
     [
         (["--confidence", "2"], "--confidence: is 2; it must lie between 0 and 1"),
+        (["--coverage", "1"], "--coverage: is 1; it must lie between 0 and 1"),
+        (["--coverage", "0.9"], "--coverage: is for choices, and no choice is labelled"),
         (["--option", "maybe"], "--option: 'maybe' is not an option of any labelled question"),
         (["--target", "recall>=1"], "target: 'recall>=1' is not known"),
     ],
@@ -151,7 +153,8 @@ def test_ask_shows_the_prediction_set_and_the_calibrated_level(
     queue, anger = decision["queue"].outcome, decision["anger"].outcome
     assert queue is not None
     assert anger is not None
-    assert f"  not ruled out: {', '.join(queue.options or ())}\n" in done.output
+    options = ", ".join(queue.options or ())
+    assert f"  not ruled out at coverage 0.95: {options}\n" in done.output
     assert f"  mean level, calibrated: {anger.level:.2f}\n" in done.output
     assert done.output.count("not ruled out") == done.output.count("mean level") == 1
 

@@ -63,6 +63,7 @@ def fit_policy(
     target: Target,
     *,
     confidence: float = CONFIDENCE,
+    coverage: float | None = None,
     options: Sequence[str] | None = None,
     layout: Layout | None = None,
     packing: Packing = "apart",
@@ -71,11 +72,13 @@ def fit_policy(
 ) -> Policy:
     """Answer the labelled states and fit a policy.
 
-    ``options`` limits which options are acted on, in every question that has them. Raises
-    InvalidInputError for bad settings, before anything is asked, and UnsupportedTargetError when
-    no option of any question can keep the target with these labels.
+    ``options`` limits which options are acted on, in every question that has them. ``coverage`` is
+    how often a choice's prediction set is to hold the right option; None is 0.95, without a set
+    where there are too few labels for that. Raises InvalidInputError for bad settings, before
+    anything is asked, and UnsupportedTargetError when no option of any question can keep the target
+    with these labels.
     """
-    check_settings(labelled.asked, target, confidence, options)
+    check_settings(labelled.questions, labelled.counts, target, confidence, coverage, options)
     decisions = decider.decide_many(
         labelled.states,
         labelled.questions,
@@ -92,7 +95,7 @@ def fit_policy(
             labels[name].append(label)
     conditions = decider.conditions(layout, packing, order)
     return policy_from_answers(
-        labelled.questions, answers, labels, target, conditions, confidence, options
+        labelled.questions, answers, labels, target, conditions, confidence, coverage, options
     )
 
 
@@ -103,6 +106,7 @@ def policy_from_answers(
     target: Target,
     conditions: Conditions,
     confidence: float = CONFIDENCE,
+    coverage: float | None = None,
     options: Sequence[str] | None = None,
 ) -> Policy:
     """``fit_policy`` for answers that are there already.
@@ -113,7 +117,8 @@ def policy_from_answers(
     ``options`` alone; if labels had a say in it, the guarantee would not hold.
     """
     asked = {name: question for name, question in questions.items() if answers.get(name)}
-    check_settings(asked, target, confidence, options)
+    counts = {name: len(labels[name]) for name in asked}
+    check_settings(asked, counts, target, confidence, coverage, options)
     acting = {name: _acting_options(asked[name], target, options) for name in asked}
     delta = (1 - confidence) / sum(map(bool, acting.values()))
     cutoffs: dict[str, dict[str, Cutoff]] = {}
@@ -133,7 +138,7 @@ def policy_from_answers(
         schema_hash=schema_hash(questions),
         conditions=ConditionsPart(**asdict(conditions)),
         questions={
-            name: _part(question, answers[name], labels[name], cutoffs[name])
+            name: _part(question, answers[name], labels[name], cutoffs[name], coverage)
             for name, question in asked.items()
         },
     )
@@ -141,30 +146,52 @@ def policy_from_answers(
 
 def check_settings(
     questions: Mapping[str, Question],
+    counts: Mapping[str, int],
     target: Target,
     confidence: float = CONFIDENCE,
+    coverage: float | None = None,
     options: Sequence[str] | None = None,
 ) -> None:
-    """Raise InvalidInputError for settings that cannot be fitted for these labelled questions."""
+    """Raise InvalidInputError for settings that cannot be fitted with so many labels by question.
+
+    A question without labels is not in ``counts``.
+    """
     if not isinstance(target, Target):
         raise InvalidInputError(
             "target", f"must be a Target, not {target!r}; parse_target reads one from text"
         )
     if not 0 < confidence < 1:
         raise InvalidInputError("confidence", f"is {confidence:g}; it must lie between 0 and 1")
-    if not questions:
+    if not counts:
         raise InvalidInputError("labels", "none given")
+    if coverage is not None:
+        choices = [name for name in counts if questions[name].kind == "choice"]
+        _check_coverage(coverage, {name: counts[name] for name in choices})
     if options is None:
         return
     if not options:
         raise InvalidInputError("options", "none given; leave it out to act on all of them")
-    known = dict.fromkeys(o for question in questions.values() for o in _names(question))
+    known = dict.fromkeys(option for name in counts for option in _names(questions[name]))
     unknown = [option for option in options if option not in known]
     if unknown:
         raise InvalidInputError(
             "options",
             f"{unknown[0]!r} is not an option of any labelled question; known are "
             f"{', '.join(known)}",
+        )
+
+
+def _check_coverage(coverage: float, choices: Mapping[str, int]) -> None:
+    if not 0 < coverage < 1:
+        raise InvalidInputError("coverage", f"is {coverage:g}; it must lie between 0 and 1")
+    if not choices:
+        raise InvalidInputError("coverage", "is for choices, and no choice is labelled")
+    fewest, needed = min(choices, key=choices.__getitem__), fewest_labels(coverage)
+    if choices[fewest] < needed:
+        raise InvalidInputError(
+            "coverage",
+            f"is {coverage:g}, which needs at least {needed} labels of every labelled choice; "
+            f"{fewest!r} has {choices[fewest]}",
         )
 
 
@@ -187,6 +214,7 @@ def _part(
     answers: Sequence[Answer],
     labels: Sequence[int],
     cutoffs: Mapping[str, Cutoff],
+    coverage: float | None,
 ) -> QuestionPart:
     names = [option.name for option in question.declared]
     p = np.array([list(answer.probabilities.values()) for answer in answers])
@@ -205,7 +233,7 @@ def _part(
         labels=len(labels),
         coverage=acted / len(labels),
         cutoffs={name: CutoffPart(**asdict(cutoff)) for name, cutoff in cutoffs.items()},
-        set=_set(question, p, labels),
+        set=_set(question, p, labels, SET_COVERAGE if coverage is None else coverage),
         levels=_levels(answers, labels),
         recalibration=RecalibrationPart(
             way=chosen.way,
@@ -219,12 +247,15 @@ def _part(
 
 
 def _set(
-    question: Question, p: np.ndarray[tuple[int, ...], np.dtype[np.float64]], labels: Sequence[int]
+    question: Question,
+    p: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    labels: Sequence[int],
+    coverage: float,
 ) -> SetPart | None:
-    if question.kind != "choice" or len(labels) < fewest_labels(SET_COVERAGE):
+    if question.kind != "choice" or len(labels) < fewest_labels(coverage):
         return None
     truths = p[np.arange(len(labels)), np.asarray(labels)].tolist()
-    return SetPart(coverage=SET_COVERAGE, least=fit_least_probability(truths, SET_COVERAGE))
+    return SetPart(coverage=coverage, least=fit_least_probability(truths, coverage))
 
 
 def _levels(answers: Sequence[Answer], labels: Sequence[int]) -> MapPart | None:

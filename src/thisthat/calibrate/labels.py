@@ -8,6 +8,7 @@ a decision file whose rows all ask the same question, which is then called ``que
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +30,10 @@ class LabelledStates:
     labels: Sequence[Mapping[str, int]]
 
     @property
-    def asked(self) -> dict[str, Question]:
-        """The questions that at least one state is labelled for."""
-        labelled = {name for right in self.labels for name in right}
-        return {name: q for name, q in self.questions.items() if name in labelled}
+    def counts(self) -> dict[str, int]:
+        """How many states are labelled for each question, where any is."""
+        found = Counter(name for right in self.labels for name in right)
+        return {name: found[name] for name in self.questions if name in found}
 
 
 def read_labelled(path: Path, questions: Mapping[str, Question] | None = None) -> LabelledStates:

@@ -282,14 +282,14 @@ class Policy(_Part):
         level = None
         if known and part.levels is not None and isinstance(answer, ScoreAnswer):
             level = float(part.levels.map()(answer.expected))
+        fitted = part.set if known else None
         return Outcome(
             action=action,
             option=option,
             reason=reason,
             policy=self.hash,
-            options=None
-            if part.set is None or not known
-            else prediction_set(answer.probabilities, part.set.least),
+            options=None if fitted is None else prediction_set(answer.probabilities, fitted.least),
+            coverage=None if fitted is None else fitted.coverage,
             probabilities=recalibrated,
             level=level,
             forced=forced,

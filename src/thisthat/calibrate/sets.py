@@ -32,7 +32,7 @@ def fit_least_probability(truths: Sequence[float], coverage: float) -> float:
             f"{count} given; sets with coverage {coverage:g} need at least "
             f"{fewest_labels(coverage)}",
         )
-    rank = math.ceil((count + 1) * coverage - 1e-9)
+    rank = max(1, math.ceil((count + 1) * coverage - 1e-9))
     return sorted(truths, reverse=True)[rank - 1]
 
 

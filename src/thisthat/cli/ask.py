@@ -288,7 +288,8 @@ def _print_outcomes(decision: Decision) -> None:
             forced = f" (forced: {'; '.join(outcome.forced)})" if outcome.forced else ""
             print(f"{name}: {outcome.action}, because {outcome.reason}{forced}")
             if outcome.options is not None:
-                print(f"  not ruled out: {', '.join(outcome.options)}")
+                options = ", ".join(outcome.options)
+                print(f"  not ruled out at coverage {outcome.coverage:g}: {options}")
             if outcome.level is not None:
                 print(f"  mean level, calibrated: {outcome.level:.2f}")
 

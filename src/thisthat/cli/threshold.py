@@ -34,6 +34,12 @@ def fit(
         typer.Option("--output", "-o", help="Policy file; beside the schema if not given."),
     ] = None,
     confidence: Annotated[float, typer.Option(help="How sure the guarantee is.")] = 0.95,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="How often a choice's prediction set holds the right option; 0.95 if not given."
+        ),
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(help="Act on this option only, where a question has it; may be repeated."),
@@ -59,7 +65,7 @@ def fit(
     wanted = parse_target(target)
     questions = None if schema is None else questions_from_json(read_json(schema))
     rows = read_labelled(labelled, questions)
-    _check(rows, wanted, confidence, option)
+    _check(rows, wanted, confidence, coverage, option)
     beside = labelled if schema is None else schema
     path = output or beside.with_name(f"{beside.name.split('.')[0]}.policy.json")
 
@@ -78,6 +84,7 @@ def fit(
             rows,
             wanted,
             confidence=confidence,
+            coverage=coverage,
             options=option,
             layout=layout,  # type: ignore[arg-type]
             packing=packing,  # type: ignore[arg-type]
@@ -101,13 +108,17 @@ def show(policy: Annotated[Path, typer.Argument(help="Policy file.")]) -> None:
 
 
 def _check(
-    rows: LabelledStates, target: Target, confidence: float, options: list[str] | None
+    rows: LabelledStates,
+    target: Target,
+    confidence: float,
+    coverage: float | None,
+    options: list[str] | None,
 ) -> None:
     """``check_settings`` under the names of the command line, before a checkpoint is opened."""
     from thisthat.calibrate.fit_policy import check_settings
 
     try:
-        check_settings(rows.asked, target, confidence, options)
+        check_settings(rows.questions, rows.counts, target, confidence, coverage, options)
     except InvalidInputError as error:
         flag = {"options": "--option"}.get(error.field, f"--{error.field}")
         raise InvalidInputError(flag, error.message) from None
