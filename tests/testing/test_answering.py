@@ -14,9 +14,9 @@ from tests.path_engine import path_decider
 from tests.testing.samples import FILE
 from thisthat import InvalidInputError
 from thisthat.declare import questions_from_json
+from thisthat.remote.server import ServerError
 from thisthat.serve.systemone import render
-from thisthat.testing import answering
-from thisthat.testing.answering import ServerError, open_answerer
+from thisthat.testing.answering import open_answerer
 from thisthat.testing.cases import Case, read_cases
 
 
@@ -118,13 +118,6 @@ def test_a_server_that_stays_busy_and_one_that_is_not_there(
         open_answerer(url).answer(cases)
     with pytest.raises(ServerError, match="no answer"):
         open_answerer("systemone+http://127.0.0.1:9").answer(cases)
-
-
-def test_waits_are_bounded() -> None:
-    assert answering._wait("5", 1) == 5
-    assert answering._wait("900", 1) == 30
-    assert answering._wait("-1", 1) == 0
-    assert answering._wait("tomorrow", 1) == answering._wait(None, 1) == 0.5
 
 
 def test_bad_references_are_named(cases: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:

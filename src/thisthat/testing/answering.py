@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import json
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeAlias
 
-from thisthat.errors import InvalidInputError, ThisThatError
+from thisthat.errors import InvalidInputError
 from thisthat.questions import Question
+from thisthat.remote.server import LOST, Server, ServerError
 from thisthat.testing.cases import Case
 
 Probabilities: TypeAlias = Mapping[str, float]
 """By option name, in declared order."""
 
 _SERVER = "systemone+"
+_PATH = "/v1/systemone"
 _AT_ONCE = 8
-_TRIES = 4
-_LONGEST_WAIT = 30.0
-_RETRIED = (429, 502, 503)
-
-
-class ServerError(ThisThatError):
-    """A server that gave no usable answer; the message names its address and what it said."""
 
 
 class Answerer(Protocol):
@@ -49,7 +41,7 @@ def open_answerer(
             raise InvalidInputError("checkpoint", f"{url!r} is no http or https address")
         if lam is not None:
             raise InvalidInputError("lambda", "is for a checkpoint; a server has its own")
-        return ServerAnswerer(url, key, timeout)
+        return ServerAnswerer(Server(url.rstrip("/").removesuffix(_PATH), key, timeout))
     if ref.startswith(("http://", "https://")):
         raise InvalidInputError("checkpoint", f"{ref} is a server; write {_SERVER}{ref}")
     from thisthat.opening import open_decider
@@ -81,12 +73,9 @@ class DeciderAnswerer:
 class ServerAnswerer:
     """A server, one request per case."""
 
-    def __init__(self, url: str, key: str | None, timeout: float) -> None:
-        root = url.rstrip("/").removesuffix("/v1/systemone").removesuffix("/v1")
-        self._address = f"{root}/v1/systemone"
-        self._key = key
-        self._timeout = timeout
-        self.label = root
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.label = server.root
 
     def answer(self, cases: Sequence[Case]) -> list[dict[str, Probabilities]]:
         """See Answerer. Raises ServerError."""
@@ -99,44 +88,18 @@ class ServerAnswerer:
             "state": case.state,
             "questions": {name: _as_wire(spec) for name, spec in case.specs.items()},
         }
-        payload = self._post(json.dumps(body).encode(), case.name)
+        about = f"case {case.name!r}"
         try:
-            answers = payload["answers"]
+            with self._server.post(_PATH, body, about) as response:
+                answers = json.loads(response.read())["answers"]
             return {
                 name: _read(question, answers[name]) for name, question in case.questions.items()
             }
         except (KeyError, TypeError, AttributeError):
-            raise ServerError(
-                f"{self._address}: the answer to case {case.name!r} has an unexpected shape"
-            ) from None
-
-    def _post(self, body: bytes, name: str) -> Any:
-        headers = {"Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        request = urllib.request.Request(self._address, body, headers)
-        for attempt in range(1, _TRIES + 1):
-            try:
-                with urllib.request.urlopen(request, timeout=self._timeout) as response:
-                    return json.loads(response.read())
-            except urllib.error.HTTPError as error:
-                if error.code not in _RETRIED or attempt == _TRIES:
-                    said = error.read(500).decode(errors="replace")
-                    raise ServerError(
-                        f"{self._address}: HTTP {error.code} for case {name!r}: {said}"
-                    ) from None
-                time.sleep(_wait(error.headers.get("Retry-After"), attempt))
-            except (OSError, ValueError) as error:
-                raise ServerError(f"{self._address}: no answer to {name!r}: {error}") from None
-        raise AssertionError("every try ends in an answer or an error")
-
-
-def _wait(advised: str | None, attempt: int) -> float:
-    try:
-        wait = float(advised or "")
-    except ValueError:
-        wait = 0.25 * 2**attempt
-    return min(max(wait, 0.0), _LONGEST_WAIT)
+            what = f"the answer to {about} has an unexpected shape"
+        except LOST as error:
+            what = f"no answer to {about}: {error}"
+        raise ServerError(f"{self._server.root}{_PATH}: {what}")
 
 
 def _as_wire(spec: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Asking a server instead of opening a checkpoint."""

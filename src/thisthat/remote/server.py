@@ -1,0 +1,94 @@
+"""Requests to a server: its address, a key, how long to wait, and trying again when it is busy.
+
+Knows nothing of what is asked or answered.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from email.message import Message
+from typing import Any
+
+from thisthat.errors import InvalidInputError, ThisThatError
+
+TRIES = 4
+LOST = (OSError, ValueError, http.client.HTTPException)
+"""What reading an answer raises when it breaks off or is no JSON."""
+
+_LONGEST_WAIT = 30.0
+_RETRIED = (429, 502, 503)
+
+
+class ServerError(ThisThatError):
+    """A server that gave no usable answer; the message names its address and what it said."""
+
+
+class Server:
+    """A server at a root address, with or without /v1 at its end.
+
+    Raises InvalidInputError for an address or a time that cannot be used.
+    """
+
+    def __init__(self, url: str, key: str | None = None, timeout: float = 60.0) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InvalidInputError("server", f"{url!r} is no http or https address")
+        if not (math.isfinite(timeout) and timeout > 0):
+            raise InvalidInputError("timeout", f"is {timeout:g}; it must be a positive number")
+        self.root = url.rstrip("/").removesuffix("/v1")
+        self._key = key
+        self._timeout = timeout
+
+    def post(self, path: str, body: Mapping[str, Any], about: str) -> http.client.HTTPResponse:
+        """The response to a body, for the caller to read and close.
+
+        A busy server (429, 502, 503) is asked up to four times and waited for as long as it says,
+        half a minute at most. Raises ServerError, which says that it is ``about`` this.
+        """
+        address = self.root + path
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        request = urllib.request.Request(address, json.dumps(body).encode(), headers)
+        for attempt in range(1, TRIES + 1):
+            try:
+                response: http.client.HTTPResponse = urllib.request.urlopen(
+                    request, timeout=self._timeout
+                )
+                return response
+            except urllib.error.HTTPError as error:
+                with error:
+                    if error.code not in _RETRIED or attempt == TRIES:
+                        said = _said(error)
+                        raise ServerError(
+                            f"{address}: HTTP {error.code} for {about}: {said}"
+                        ) from None
+                time.sleep(wait(error.headers, attempt))
+            except LOST as error:
+                raise ServerError(f"{address}: no answer to {about}: {error}") from None
+        raise AssertionError("every try ends in an answer or an error")
+
+
+def wait(headers: Message, attempt: int) -> float:
+    """The seconds until the next try: what the server asks for, or longer every time."""
+    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            return min(max(0.0, float(headers.get(name, "")) / scale), _LONGEST_WAIT)
+        except ValueError:
+            continue
+    return 0.25 * 2.0**attempt
+
+
+def _said(error: urllib.error.HTTPError) -> str:
+    text = error.read(5_000).decode(errors="replace")
+    try:
+        message = json.loads(text)["error"]["message"]
+    except (ValueError, TypeError, KeyError):
+        message = text[:500]
+    hint = "; a key is given with --key or THISTHAT_ENDPOINT_KEY" if error.code == 401 else ""
+    return f"{message}{hint}"

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from email.message import Message
+
+import pytest
+
+from thisthat.errors import InvalidInputError
+from thisthat.remote import server
+from thisthat.remote.server import Server
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "5"}, 5),
+        ({"retry-after": "5", "retry-after-ms": "40"}, 0.04),
+        ({"retry-after": "900"}, 30),
+        ({"retry-after": "-1"}, 0),
+        ({"retry-after": "nan"}, 0),
+        ({"retry-after": "tomorrow"}, 0.5),
+        ({}, 0.5),
+    ],
+)
+def test_waits_are_those_asked_for_and_bounded(headers: dict[str, str], seconds: float) -> None:
+    sent = Message()
+    for name, value in headers.items():
+        sent[name] = value
+    assert server.wait(sent, 1) == seconds
+
+
+def test_an_address_is_the_root() -> None:
+    roots = {Server(f"http://x:1{end}").root for end in ("", "/", "/v1", "/v1/")}
+    assert roots == {"http://x:1"}
+
+
+def test_bad_settings_are_named() -> None:
+    with pytest.raises(InvalidInputError, match="server: 'x:1' is no http or https address"):
+        Server("x:1")
+    with pytest.raises(InvalidInputError, match="timeout: is 0; it must be a positive number"):
+        Server("http://x:1", timeout=0)
