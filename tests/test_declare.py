@@ -1,7 +1,29 @@
 import pytest
 
 from thisthat import Boolean, Choice, InvalidInputError, Score
-from thisthat.declare import questions_from_json
+from thisthat.declare import question_as_json, question_from_json, questions_from_json
+from thisthat.questions import Option, Question
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Boolean(),
+        Boolean({"ask": ["Is it?"]}, true="so", abstain="neither"),
+        Choice(["b", "a"], "Which?", abstain=True),
+        Choice({"x": None, "y": {"what": 1}}),
+        Score(["low", {"mid": 2}, "high"], "How much?", abstain=True),
+    ],
+)
+def test_a_question_written_as_json_is_read_as_itself(question: Question) -> None:
+    again = question_from_json(question_as_json(question))
+    assert again == question
+    assert again.declared == question.declared
+
+
+def test_an_abstain_option_with_a_description_has_no_place_in_json() -> None:
+    with pytest.raises(InvalidInputError, match=r"abstain\.description: cannot be written"):
+        question_as_json(Boolean("Is it?", abstain=Option("neither", "no sign")))
 
 
 def test_every_kind_is_read() -> None:

@@ -47,6 +47,25 @@ def question_from_json(spec: object) -> Question:
     return read(spec.get("instructions"), spec.get("criteria"), abstain)
 
 
+def question_as_json(question: Question) -> dict[str, Any]:
+    """What ``question_from_json`` reads as the same question.
+
+    Raises InvalidInputError for an abstain option with a description, which has no place there.
+    """
+    spec: dict[str, Any] = {"type": question.kind, "instructions": question.instructions}
+    if isinstance(question, Choice):
+        spec["criteria"] = {option.name: option.description for option in question.options}
+    elif isinstance(question, Score):
+        spec["criteria"] = list(question.levels)
+    else:
+        spec["criteria"] = {"true": question.true, "false": question.false}
+    if question.abstain is not None:
+        if question.abstain.description is not None:
+            raise InvalidInputError("abstain.description", "cannot be written as JSON")
+        spec["abstain"] = question.abstain.name
+    return spec
+
+
 def _read_boolean(instructions: Any, criteria: Any, abstain: bool | str | None) -> Question:
     if criteria is None:
         criteria = {}

@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 import thisthat.opening
 from tests.path_engine import path_decider
+from tests.serve.support import on_loopback, service_for
 from thisthat.cli.check import check
 
 app = typer.Typer()
@@ -51,6 +52,14 @@ def test_tolerances_that_allow_everything_pass(files: Path) -> None:
     assert json.loads(again.stdout) == report
 
 
+def test_a_server_is_checked_as_its_checkpoint_is(files: Path) -> None:
+    here = run(files, "--json", "--injections", "1")
+    with on_loopback(service_for()) as address:
+        there = run(files, "--json", "--injections", "1", "--server", address)
+    assert here.exit_code == there.exit_code == 1, there.output
+    assert json.loads(there.stdout) == json.loads(here.stdout)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -59,6 +68,9 @@ def test_tolerances_that_allow_everything_pass(files: Path) -> None:
         (["--states", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
         (["--states", "/dev/null"], "/dev/null: has no states"),
         (["--wordings", "nowhere.json"], "nowhere.json: cannot be read"),
+        (["--server", "http://x", "--engine", "onnx"], "--engine: is for a checkpoint"),
+        (["--server", "http://127.0.0.1:9"], "127.0.0.1:9/v1/decide: no answer to 12 states"),
+        (["--server", "http://x", "--timeout", "-1"], "timeout: is -1; it must be a positive"),
     ],
 )
 def test_bad_input_is_named(files: Path, words: list[str], message: str) -> None:

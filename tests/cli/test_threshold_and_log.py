@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
 from tests.calibrate.test_policy import DECIDER, POLICY, REFUND, SCHEMA
 from tests.path_engine import path_decider
+from tests.serve.support import on_loopback, service_for
 from thisthat.audit.log import DecisionLog
-from thisthat.calibrate.policy import Policy
+from thisthat.calibrate.policy import ConditionsPart, Policy
 from thisthat.cli import app, log, threshold
 from thisthat.errors import InvalidInputError
 
@@ -50,6 +53,36 @@ def test_fit_saves_a_policy_beside_the_schema(labelled: Path) -> None:
     assert DECIDER.ask("state 1", REFUND, policy=policy).outcome is not None
     printed = fit(labelled, "--target", "error<=0.05", "--json", "-o", str(labelled) + ".p")
     assert Policy.from_json(json.loads(printed)) == policy
+
+
+def test_a_policy_is_fitted_for_what_a_server_answers(
+    labelled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit(labelled, "--target", "error<=0.05")
+    local = Policy.load(labelled.with_name("triage.policy.json"))
+
+    def opened(*_: object, **__: object) -> None:
+        raise AssertionError("opened")
+
+    monkeypatch.setattr("thisthat.opening.open_decider", opened)
+    monkeypatch.setenv("THISTHAT_ENDPOINT_KEY", "secret")
+    with on_loopback(service_for(keys=("secret",))) as address:
+        said = fit(labelled, "--target", "error<=0.05", "--server", address)
+        policy = Policy.load(labelled.with_name("triage.policy.json"))
+        body = {
+            "states": ["state 1"],
+            "questions": json.loads(labelled.with_name("triage.json").read_text()),
+            "policy": policy.as_json(),
+        }
+        sent = {"authorization": "Bearer secret"}
+        answered = httpx.post(f"{address}/v1/decide", json=body, headers=sent)
+    assert "refund: acts on" in said
+    assert policy == local
+    assert policy.conditions == ConditionsPart(**asdict(DECIDER.conditions()))
+    assert answered.status_code == 200, answered.text
+    assert answered.json()["answers"]["refund"]["outcome"]["forced"] == []
+    with pytest.raises(InvalidInputError, match="server: 'localhost' is no http or https address"):
+        fit(labelled, "--target", "error<=0.05", "--server", "localhost")
 
 
 def test_ten_labels_are_refused_with_the_number_needed(labelled: Path) -> None:

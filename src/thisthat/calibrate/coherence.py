@@ -27,7 +27,7 @@ from thisthat.questions import (
 from thisthat.random import Rng
 
 if TYPE_CHECKING:
-    from thisthat.decider import Decider
+    from thisthat.decides import Decides
 
 Check: TypeAlias = Literal[
     "negation", "thresholds", "paraphrases", "order", "injection", "coin flip"
@@ -118,7 +118,7 @@ class _Outcome:
 
 
 def check_schema(
-    decider: Decider,
+    decider: Decides,
     questions: Mapping[str, Question],
     states: Sequence[Text],
     *,
@@ -225,7 +225,7 @@ def _moved(plain: Answer, other: Answer, shift: float) -> _Outcome:
 
 
 def _injected(
-    decider: Decider,
+    decider: Decides,
     question: Question,
     states: Sequence[Text],
     plain: Sequence[Answer],

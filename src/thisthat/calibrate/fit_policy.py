@@ -37,7 +37,7 @@ from thisthat.prompt.format import Layout, Packing
 from thisthat.questions import Answer, Question, ScoreAnswer
 
 if TYPE_CHECKING:
-    from thisthat.decider import Decider
+    from thisthat.decides import Decides
 
 CONFIDENCE = 0.95
 SET_COVERAGE = 0.95
@@ -58,7 +58,7 @@ class UnsupportedTargetError(InvalidInputError):
 
 
 def fit_policy(
-    decider: Decider,
+    decider: Decides,
     labelled: LabelledStates,
     target: Target,
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from thisthat.cli.answering import KeyOption, ServerOption, TimeoutOption, answering
 from thisthat.cli.inputs import json_lines, read_json
 from thisthat.errors import InvalidInputError
 
@@ -43,10 +44,13 @@ def check(
     checkpoint: Annotated[
         str, typer.Option(help="default, a folder, a GGUF file or a Hub id.")
     ] = "default",
+    server: ServerOption = None,
     lam: Annotated[
         float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
     ] = None,
     engine: Annotated[str, typer.Option(help="auto, onnx or torch.")] = "auto",
+    key: KeyOption = None,
+    timeout: TimeoutOption = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Ask a schema's questions in ways that must not matter, and list where the answers change.
@@ -65,10 +69,10 @@ def check(
     from rich.console import Console
     from rich.progress import Progress
 
-    from thisthat.opening import open_decider
-
-    decider = open_decider(checkpoint, lam=lam, engine=engine)  # type: ignore[arg-type]
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with (
+        answering(checkpoint, lam, engine, server, key, timeout) as decider,
+        Progress(console=Console(stderr=True), transient=True) as bar,
+    ):
         task = bar.add_task("checking", total=len(chosen))
         report = check_schema(
             decider,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from thisthat.cli.answering import KeyOption, TimeoutOption
+
 if TYPE_CHECKING:
     from thisthat.testing.answering import Answerer
     from thisthat.testing.cases import Case
@@ -37,11 +39,8 @@ def run_tests(
     ] = 0.05,
     save: Annotated[Path | None, typer.Option(help="Keep this run, for --against.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(envvar="THISTHAT_ENDPOINT_KEY", help="Key of a server.", show_envvar=True),
-    ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for one response.")] = 60.0,
+    key: KeyOption = None,
+    timeout: TimeoutOption = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Run cases and list those whose answer is not the expected one.

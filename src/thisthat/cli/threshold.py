@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from thisthat.cli.answering import KeyOption, ServerOption, TimeoutOption, answering
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -47,12 +48,15 @@ def fit(
     checkpoint: Annotated[
         str, typer.Option(help="default, a folder, a GGUF file or a Hub id.")
     ] = "default",
+    server: ServerOption = None,
     lam: Annotated[
         float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
     ] = None,
     layout: Annotated[str | None, typer.Option(help="state-first or schema-first.")] = None,
     packing: Annotated[str, typer.Option(help="apart or together.")] = "apart",
     order: Annotated[str, typer.Option(help="as-given or average.")] = "as-given",
+    key: KeyOption = None,
+    timeout: TimeoutOption = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the policy as JSON.")] = False,
 ) -> None:
     """Fit cut-offs that keep a target, say what they cost, and save them as a policy file."""
@@ -72,10 +76,8 @@ def fit(
     from rich.console import Console
     from rich.progress import Progress
 
-    from thisthat.opening import open_decider
-
     with (
-        open_decider(checkpoint, lam=lam) as decider,
+        answering(checkpoint, lam, "auto", server, key, timeout) as decider,
         Progress(console=Console(stderr=True), transient=True) as bar,
     ):
         task = bar.add_task("deciding", total=len(rows.states))

@@ -41,8 +41,8 @@ class Server:
         if not (math.isfinite(timeout) and timeout > 0):
             raise InvalidInputError("timeout", f"is {timeout:g}; it must be a positive number")
         self.root = url.rstrip("/").removesuffix("/v1")
+        self.timeout = timeout
         self._key = key
-        self._timeout = timeout
 
     def post(self, path: str, body: Mapping[str, Any], about: str) -> http.client.HTTPResponse:
         """The response to a body, for the caller to read and close.
@@ -58,7 +58,7 @@ class Server:
         for attempt in range(1, TRIES + 1):
             try:
                 response: http.client.HTTPResponse = urllib.request.urlopen(
-                    request, timeout=self._timeout
+                    request, timeout=self.timeout
                 )
                 return response
             except urllib.error.HTTPError as error:
@@ -81,6 +81,11 @@ def wait(headers: Message, attempt: int) -> float:
             return min(max(0.0, float(headers.get(name, "")) / scale), _LONGEST_WAIT)
         except ValueError:
             continue
+    return pause(attempt)
+
+
+def pause(attempt: int) -> float:
+    """The seconds until the next try where the server asks for none."""
     return 0.25 * 2.0**attempt
 
 

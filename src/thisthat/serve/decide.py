@@ -27,6 +27,7 @@ from thisthat.engine.rows import RowResult
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.questions import Decision, Question, Text, check_text
+from thisthat.remote.conditions_header import conditions_header
 from thisthat.serve.fields import one_of, optional_boolean, required_list, required_text, wrong_type
 from thisthat.serve.own_fields import OWN_FIELDS
 from thisthat.serve.problems import (
@@ -78,7 +79,7 @@ def decide_router(service: Service) -> APIRouter:
             request.state.fields["policy_forced"] = "; ".join(forced)
         return StreamingResponse(
             _Stream(service, decider, asked, conditions, request.state.request_id).lines(),
-            headers=source_headers(decider.source),
+            headers=source_headers(decider.source) | conditions_header(conditions),
             media_type=LINES,
         )
 

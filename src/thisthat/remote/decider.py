@@ -1,0 +1,299 @@
+"""Deciding through a server's `/v1/decide`, with the decisions that the library gives.
+
+Keeps no model and no tokenizer: what is asked goes out as JSON, what comes back is read strictly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.client import HTTPResponse
+from typing import Any, TypeAlias
+
+from thisthat.calibrate.conditions import Conditions
+from thisthat.calibrate.order import Order
+from thisthat.declare import question_as_json
+from thisthat.errors import InvalidInputError
+from thisthat.prompt.format import Layout, Packing
+from thisthat.questions import (
+    Cut,
+    Decision,
+    Question,
+    Source,
+    Text,
+    Usage,
+    answer_for,
+    check_text,
+)
+from thisthat.remote.conditions_header import NAME, read_conditions
+from thisthat.remote.server import LOST, TRIES, Server, ServerError, pause
+
+Progress: TypeAlias = Callable[[int, int], None]
+
+PATH = "/v1/decide"
+MOST_STATES = 1_000
+MOST_BYTES = 4 << 20
+"""Of one request; a server takes 10,000 states and 16 MiB unless it is told otherwise."""
+
+_BUSY = ("overloaded", "deadline", "draining")
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    layout: Layout | None = None
+    packing: Packing = "apart"
+    order: Order = "as-given"
+
+
+@dataclass(slots=True)
+class _Asked:
+    """Questions, the JSON they go out as, and the numbers of the states they are asked about."""
+
+    questions: Mapping[str, Question]
+    specs: Mapping[str, Any]
+    numbers: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Found:
+    """The decisions so far, by the number of their state."""
+
+    total: int
+    progress: Progress | None
+    decisions: dict[int, Decision] = field(default_factory=dict)
+
+    def add(self, number: int, decision: Decision) -> None:
+        self.decisions[number] = decision
+        if self.progress is not None:
+            self.progress(len(self.decisions), self.total)
+
+
+class RemoteDecider:
+    """Answers through a server; see ``Decides``.
+
+    ``model`` is a name that the server answers to, ``lam`` a λ that it has loaded (None: its own).
+    States go out in streams, one after the other; what a busy server or a lost connection leaves
+    out is asked again. Raises InvalidInputError for states that cannot be used, with their
+    numbers, and ServerError for whatever else a server can do wrong.
+    """
+
+    def __init__(self, server: Server, model: str = "default", lam: float | None = None) -> None:
+        self._server = server
+        self._address = server.root + PATH
+        self._model = model
+        self._lam = lam
+        self._conditions: dict[_Way, Conditions] = {}
+
+    def decide_many(
+        self,
+        states: Iterable[Text],
+        questions: Mapping[str, Question],
+        *,
+        progress: Progress | None = None,
+        layout: Layout | None = None,
+        packing: Packing = "apart",
+        order: Order = "as-given",
+    ) -> list[Decision]:
+        """The same questions about many states, in their order."""
+        pairs = [(state, questions) for state in states]
+        return self._decided(pairs, _Way(layout, packing, order), progress)
+
+    def decide_pairs(
+        self,
+        pairs: Sequence[tuple[Text, Mapping[str, Question]]],
+        *,
+        progress: Progress | None = None,
+    ) -> list[Decision]:
+        """Questions of its own for every state; states with the same ones share streams."""
+        return self._decided(pairs, _Way(), progress)
+
+    def conditions(
+        self, layout: Layout | None = None, packing: Packing = "apart", order: Order = "as-given"
+    ) -> Conditions:
+        """What the answers given this way depended on, as the server said beside them.
+
+        Raises ServerError before the first one.
+        """
+        try:
+            return self._conditions[_Way(layout, packing, order)]
+        except KeyError:
+            raise ServerError(f"{self._address}: nothing was asked this way yet") from None
+
+    def _decided(
+        self,
+        pairs: Sequence[tuple[Text, Mapping[str, Question]]],
+        way: _Way,
+        progress: Progress | None,
+    ) -> list[Decision]:
+        states = [state for state, _ in pairs]
+        for number, state in enumerate(states):
+            try:
+                check_text(state, "state")
+            except InvalidInputError as error:
+                raise _named(error, number, states) from None
+        found = _Found(len(pairs), progress)
+        for asked in _by_questions(pairs):
+            for part in _parts(states, asked.numbers):
+                self._ask(states, part, asked, way, found)
+        return [found.decisions[number] for number in range(len(pairs))]
+
+    def _ask(
+        self,
+        states: Sequence[Text],
+        numbers: Sequence[int],
+        asked: _Asked,
+        way: _Way,
+        found: _Found,
+    ) -> None:
+        """All of these states, in as many streams as it takes while each of them brings some."""
+        left, idle = list(numbers), 0
+        while left:
+            trouble = self._stream(states, left, asked, way, found)
+            still = [number for number in left if number not in found.decisions]
+            idle = idle + 1 if len(still) == len(left) else 0
+            if still and idle == TRIES:
+                raise ServerError(f"{self._address}: {trouble}; {len(still)} states are unanswered")
+            if still:
+                time.sleep(pause(idle))
+            left = still
+
+    def _stream(
+        self,
+        states: Sequence[Text],
+        numbers: Sequence[int],
+        asked: _Asked,
+        way: _Way,
+        found: _Found,
+    ) -> str:
+        """Take what one stream brings; why it did not bring all, where it did not."""
+        body = {
+            "model": self._model,
+            "lambda": self._lam,
+            "layout": way.layout,
+            "packing": way.packing,
+            "order": way.order,
+            "questions": asked.specs,
+            "states": [states[number] for number in numbers],
+        }
+        trouble = f"the connection broke, or nothing came for {self._server.timeout:g} seconds"
+        with self._server.post(PATH, body, f"{len(numbers)} states") as response:
+            conditions = self._noted(way, response)
+            places = dict(enumerate(numbers))
+            for line in _lines(response):
+                number, outcome = self._read(line, places, asked.questions, conditions)
+                if isinstance(outcome, Decision):
+                    found.add(number, outcome)
+                elif outcome.code in _BUSY:
+                    trouble = outcome.message
+                else:
+                    error = InvalidInputError(outcome.field, outcome.message)
+                    raise _named(error, number, states)
+        return trouble
+
+    def _noted(self, way: _Way, response: HTTPResponse) -> Conditions:
+        try:
+            told = read_conditions(response.headers.get(NAME))
+        except InvalidInputError as error:
+            raise ServerError(f"{self._address}: {error}") from None
+        changed = self._conditions.setdefault(way, told).differences(told)
+        if changed:
+            raise ServerError(
+                f"{self._address}: answers with something else than before: {'; '.join(changed)}"
+            )
+        return told
+
+    def _read(
+        self,
+        line: Any,
+        places: Mapping[int, int],
+        questions: Mapping[str, Question],
+        conditions: Conditions,
+    ) -> tuple[int, Decision | _Fault]:
+        try:
+            number = places[line["index"]]
+            if "error" in line:
+                return number, _fault(line["error"])
+            return number, _decision(line, questions, conditions)
+        except (LookupError, TypeError, ValueError):
+            raise ServerError(f"{self._address}: a line has an unexpected shape") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    code: str
+    field: str
+    message: str
+
+
+def _fault(error: Mapping[str, Any]) -> _Fault:
+    # What is wrong with the whole of a state has no field of its own.
+    at = error["field"]
+    return _Fault(error["code"], "state" if at in (None, "body") else at, error["message"])
+
+
+def _decision(
+    line: Mapping[str, Any], questions: Mapping[str, Question], conditions: Conditions
+) -> Decision:
+    cut = line["cut"]
+    return Decision(
+        answers={
+            name: answer_for(
+                question,
+                [line["answers"][name]["probabilities"][each.name] for each in question.declared],
+            )
+            for name, question in questions.items()
+        },
+        source=Source(line["checkpoint"], line["version"], line["lambda"], conditions.weights),
+        usage=Usage(**line["usage"]),
+        seconds=line["seconds"],
+        cut=None if cut is None else Cut(**cut),
+    )
+
+
+def _lines(response: HTTPResponse) -> Iterator[Any]:
+    """The JSON lines of a response, until it ends or breaks off."""
+    with contextlib.suppress(*LOST):
+        for line in response:
+            yield json.loads(line)
+
+
+def _by_questions(pairs: Sequence[tuple[Text, Mapping[str, Question]]]) -> list[_Asked]:
+    """The pairs with equal questions together, in the order in which those come."""
+    groups: dict[str, _Asked] = {}
+    known: dict[int, _Asked] = {}
+    for number, (_, questions) in enumerate(pairs):
+        if id(questions) not in known:
+            specs = {name: _spec(name, question) for name, question in questions.items()}
+            group = groups.setdefault(json.dumps(specs), _Asked(questions, specs))
+            known[id(questions)] = group
+        known[id(questions)].numbers.append(number)
+    return list(groups.values())
+
+
+def _spec(name: str, question: Question) -> dict[str, Any]:
+    try:
+        return question_as_json(question)
+    except InvalidInputError as error:
+        raise error.under(f"questions.{name}") from None
+
+
+def _parts(states: Sequence[Text], numbers: Sequence[int]) -> Iterator[list[int]]:
+    """The numbers in order, as many states at a time as one request takes."""
+    part: list[int] = []
+    size = 0
+    for number in numbers:
+        own = len(json.dumps(states[number]))
+        if part and (len(part) == MOST_STATES or size + own > MOST_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(number)
+        size += own
+    if part:
+        yield part
+
+
+def _named(error: InvalidInputError, number: int, states: Sequence[Text]) -> InvalidInputError:
+    return error.under(f"states[{number}]") if len(states) > 1 else error
