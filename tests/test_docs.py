@@ -1,7 +1,11 @@
-"""Every code block of the README and the docs runs: python blocks in order, `$ thisthat` lines."""
+"""Every block of the README and the docs runs: python and bash in order, `$ thisthat` lines."""
 
+import contextlib
+import os
 import re
 import shlex
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +47,32 @@ def test_console_lines_run(command: str, tmp_path: Path) -> None:
     line = re.sub(r"(^|\| )thisthat ", rf"\1{thisthat} ", command)
     done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "bash")], ids=lambda p: p.name)
+def test_bash_blocks_run_in_order(page: Path, tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    script = "\n".join(["set -euo pipefail", *blocks(page, "bash")]).replace("8017", str(port))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    said = tmp_path / "said"
+    with said.open("w") as out:
+        shell = subprocess.Popen(
+            ["bash", "-c", script],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        assert shell.wait(600) == 0, said.read_text()
+    finally:
+        # A block that fails leaves its server behind.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)
 
 
 def test_links_between_pages_lead_somewhere() -> None:
