@@ -16,8 +16,8 @@ CONFTEST = """
 import thisthat.testing.answering
 from tests.testing.samples import fixed
 
-def open_fixed(ref, *, lam=None, **_):
-    print("opened", ref, lam)
+def open_fixed(ref, *, lam=None, key=None):
+    print("opened", ref, lam, key)
     return fixed(yes=0.9 if ref == "default" else 0.1)
 
 thisthat.testing.answering.open_answerer = open_fixed
@@ -27,7 +27,12 @@ thisthat.testing.answering.open_answerer = open_fixed
 def run_pytest(folder: Path, *words: str) -> tuple[int, str]:
     (folder / "conftest.py").write_text(CONFTEST)
     # Loading what else is installed takes longer than the tests, and may load the plugin twice.
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "THISTHAT_ENDPOINT_KEY": "a-key",
+    }
     command = [sys.executable, "-m", "pytest", "-p", "thisthat.testing.plugin", "-rA", "-s", *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
     return done.returncode, done.stdout + done.stderr
@@ -45,7 +50,7 @@ def test_every_expectation_is_a_test_and_a_checkpoint_is_opened_once(tmp_path: P
     assert "1 failed" in output
     assert "FAILED one.decisions.json::case 2 [queue]" in output
     assert "expected 'shipping', which has 0.250; the best is 'billing'" in output
-    assert output.count("opened default None") == 1
+    assert output.count("opened default None a-key") == 1
     assert "Traceback" not in output
 
 
@@ -54,7 +59,7 @@ def test_the_checkpoint_is_an_option(tmp_path: Path) -> None:
     words = ["--decisions-checkpoint", "mine", "--decisions-lambda", "0.5"]
     code, output = run_pytest(tmp_path, *words)
     assert code == 1
-    assert "opened mine 0.5" in output
+    assert "opened mine 0.5 a-key" in output
     assert "FAILED one.decisions.json::charged twice [refund]" in output
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from thisthat.errors import InvalidInputError
+from thisthat.remote import KEY_VARIABLE
 
 if TYPE_CHECKING:
     from thisthat.decides import Decides
@@ -22,9 +23,7 @@ ServerOption: TypeAlias = Annotated[
 ]
 KeyOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--key", envvar="THISTHAT_ENDPOINT_KEY", help="Key of a server.", show_envvar=True
-    ),
+    typer.Option("--key", envvar=KEY_VARIABLE, help="Key of a server.", show_envvar=True),
 ]
 TimeoutOption: TypeAlias = Annotated[
     float, typer.Option("--timeout", help="Seconds to wait for a server's next answer.")

@@ -16,6 +16,7 @@ from email.message import Message
 from typing import Any
 
 from thisthat.errors import InvalidInputError, ThisThatError
+from thisthat.remote import KEY_VARIABLE
 
 TRIES = 4
 LOST = (OSError, ValueError, http.client.HTTPException)
@@ -95,5 +96,5 @@ def _said(error: urllib.error.HTTPError) -> str:
         message = json.loads(text)["error"]["message"]
     except (ValueError, TypeError, KeyError):
         message = text[:500]
-    hint = "; a key is given with --key or THISTHAT_ENDPOINT_KEY" if error.code == 401 else ""
+    hint = f"; a key is taken from {KEY_VARIABLE}" if error.code == 401 else ""
     return f"{message}{hint}"

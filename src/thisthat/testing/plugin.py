@@ -6,6 +6,7 @@ Loaded by pytest itself, so nothing heavy is imported before there is such a fil
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,10 +106,13 @@ _ANSWERER = pytest.StashKey["Answerer"]()
 
 def _answerer(config: pytest.Config) -> Answerer:
     """Opened once for all files of a session."""
+    from thisthat.remote import KEY_VARIABLE
     from thisthat.testing.answering import open_answerer
 
     if _ANSWERER not in config.stash:
         config.stash[_ANSWERER] = open_answerer(
-            config.getoption("decisions_checkpoint"), lam=config.getoption("decisions_lambda")
+            config.getoption("decisions_checkpoint"),
+            lam=config.getoption("decisions_lambda"),
+            key=os.environ.get(KEY_VARIABLE),
         )
     return config.stash[_ANSWERER]
