@@ -195,7 +195,7 @@ def test_a_question_is_answered_while_ten_thousand_states_are_under_way() -> Non
         lines = stream.iter_lines()
         engine.entered.acquire()
         single = threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
-        until(lambda: _in_flight(address) == 2)
+        until(lambda: _gauge(address, "thisthat_requests_in_flight") == 2)
         before = len(engine.rows)
         engine.gate.release()
         engine.entered.acquire()
@@ -223,6 +223,7 @@ def test_more_than_the_queue_holds_is_told_to_retry() -> None:
                 for _ in range(19)
             ]
             until(lambda: sum(each.done() for each in more) >= 10)
+            assert 0 < _gauge(address, "thisthat_unanswered_tokens") <= 2_000
             engine.open()
             answers = [each.result() for each in [first, *more]]
         statuses = [answer.status_code for answer in answers]
@@ -232,6 +233,7 @@ def test_more_than_the_queue_holds_is_told_to_retry() -> None:
                 assert answer.json()["code"] == "overloaded"
                 assert int(answer.headers["retry-after-ms"]) >= 50
                 assert int(answer.headers["retry-after"]) >= 1
+        assert _gauge(address, "thisthat_unanswered_tokens") == 0
 
 
 def test_a_request_that_waits_too_long_is_told_to_retry() -> None:
@@ -309,7 +311,7 @@ def test_sigterm_finishes_what_was_accepted_and_refuses_the_rest() -> None:
             accepted = threads.submit(
                 httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20
             )
-            until(lambda: _in_flight(address) == 1)
+            until(lambda: _gauge(address, "thisthat_requests_in_flight") == 1)
             process.send_signal(signal.SIGTERM)
             until(lambda: httpx.get(f"{address}/readyz").status_code == 503)
             refused = httpx.post(f"{address}/v1/systemone", json=REQUEST)
@@ -386,10 +388,11 @@ def test_a_client_that_reads_slowly_keeps_its_connection() -> None:
         assert service.streams == 1
 
 
-def _in_flight(address: str) -> int:
+def _gauge(address: str, name: str) -> int:
     page = httpx.get(f"{address}/metrics").text
-    found = re.search(r"^thisthat_requests_in_flight (\d+)", page, re.MULTILINE)
-    return int(float(found[1])) if found else 0
+    found = re.search(rf"^{name} (\d+)", page, re.MULTILINE)
+    assert found is not None
+    return int(found[1])
 
 
 def test_a_checkpoint_that_does_not_open_ends_the_command(tmp_path: Path) -> None:

@@ -69,6 +69,11 @@ class Admission:
         self._bulk = 0
 
     @property
+    def unanswered_tokens(self) -> int:
+        """Tokens of single requests that were accepted and are not answered."""
+        return self._single
+
+    @property
     def expected_seconds(self) -> float:
         """How long a request that comes now would wait."""
         return self._ahead() * self.pace.now

@@ -66,6 +66,11 @@ class Metrics:
         self.waiting = Gauge(
             "thisthat_waiting_tokens", "Tokens waiting for a batch.", registry=self.registry
         )
+        self.unanswered = Gauge(
+            "thisthat_unanswered_tokens",
+            "Tokens accepted and unanswered, streams aside; --queue-tokens bounds them.",
+            registry=self.registry,
+        )
         self.expected_wait = Gauge(
             "thisthat_expected_wait_seconds",
             "How long a request that comes now would wait.",

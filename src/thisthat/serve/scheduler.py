@@ -180,6 +180,11 @@ class Scheduler:
         return self._waiting.single_tokens
 
     @property
+    def unanswered_tokens(self) -> int:
+        """Tokens of single requests that wait or run: what ``queue_tokens`` bounds."""
+        return self._admission.unanswered_tokens
+
+    @property
     def expected_seconds(self) -> float:
         """How long a single request that comes now would wait."""
         return self._admission.expected_seconds

@@ -92,6 +92,7 @@ class Service:
         self.draining = False
         self.in_flight = 0
         self.metrics.expected_wait.set_function(lambda: self.scheduler.expected_seconds)
+        self.metrics.unanswered.set_function(lambda: self.scheduler.unanswered_tokens)
         self.metrics.waiting.set_function(lambda: self.scheduler.waiting_tokens)
         self.metrics.in_flight.set_function(lambda: self.in_flight)
         self.streams = 0
