@@ -1,7 +1,7 @@
 // @openrouter/sdk against a live server: node check_openrouter.mjs URL [STRICT_URL]
 
 import { OpenRouter } from "@openrouter/sdk";
-import { Checks, suite, url } from "./checks.mjs";
+import { Checks, TIMEOUT, suite, url } from "./checks.mjs";
 
 const TYPED = {
   401: "UnauthorizedResponseError",
@@ -11,7 +11,7 @@ const TYPED = {
 };
 
 function opened(address, apiKey, retries = 0) {
-  const backoff = { initialInterval: 10, maxInterval: 5000, exponent: 1.5, maxElapsedTime: 20_000 };
+  const backoff = { initialInterval: 10, maxInterval: 5000, exponent: 1.5, maxElapsedTime: TIMEOUT };
   const retryConfig = retries ? { strategy: "backoff", backoff } : { strategy: "none" };
   return new OpenRouter({ apiKey, serverURL: `${address}/v1`, retryConfig });
 }

@@ -1,11 +1,11 @@
 // @typesafe-ai/sdk against a live server: node check_typesafe_sdk.mjs URL [STRICT_URL]
 
 import { TypeSafeClient } from "@typesafe-ai/sdk";
-import { Checks, suite, url } from "./checks.mjs";
+import { Checks, TIMEOUT, suite, url } from "./checks.mjs";
 
 const opened = (baseURL, apiKey, maxRetries = 0) =>
   new TypeSafeClient({
-    baseURL, apiKey, timeout: 60_000, logLevel: "off", retry: { maxRetries, backoffInitialMs: 10 },
+    baseURL, apiKey, timeout: TIMEOUT, logLevel: "off", retry: { maxRetries, backoffInitialMs: 10 },
   });
 
 async function ask(address, key, state, questions, retries) {

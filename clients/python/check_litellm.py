@@ -7,7 +7,7 @@ import os
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
-from checks import BAD_LABEL, BOOLEAN, CHOICE, STATE, Checks, Suite
+from checks import BAD_LABEL, BOOLEAN, CHOICE, STATE, TIMEOUT, Checks, Suite
 
 litellm.suppress_debug_info = True
 litellm.telemetry = False
@@ -32,7 +32,7 @@ def arguments(url, key, state, questions):
         "api_key": key,
         "state": state,
         "questions": questions,
-        "timeout": 60,
+        "timeout": TIMEOUT,
     }
 
 
@@ -63,7 +63,7 @@ def complete(url, key, retries=0):
             "json_schema": {"name": "ticket", "strict": True, "schema": SCHEMA},
         },
         max_retries=retries,
-        timeout=60,
+        timeout=TIMEOUT,
     )
 
 

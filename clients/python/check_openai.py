@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Literal
 
-from checks import BAD, BOOLEAN, CHOICE, MANY, STATE, Checks, Suite, raw
+from checks import BAD, BOOLEAN, CHOICE, MANY, STATE, TIMEOUT, Checks, Suite, raw
 from openai import APIStatusError, AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 
@@ -46,7 +46,7 @@ def as_input(state):
 
 
 def opened(url, key, retries=0):
-    return OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=retries, timeout=60)
+    return OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=retries, timeout=TIMEOUT)
 
 
 def ask(url, key, state, questions, retries):
@@ -59,7 +59,7 @@ def ask(url, key, state, questions, retries):
 
 def ask_many(url, key, states, questions):
     async def all_of_them():
-        async with AsyncOpenAI(base_url=f"{url}/v1", api_key=key, timeout=60) as client:
+        async with AsyncOpenAI(base_url=f"{url}/v1", api_key=key, timeout=TIMEOUT) as client:
             create = client.decisions.create
             asked = (
                 create(model="default", input=each, questions=as_list(questions)) for each in states

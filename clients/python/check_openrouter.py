@@ -2,7 +2,7 @@
 
 import asyncio
 
-from checks import BAD_LABEL, Checks, Suite
+from checks import BAD_LABEL, TIMEOUT, Checks, Suite
 from openrouter import OpenRouter, errors
 from openrouter.utils import BackoffStrategy, RetryConfig
 
@@ -20,7 +20,7 @@ def plain(result):
 
 def opened(url, key, retries=0):
     # Zero tries are not an option of this client; none are made when there is no time for them.
-    strategy = BackoffStrategy(10, 5000, 1.5, 20_000 if retries else 0)
+    strategy = BackoffStrategy(10, 5000, 1.5, TIMEOUT * 1000 if retries else 0)
     config = RetryConfig("backoff" if retries else "none", strategy, False)
     return OpenRouter(api_key=key, server_url=f"{url}/v1", retry_config=config)
 

@@ -3,13 +3,13 @@
 import asyncio
 import re
 
-from checks import Checks, Suite
+from checks import TIMEOUT, Checks, Suite
 from semantic_router.decision_models import SystemOneDecisionModel
 
 
 def opened(url, key, retries=0):
     return SystemOneDecisionModel(
-        name="default", base_url=url, api_key=key, retries=retries, timeout=60, concurrency=20
+        name="default", base_url=url, api_key=key, retries=retries, timeout=TIMEOUT, concurrency=20
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from checks import BAD_LABEL, Checks, Suite
+from checks import BAD_LABEL, TIMEOUT, Checks, Suite
 from system_one import AsyncSystemOne, SystemOne
 from system_one.settings import HTTPConfig
 
@@ -12,7 +12,9 @@ def plain(result):
 
 
 def config(url, key, retries=0):
-    return HTTPConfig(base_url=url, api_key=key, model="default", timeout=60, max_retries=retries)
+    return HTTPConfig(
+        base_url=url, api_key=key, model="default", timeout=TIMEOUT, max_retries=retries
+    )
 
 
 def ask(url, key, state, questions, retries):

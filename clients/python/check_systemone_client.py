@@ -2,13 +2,13 @@
 
 import asyncio
 
-from checks import Checks, Suite
+from checks import TIMEOUT, Checks, Suite
 from systemone import AsyncClient, Client
 
 
 def ask(url, key, state, questions, retries):
     # As in the client's own documentation, no model is named.
-    with Client(url, api_key=key) as client:
+    with Client(url, api_key=key, timeout=TIMEOUT) as client:
         result = client.system_one(state=state, questions=questions)
     return plain(result)
 
@@ -21,7 +21,7 @@ def plain(result):
 
 def ask_many(url, key, states, questions):
     async def all_of_them():
-        async with AsyncClient(url, api_key=key, timeout=60) as client:
+        async with AsyncClient(url, api_key=key, timeout=TIMEOUT) as client:
             return await asyncio.gather(*(client.system_one(each, questions) for each in states))
 
     return [plain(result) for result in asyncio.run(all_of_them())]

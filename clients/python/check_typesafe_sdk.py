@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from checks import BOOLEAN, Checks, Suite, raw, same
+from checks import BOOLEAN, TIMEOUT, Checks, Suite, raw, same
 from typesafe_sdk import AsyncTypeSafeClient, RetryPolicy, TypeSafeAPIError, TypeSafeClient
 
 LONG = {"letters": [{"number": number, "text": "The parcel never came."} for number in range(60)]}
@@ -15,13 +15,13 @@ def plain(result):
 
 def ask(url, key, state, questions, retries):
     policy = RetryPolicy(max_retries=retries, backoff_initial=0.01)
-    with TypeSafeClient(base_url=url, api_key=key, retry=policy, timeout=60) as client:
+    with TypeSafeClient(base_url=url, api_key=key, retry=policy, timeout=TIMEOUT) as client:
         return plain(client.system_one(state, questions))
 
 
 def ask_many(url, key, states, questions):
     async def all_of_them():
-        async with AsyncTypeSafeClient(base_url=url, api_key=key, timeout=60) as client:
+        async with AsyncTypeSafeClient(base_url=url, api_key=key, timeout=TIMEOUT) as client:
             return await asyncio.gather(*(client.system_one(each, questions) for each in states))
 
     return [plain(result) for result in asyncio.run(all_of_them())]
@@ -31,14 +31,16 @@ def zstd():
     assert len(json.dumps(LONG)) > 1024
     body = {"model": "default", "state": LONG, "questions": BOOLEAN}
     expected = raw(checks.url, "/v1/systemone", body)["answers"]
-    with TypeSafeClient(base_url=checks.url, api_key="any", compression="zstd") as client:
+    with TypeSafeClient(
+        base_url=checks.url, api_key="any", compression="zstd", timeout=TIMEOUT
+    ) as client:
         result = client.system_one(LONG, BOOLEAN)
     assert result.raw_http_response.request.headers["content-encoding"] == "zstd"
     same(plain(result), expected)
 
 
 def models():
-    with TypeSafeClient(base_url=checks.url, api_key="any") as client:
+    with TypeSafeClient(base_url=checks.url, api_key="any", timeout=TIMEOUT) as client:
         assert "default" in [model.name for model in client.models.list().models]
 
 
