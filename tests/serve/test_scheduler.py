@@ -188,13 +188,70 @@ def test_a_cancelled_job_gives_up_its_place() -> None:
     run(scene())
 
 
-def test_a_job_that_does_not_start_in_time_is_given_up() -> None:
+@pytest.mark.parametrize("seconds", [-1.0, 0.05])
+@pytest.mark.parametrize("stream", [None, "many"])
+def test_a_job_that_does_not_start_in_time_is_given_up(seconds: float, stream: Any) -> None:
     async def scene() -> None:
         async with Scene() as at:
-            late = at.submit(20, deadline=time.monotonic() - 1)
+            late = at.submit(20, deadline=time.monotonic() + seconds, stream=stream)
             with pytest.raises(DeadlineError):
                 await late
             assert at.scheduler.waiting_tokens == 0
+            at.engine.open()
+            await at.first
+            assert at.scheduler.unanswered_tokens == 0
+        assert len(at.engine.rows) == 1
+
+    run(scene())
+
+
+def test_a_job_that_has_begun_by_its_deadline_is_finished() -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            late = at.submit(20, deadline=time.monotonic() + 0.2)
+            await at.step()
+            await asyncio.sleep(0.3)
+            at.engine.open()
+            assert (await late).decision.answers
+
+    run(scene())
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_job_of_a_batch_whose_turn_has_not_come_is_given_up_too(leaves: bool) -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            at.engine.rows_apart = True  # type: ignore[attr-defined]
+            ahead = at.submit(20)
+            late = at.submit(30, deadline=later() if leaves else time.monotonic() + 0.2)
+            behind = at.submit(40)
+            await asyncio.sleep(0)
+            await at.step()
+            if leaves:
+                late.cancel()
+            await asyncio.wait([late])
+            assert isinstance(late.exception(), DeadlineError) if not leaves else late.cancelled()
+            at.engine.open()
+            outcomes = await asyncio.gather(at.first, ahead, behind)
+            assert [outcome.batch for outcome in outcomes] == [1, 3, 3]
+            assert at.scheduler.unanswered_tokens == 0
+        lengths = [len(row.trunk) - len("Context:\n") for rows in at.engine.rows for row in rows]
+        assert lengths == [5, 20, 40]
+
+    run(scene())
+
+
+def test_a_deadline_holds_when_the_event_loop_is_late() -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            late = at.submit(20, deadline=time.monotonic() + 0.1)
+            await asyncio.sleep(0)
+            time.sleep(0.2)
+            at.engine.open()
+            at.scheduler.close()
+            with pytest.raises(DeadlineError):
+                await late
+        assert len(at.engine.rows) == 1
 
     run(scene())
 

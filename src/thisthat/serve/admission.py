@@ -78,6 +78,11 @@ class Admission:
         """How long a request that comes now would wait."""
         return self._ahead() * self.pace.now
 
+    @property
+    def retry_ms(self) -> int:
+        """In how many milliseconds there should be room again: never at once, never very long."""
+        return round(min(max(self.expected_seconds * 1000, _LEAST_RETRY_MS), _MOST_RETRY_MS))
+
     def check(self, tokens: int) -> None:
         """Raise OverloadedError when so many more tokens do not fit or would wait too long.
 
@@ -88,7 +93,7 @@ class Admission:
         longest = max(PATIENCE * self._queue_tokens * self.pace.idle, _LEAST_SECONDS)
         expected = (self._ahead() + tokens) * self.pace.now
         if self._single + tokens > self._queue_tokens or expected > longest:
-            raise OverloadedError(self._retry_ms())
+            raise OverloadedError(self.retry_ms)
 
     def enter(self, tokens: int, bulk: bool) -> None:
         """Count a job that was accepted; streams (``bulk``) are never refused here."""
@@ -107,6 +112,3 @@ class Admission:
 
     def _ahead(self) -> int:
         return self._single + min(self._bulk, self._bulk_tokens)
-
-    def _retry_ms(self) -> int:
-        return round(min(max(self.expected_seconds * 1000, _LEAST_RETRY_MS), _MOST_RETRY_MS))

@@ -16,7 +16,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from thisthat.decider import Decider, Job
 from thisthat.engine.rows import Row, RowResult
@@ -25,7 +25,7 @@ from thisthat.serve.admission import Admission
 
 
 class DeadlineError(Exception):
-    """The job did not start before its deadline."""
+    """The job had not begun when its deadline came."""
 
 
 class ClosedError(Exception):
@@ -34,12 +34,16 @@ class ClosedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A decision and when its job entered the queue, started and finished (monotonic seconds)."""
+    """A decision and when its job entered the queue, started and finished (monotonic seconds).
+
+    ``batch`` is how many jobs were taken together.
+    """
 
     decision: Decision
     entered: float
     started: float
     finished: float
+    batch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class _Ticket:
     deadline: float
     entered: float
     stream: object | None
-    started: float = 0.0
+    stage: Literal["waits", "begun", "given up"] = "waits"
 
     @property
     def tokens(self) -> int:
@@ -92,21 +96,19 @@ class _Waiting:
         else:
             self.streams.setdefault(ticket.stream, deque()).append(ticket)
 
-    def remove(self, ticket: _Ticket) -> bool:
-        """True if the ticket was still waiting."""
+    def remove(self, ticket: _Ticket) -> None:
+        """Take the ticket out, if it is still in."""
         if ticket.stream is None:
-            if ticket not in self.singles:
-                return False
-            del self.singles[ticket]
-            self.single_tokens -= ticket.tokens
-            return True
+            if ticket in self.singles:
+                del self.singles[ticket]
+                self.single_tokens -= ticket.tokens
+            return
         queue = self.streams.get(ticket.stream, deque())
         if ticket not in queue:
-            return False
+            return
         queue.remove(ticket)
         if not queue:
             del self.streams[ticket.stream]
-        return True
 
     def take(self, batch_tokens: int, bulk_tokens: int) -> list[_Ticket]:
         """The next batch, at least one job: single ones as they came, then those of streams.
@@ -189,14 +191,20 @@ class Scheduler:
         """How long a single request that comes now would wait."""
         return self._admission.expected_seconds
 
+    @property
+    def retry_ms(self) -> int:
+        """In how many milliseconds there should be room again."""
+        return self._admission.retry_ms
+
     async def submit(
         self, decider: Decider, job: Job, deadline: float, stream: object | None = None
     ) -> Outcome:
-        """Run a job and return its decision; cancelling the call takes a waiting job out.
+        """Run a job and return its decision; cancelling the call gives up a job not begun.
 
-        ``deadline`` is in monotonic seconds. Jobs of one ``stream`` stay in order. Raises
-        OverloadedError when it would wait too long, DeadlineError when the deadline passes first,
-        ClosedError when the scheduler is closing, and whatever the engine raises.
+        ``deadline`` is in monotonic seconds; a job that has begun by then is finished. Jobs of one
+        ``stream`` stay in order. Raises OverloadedError when it would wait too long, DeadlineError
+        when the deadline comes first, ClosedError when the scheduler is closing, and whatever the
+        engine raises.
         """
         outcome: Outcome = await self._submit(decider, job, deadline, stream)
         return outcome
@@ -224,7 +232,7 @@ class Scheduler:
         finally:
             alarm.cancel()
             if future.cancelled():
-                self._withdraw(ticket)
+                self._give_up(ticket)
 
     def _admit(self, ticket: _Ticket) -> None:
         if self._closing:
@@ -235,25 +243,38 @@ class Scheduler:
         """Raise OverloadedError when so many more tokens have no place or would wait too long."""
         self._admission.check(tokens)
 
-    def _withdraw(self, ticket: _Ticket) -> bool:
+    def _give_up(self, ticket: _Ticket) -> bool:
+        """Free the place of a job that has not begun; False when it has, or has been given up."""
         with self._lock:
-            waited = self._waiting.remove(ticket)
-            if waited:
-                self._finish(ticket)
-            return waited
+            if ticket.stage != "waits":
+                return False
+            ticket.stage = "given up"
+            self._waiting.remove(ticket)
+            self._finish(ticket)
+            return True
 
     def _finish(self, ticket: _Ticket) -> None:
         self._admission.leave(ticket.tokens, ticket.stream is not None)
 
     def _expire(self, ticket: _Ticket) -> None:
-        if self._withdraw(ticket) and not ticket.future.done():
-            ticket.future.set_exception(DeadlineError())
+        if self._give_up(ticket):
+            _deliver(ticket.future, DeadlineError())
+
+    def _begins(self, ticket: _Ticket) -> bool:
+        """Whether a job whose turn has come is run: a batch takes a while, and some wait in it."""
+        if time.monotonic() >= ticket.deadline and self._give_up(ticket):
+            self._tell(ticket, DeadlineError())
+        with self._lock:
+            if ticket.stage == "waits":
+                ticket.stage = "begun"
+            return ticket.stage == "begun"
 
     def _work(self) -> None:
         while batch := self._next_batch():
             tokens = sum(ticket.tokens for ticket in batch)
             for decider in dict.fromkeys(ticket.decider for ticket in batch):
-                self._run(decider, [ticket for ticket in batch if ticket.decider is decider])
+                together = [ticket for ticket in batch if ticket.decider is decider]
+                self._run(decider, together, len(batch))
             self._on_batch(len(batch), tokens)
 
     def _next_batch(self) -> list[_Ticket]:
@@ -271,14 +292,19 @@ class Scheduler:
         if self._bell.locked():
             self._bell.release()
 
-    def _run(self, decider: Decider, tickets: list[_Ticket]) -> None:
+    def _run(self, decider: Decider, tickets: list[_Ticket], batch: int) -> None:
         jobs = [(ticket, ticket.job) for ticket in tickets if isinstance(ticket.job, Job)]
-        self._run_jobs(decider, jobs)
+        groups = [[each] for each in jobs] if tickets[0].apart else [jobs]
+        for group in groups:
+            self._run_jobs(decider, group, batch)
         for ticket in tickets:
             if isinstance(ticket.job, _Rows):
                 self._run_rows(decider, ticket, ticket.job)
 
-    def _run_jobs(self, decider: Decider, jobs: Sequence[tuple[_Ticket, Job]]) -> None:
+    def _run_jobs(self, decider: Decider, jobs: Sequence[tuple[_Ticket, Job]], batch: int) -> None:
+        jobs = [each for each in jobs if self._begins(each[0])]
+        if not jobs:
+            return
         started = time.monotonic()
         left = dict(enumerate(jobs))
         try:
@@ -286,7 +312,7 @@ class Scheduler:
                 finished = time.monotonic()
                 ticket, _ = left.pop(number)
                 self._admission.pace.learn(finished - started, ticket.tokens)
-                self._settle(ticket, Outcome(decision, ticket.entered, started, finished))
+                self._settle(ticket, Outcome(decision, ticket.entered, started, finished, batch))
                 started = finished
         # Everything, for engines raise their runtime's own types: the thread must go on, and one
         # job that cannot be run must not take the others down with it.
@@ -295,9 +321,11 @@ class Scheduler:
                 self._settle(jobs[0][0], error)
             else:
                 for each in left.values():
-                    self._run_jobs(decider, [each])
+                    self._run_jobs(decider, [each], batch)
 
     def _run_rows(self, decider: Decider, ticket: _Ticket, job: _Rows) -> None:
+        if not self._begins(ticket):
+            return
         started = time.monotonic()
         try:
             results = decider.engine.run(job.rows)
@@ -310,6 +338,9 @@ class Scheduler:
     def _settle(self, ticket: _Ticket, result: Outcome | list[RowResult] | Exception) -> None:
         with self._lock:
             self._finish(ticket)
+        self._tell(ticket, result)
+
+    def _tell(self, ticket: _Ticket, result: Outcome | list[RowResult] | Exception) -> None:
         # The loop is gone when the server was told to stop at once; then nobody waits either.
         if not ticket.loop.is_closed():
             ticket.loop.call_soon_threadsafe(_deliver, ticket.future, result)
