@@ -119,6 +119,29 @@ def on_loopback(service: Service) -> Iterator[str]:
 
 
 @contextmanager
+def held(**settings: Any) -> Iterator[tuple[str, Service, GatedEngine]]:
+    """A server whose engine waits for the test."""
+    service, engine = gated_service(**settings)
+    # The server loads on its own; keep the gated decider it would replace.
+    decider = service.checkpoints.main()
+    service.checkpoints._open = lambda ref, lam: decider  # type: ignore[method-assign]
+    service.checkpoints._warm = lambda given: given  # type: ignore[method-assign]
+    with on_loopback(service) as address:
+        try:
+            yield address, service, engine
+        finally:
+            engine.open()
+
+
+def until(condition: Callable[[], Any]) -> None:
+    """Wait for it. Raises AssertionError when it does not come."""
+    limit = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < limit, "it did not happen"
+        time.sleep(0.01)
+
+
+@contextmanager
 def log_lines() -> Iterator[list[dict[str, Any]]]:
     """The log lines of what happens inside, filled in at the end."""
     stream = io.StringIO()

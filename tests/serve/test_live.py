@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -24,16 +23,15 @@ from tests.path_engine import path_decider
 from tests.serve.support import (
     QUESTIONS,
     REQUEST,
-    GatedEngine,
-    gated_service,
+    held,
     log_lines,
     on_loopback,
     run,
     service_for,
+    until,
 )
 from thisthat.declare import questions_from_json
 from thisthat.serve.run import Server
-from thisthat.serve.service import Service
 
 
 def connect(address: str) -> socket.socket:
@@ -53,13 +51,6 @@ def everything(client: socket.socket) -> bytes:
     while piece := client.recv(65_536):
         pieces.append(piece)
     return b"".join(pieces)
-
-
-def until(condition: Any) -> None:
-    limit = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < limit, "it did not happen"
-        time.sleep(0.01)
 
 
 def test_a_body_that_does_not_come_is_408() -> None:
@@ -135,21 +126,6 @@ def test_a_large_body_is_refused_before_it_is_sent() -> None:
     with on_loopback(service_for()) as address, connect(address) as client:
         client.sendall(raw_request(b"", length=100_000_000))
         assert b" 413 " in client.recv(65_536).splitlines()[0]
-
-
-@contextlib.contextmanager
-def held(**settings: Any) -> Iterator[tuple[str, Service, GatedEngine]]:
-    """A server whose engine waits for the test."""
-    service, engine = gated_service(**settings)
-    # The server loads on its own; keep the gated decider it would replace.
-    decider = service.checkpoints.main()
-    service.checkpoints._open = lambda ref, lam: decider  # type: ignore[method-assign]
-    service.checkpoints._warm = lambda given: given  # type: ignore[method-assign]
-    with on_loopback(service) as address:
-        try:
-            yield address, service, engine
-        finally:
-            engine.open()
 
 
 def test_a_client_that_leaves_frees_its_place() -> None:
@@ -234,18 +210,6 @@ def test_more_than_the_queue_holds_is_told_to_retry() -> None:
                 assert int(answer.headers["retry-after-ms"]) >= 50
                 assert int(answer.headers["retry-after"]) >= 1
         assert _gauge(address, "thisthat_unanswered_tokens") == 0
-
-
-def test_a_request_that_waits_too_long_is_told_to_retry() -> None:
-    with held(deadline_seconds=0.2) as (address, _, engine), ThreadPoolExecutor(1) as threads:
-        first = threads.submit(httpx.post, f"{address}/v1/systemone", json=REQUEST, timeout=20)
-        engine.entered.acquire()
-        late = httpx.post(f"{address}/v1/systemone", json=REQUEST, timeout=20)
-        assert late.status_code == 503
-        assert late.json()["code"] == "deadline"
-        assert late.headers["retry-after-ms"] == "1000"
-        engine.open()
-        assert first.result().status_code == 200
 
 
 def test_no_answer_is_lost_or_swapped_among_many_clients() -> None:

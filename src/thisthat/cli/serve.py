@@ -56,7 +56,9 @@ def serve(
     ] = 8192,
     body_bytes: Annotated[int, typer.Option(help="Largest body as sent.")] = 16 << 20,
     expanded_bytes: Annotated[int, typer.Option(help="Largest body once expanded.")] = 64 << 20,
-    deadline: Annotated[float, typer.Option(help="Seconds a request may wait to start.")] = 60.0,
+    deadline: Annotated[
+        float, typer.Option(help="Seconds a request may wait to start; clients can ask for less.")
+    ] = 60.0,
     drain: Annotated[float, typer.Option(help="Seconds to finish requests when stopped.")] = 60.0,
     cors_origin: Annotated[
         list[str] | None, typer.Option(help="Origin that browsers may call from.")

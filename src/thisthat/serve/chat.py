@@ -77,6 +77,7 @@ def chat_router(service: Service) -> APIRouter:
         request=REQUEST,
         answers={"application/json": RESPONSE, "text/event-stream": {}},
         shape="openai",
+        decides=True,
     )
     return router
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-ALLOWED_HEADERS = ("authorization", "content-type", "content-encoding", "x-request-id")
+from thisthat.serve.deadline import TIMEOUT
+
+ALLOWED_HEADERS = ("authorization", "content-type", "content-encoding", "x-request-id", TIMEOUT)
 EXPOSED_HEADERS = ("x-request-id", "x-typesafe-request-id", "retry-after-ms", "retry-after")
 
 

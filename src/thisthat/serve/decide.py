@@ -28,6 +28,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.questions import Decision, Question, Text, check_text
 from thisthat.remote.conditions_header import conditions_header
+from thisthat.serve.deadline import SERVER, TIMEOUT, Deadline
 from thisthat.serve.fields import one_of, optional_boolean, required_list, required_text, wrong_type
 from thisthat.serve.own_fields import OWN_FIELDS
 from thisthat.serve.problems import (
@@ -78,7 +79,7 @@ def decide_router(service: Service) -> APIRouter:
         if forced:
             request.state.fields["policy_forced"] = "; ".join(forced)
         return StreamingResponse(
-            _Stream(service, decider, asked, conditions, request.state.request_id).lines(),
+            _Stream(service, decider, asked, conditions, request).lines(),
             headers=source_headers(decider.source) | conditions_header(conditions),
             media_type=LINES,
         )
@@ -91,6 +92,7 @@ def decide_router(service: Service) -> APIRouter:
         request=REQUEST,
         answers={LINES: RESPONSE},
         shape="detail",
+        decides=True,
     )
     return router
 
@@ -176,10 +178,11 @@ class _Stream:
         decider: Decider,
         asked: ManyAsked,
         conditions: Conditions,
-        request_id: str,
+        request: Request,
     ) -> None:
         self._conditions = conditions
-        self._request_id = request_id
+        self._request_id: str = request.state.request_id
+        self._asked_for: Deadline = request.state.deadline
         self._service = service
         self._decider = decider
         self._asked = asked
@@ -277,9 +280,12 @@ class _Stream:
         outcome = await self._service.run(self._decider, job, self._deadline(), self)
         return outcome.decision
 
-    def _deadline(self) -> float:
-        # For standing still, not for the whole stream.
-        return time.monotonic() + self._service.settings.deadline_seconds * _AHEAD
+    def _deadline(self) -> Deadline:
+        """What the client asked for, for all states; what the server sets is for standing still."""
+        if self._asked_for.set_by == TIMEOUT:
+            return self._asked_for
+        seconds = self._service.settings.deadline_seconds * _AHEAD
+        return Deadline(time.monotonic() + seconds, seconds, SERVER)
 
 
 def _line(index: int, outcome: Decision | Problem) -> bytes:

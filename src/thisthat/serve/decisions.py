@@ -80,6 +80,7 @@ def decisions_router(service: Service) -> APIRouter:
         request=REQUEST,
         answers={"application/json": RESPONSE},
         shape="openai",
+        decides=True,
     )
     return router
 

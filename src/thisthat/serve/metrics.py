@@ -57,6 +57,12 @@ class Metrics:
             ["type"],
             registry=self.registry,
         )
+        self.late = Counter(
+            "thisthat_late_jobs",
+            "Jobs given up at their deadline, by what set it.",
+            ["set_by"],
+            registry=self.registry,
+        )
         self.drift_checks = Counter(
             "thisthat_drift_checks",
             "Checks of the decision log for drift, by what they found: none, drift or failed.",

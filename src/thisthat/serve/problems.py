@@ -33,11 +33,12 @@ _OPENAI_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with the body: where, and what."""
+    """One thing wrong with the body, or with a header: where, and what."""
 
     at: Place
     message: str
     kind: str = "value_error"
+    part: Literal["body", "header"] = "body"
 
 
 class Problem(Exception):  # noqa: N818 - what RFC 9457 calls it
@@ -76,6 +77,11 @@ def invalid_at(at: Place, message: str, kind: str = "value_error") -> Problem:
     return invalid([Fault(at, message, kind)])
 
 
+def invalid_header(name: str, message: str) -> Problem:
+    """A header that cannot be used."""
+    return invalid([Fault((name,), message, part="header")])
+
+
 def from_invalid_input(error: InvalidInputError, under: Place = ()) -> Problem:
     """The library's error as a problem, its field path as a place in the body."""
     return invalid([fault_of(error, under)])
@@ -112,7 +118,7 @@ def response(problem: Problem, shape: Shape) -> Response:
 def _detail(problem: Problem, status: int) -> dict[str, Any]:
     if problem.faults:
         detail: Any = [
-            {"loc": ["body", *fault.at], "msg": fault.message, "type": fault.kind}
+            {"loc": [fault.part, *fault.at], "msg": fault.message, "type": fault.kind}
             for fault in problem.faults
         ]
     else:

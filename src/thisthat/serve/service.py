@@ -27,6 +27,7 @@ from thisthat.serve.admission import OverloadedError
 from thisthat.serve.body import read_body
 from thisthat.serve.breakable import Breakable, BrokenOffError
 from thisthat.serve.checkpoints import Checkpoints, Open
+from thisthat.serve.deadline import Deadline, read_deadline
 from thisthat.serve.keys import KeyRing, RateLimit
 from thisthat.serve.logs import log as log_line
 from thisthat.serve.metrics import Metrics
@@ -105,8 +106,11 @@ class Service:
         return caller
 
     async def read(self, request: Request) -> Any:
-        """The JSON body of an admitted request. Raises Problem."""
+        """The JSON body of an admitted request, whose deadline counts from now. Raises Problem."""
         self.admit(request)
+        request.state.deadline = read_deadline(
+            request.scope["headers"], self.settings.deadline_seconds, time.monotonic()
+        )
         body = await read_body(request, self.settings)
         # Parsing a large body, and tokenising it later, would hold up every other request.
         request.state.large = len(body) > _LARGE_BODY
@@ -120,7 +124,7 @@ class Service:
 
     async def decide(self, request: Request, asked: Asked) -> Decision:
         """The decision of one state. Raises Problem, or GoneError when nobody waits for it."""
-        deadline = time.monotonic() + self.settings.deadline_seconds
+        deadline: Deadline = request.state.deadline
         decider = self.checkpoints.find(asked.model)
         self.check_questions(asked.questions)
         self._check_room()
@@ -167,25 +171,27 @@ class Service:
             )
 
     async def run(
-        self, decider: Decider, job: Job, deadline: float, stream: object | None = None
+        self, decider: Decider, job: Job, deadline: Deadline, stream: object | None = None
     ) -> Outcome:
         """A prepared job through the scheduler, its errors as problems."""
-        outcome = await self._scheduled(self.scheduler.submit(decider, job, deadline, stream))
+        work = self.scheduler.submit(decider, job, deadline.at, stream)
+        outcome = await self._scheduled(work, deadline)
         # The answer goes out first: until then, nothing else is waited for.
         asyncio.get_running_loop().call_soon(self._count, job, outcome)
         return outcome
 
     async def run_rows(
-        self, decider: Decider, rows: Sequence[Row], deadline: float, stream: object
+        self, decider: Decider, rows: Sequence[Row], deadline: Deadline, stream: object
     ) -> list[RowResult]:
         """Rows through the scheduler, errors as problems."""
-        results = await self._scheduled(self.scheduler.submit_rows(decider, rows, deadline, stream))
+        work = self.scheduler.submit_rows(decider, rows, deadline.at, stream)
+        results = await self._scheduled(work, deadline)
         cached = sum(result.cached_tokens for result in results)
         self.metrics.tokens.labels("computed").inc(sum(row.tokens for row in rows) - cached)
         self.metrics.tokens.labels("cache").inc(cached)
         return results
 
-    async def _scheduled(self, work: Awaitable[T]) -> T:
+    async def _scheduled(self, work: Awaitable[T], deadline: Deadline) -> T:
         try:
             return await work
         except OverloadedError as error:
@@ -193,10 +199,8 @@ class Service:
         except ClosedError:
             raise draining() from None
         except DeadlineError:
-            seconds = self.settings.deadline_seconds
-            raise Problem(
-                503, "deadline", f"not started within {seconds:g} seconds", retry_ms=1000
-            ) from None
+            self.metrics.late.labels(deadline.set_by).inc()
+            raise deadline.problem(self.scheduler.retry_ms) from None
         except InvalidInputError as error:
             raise from_invalid_input(error) from None
         except DeviceMemoryError as error:

@@ -50,6 +50,7 @@ def systemone_router(service: Service) -> APIRouter:
         request=REQUEST,
         answers={"application/json": RESPONSE},
         shape="detail",
+        decides=True,
     )
     return router
 

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
 from thisthat.questions import Decision, Source
+from thisthat.serve.deadline import PARAMETER
 from thisthat.serve.problems import DETAIL_SCHEMA, OPENAI_SCHEMA, Shape
 
 Endpoint = Callable[..., Awaitable[Response]]
@@ -41,7 +42,7 @@ _MEANINGS = {
     422: "The body cannot be used; every fault with its place.",
     429: "Too many requests; see retry-after-ms.",
     431: "Too many or too large headers.",
-    503: "Loading, overloaded or shutting down; see retry-after-ms.",
+    503: "Loading, overloaded, past its deadline or shutting down; see retry-after-ms.",
 }
 
 
@@ -64,10 +65,11 @@ def add_route(
     shape: Shape,
     method: str = "POST",
     more_statuses: Sequence[int] = (),
+    decides: bool = False,
 ) -> None:
     """Add an endpoint and say in the OpenAPI document what goes in and out.
 
-    ``answers`` maps content types to schemas.
+    ``answers`` maps content types to schemas. One that ``decides`` takes a deadline.
     """
     statuses = [401, 404, 408, 413, 415, 422, 429, 431, 503]
     if shape == "openai":
@@ -92,6 +94,8 @@ def add_route(
             "required": True,
             "content": {"application/json": {"schema": dict(request)}},
         }
+    if decides:
+        extra["parameters"] = [PARAMETER]
     router.add_api_route(
         path,
         endpoint,

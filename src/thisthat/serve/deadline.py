@@ -1,0 +1,92 @@
+"""Until when a request must have begun: the server's own limit, or sooner where the client says so.
+
+A client says it with a header; the OpenAI library for Python says it with one of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from thisthat.serve.problems import Problem, invalid_header
+
+TIMEOUT = "x-request-timeout-ms"
+READ_TIMEOUT = "x-stainless-read-timeout"
+SERVER = "--deadline"
+MOST_MS = 86_400_000
+
+_WHOLE = re.compile(rb"[0-9]{1,8}")
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment in monotonic seconds, how long that is, and what set it: a header or the server."""
+
+    at: float
+    seconds: float
+    set_by: str
+
+    def problem(self, retry_ms: int) -> Problem:
+        """503 for a request that had not begun by then."""
+        whose = "which is the server's limit" if self.set_by == SERVER else f"see {self.set_by}"
+        message = f"not begun within {self.seconds:g} seconds, {whose}"
+        return Problem(503, "deadline", message, retry_ms=retry_ms)
+
+
+def read_deadline(
+    headers: Iterable[tuple[bytes, bytes]], server_seconds: float, now: float
+) -> Deadline:
+    """The earliest of what the headers and the server ask for, from ``now`` on.
+
+    Raises Problem (422) for a header that is no such time.
+    """
+    seconds, set_by = server_seconds, SERVER
+    for name, value in headers:
+        if name == b"x-request-timeout-ms":
+            asked, by = _milliseconds(value) / 1000, TIMEOUT
+        elif name == b"x-stainless-read-timeout":
+            asked, by = _seconds(value), READ_TIMEOUT
+        else:
+            continue
+        if asked < seconds:
+            seconds, set_by = asked, by
+    return Deadline(now + seconds, seconds, set_by)
+
+
+def _milliseconds(value: bytes) -> int:
+    number = int(value) if _WHOLE.fullmatch(value) else 0
+    if not 1 <= number <= MOST_MS:
+        raise invalid_header(
+            TIMEOUT, f"is {_shown(value)}; it must be a whole number from 1 to {MOST_MS}"
+        )
+    return number
+
+
+def _seconds(value: bytes) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0.0
+    if not number > 0:
+        raise invalid_header(
+            READ_TIMEOUT, f"is {_shown(value)}; it must be a number of seconds above 0"
+        )
+    return number
+
+
+def _shown(value: bytes) -> str:
+    return repr(value[:40].decode("ascii", "replace"))
+
+
+PARAMETER: dict[str, Any] = {
+    "name": TIMEOUT,
+    "in": "header",
+    "required": False,
+    "description": (
+        "Milliseconds within which the request must have begun; later it is a 503. The server's "
+        "own limit holds where it is shorter."
+    ),
+    "schema": {"type": "integer", "minimum": 1, "maximum": MOST_MS},
+}
