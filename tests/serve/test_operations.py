@@ -14,9 +14,7 @@ from thisthat.decider import Decider
 from thisthat.errors import InvalidInputError
 from thisthat.serve.keys import RateLimit, read_keys
 from thisthat.serve.problems import Problem
-from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
-from thisthat.serve.traces import Traces
 
 SECRET = "sk-very-secret"
 
@@ -281,20 +279,6 @@ def test_prefixes_that_are_kept_show_in_the_answer_and_the_metrics() -> None:
     lines = [json.loads(line) for line in post(service, "/v1/decide", body).text.splitlines()]
     assert lines[1]["usage"]["cached_tokens"] > 0
     assert 'thisthat_input_tokens_total{from="cache"}' in get(service, "/metrics").text
-
-
-def test_spans_cover_the_request_and_its_stages() -> None:
-    trace = pytest.importorskip("opentelemetry.sdk.trace")
-    export = pytest.importorskip("opentelemetry.sdk.trace.export")
-    memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
-    provider, kept = trace.TracerProvider(), memory.InMemorySpanExporter()
-    provider.add_span_processor(export.SimpleSpanProcessor(kept))
-    service = Service(Settings(), opened, Traces(provider.get_tracer("test")))
-    service.checkpoints.load("default", None)
-    post(service, "/v1/systemone", REQUEST)
-    spans = {span.name: span for span in kept.get_finished_spans()}
-    assert {"queue", "prefill"} < set(spans)
-    assert spans["queue"].end_time <= spans["prefill"].end_time
 
 
 def test_reload_needs_an_admin_key() -> None:

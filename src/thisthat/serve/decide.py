@@ -10,7 +10,8 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -40,9 +41,16 @@ from thisthat.serve.problems import (
     invalid,
     invalid_at,
 )
-from thisthat.serve.service import Service
+from thisthat.serve.service import Service, facts_of
 from thisthat.serve.systemone import QUESTIONS, parse_questions
-from thisthat.serve.wire import PROBABILITY_SCHEMA, TEXT_SCHEMA, add_route, source_headers
+from thisthat.serve.traces import Span
+from thisthat.serve.wire import (
+    PROBABILITY_SCHEMA,
+    TEXT_SCHEMA,
+    add_route,
+    source_as_json,
+    source_headers,
+)
 from thisthat.way import Way, Wide
 
 PATH = "/v1/decide"
@@ -75,9 +83,12 @@ def decide_router(service: Service) -> APIRouter:
         conditions, forced = _conditions(decider, asked)
         if service.streams >= service.settings.bulk_streams:
             raise Problem(503, "overloaded", "too many streams are open", retry_ms=1000)
-        request.state.fields["states"] = len(asked.states)
+        fields = request.state.fields
+        fields |= source_as_json(decider.source)
+        fields |= {"states": len(asked.states), "questions": len(asked.questions)}
+        fields |= {"tokens": 0, "cached_tokens": 0}
         if forced:
-            request.state.fields["policy_forced"] = "; ".join(forced)
+            fields["policy_forced"] = "; ".join(forced)
         return StreamingResponse(
             _Stream(service, decider, asked, conditions, request).lines(),
             headers=source_headers(decider.source) | conditions_header(conditions),
@@ -182,6 +193,7 @@ class _Stream:
     ) -> None:
         self._conditions = conditions
         self._request_id: str = request.state.request_id
+        self._fields: dict[str, Any] = request.state.fields
         self._asked_for: Deadline = request.state.deadline
         self._service = service
         self._decider = decider
@@ -217,7 +229,10 @@ class _Stream:
         elif self._asked.way.wide == "in-rounds":
             work = [self._in_rounds(state) for state in states]
         else:
-            jobs = await asyncio.to_thread(self._prepared, states)
+            with self._tokenising(len(states)) as span:
+                jobs = await asyncio.to_thread(self._prepared, states)
+                ready = [job for job in jobs if isinstance(job, Job)]
+                span.tell({"tokens": sum(job.rendered.tokens for job in ready)})
             work = [self._at_once(job) for job in jobs]
         return [
             asyncio.ensure_future(self._outcome(state, each))
@@ -231,6 +246,8 @@ class _Stream:
             return invalid([fault_of(error)])
         except Problem as problem:
             return problem
+        self._fields["tokens"] += decision.usage.input_tokens
+        self._fields["cached_tokens"] += decision.usage.cached_tokens
         policy = self._asked.way.policy
         decision = self._decider.conclude(
             state, self._asked.questions, decision, self._conditions, policy, self._request_id
@@ -254,20 +271,26 @@ class _Stream:
 
     async def _in_rounds(self, state: Text) -> Decision:
         asked = self._asked
-        rounds = await asyncio.to_thread(
-            Tournament, self._decider, state, asked.questions, asked.way
-        )
+        with self._tokenising() as span:
+            rounds = await asyncio.to_thread(
+                Tournament, self._decider, state, asked.questions, asked.way
+            )
+            span.tell({} if rounds.job is None else facts_of(rounds.job))
         while rounds.job is not None:
             self._service.check_tokens(rounds.job.rendered.tokens, "in one round")
             decision = await self._run(rounds.job)
-            await asyncio.to_thread(rounds.take, decision)
+            with self._tokenising() as span:
+                await asyncio.to_thread(rounds.take, decision)
+                span.tell({} if rounds.job is None else facts_of(rounds.job))
         return rounds.decision
 
     async def _explained(self, state: Text) -> Decision:
         asked, service = self._asked, self._service
-        explanation = await asyncio.to_thread(
-            Explanation, self._decider, state, asked.questions, asked.way
-        )
+        with self._tokenising() as span:
+            explanation = await asyncio.to_thread(
+                Explanation, self._decider, state, asked.questions, asked.way
+            )
+            span.tell({"tokens": explanation.tokens})
         service.check_tokens(explanation.tokens, "with its explanation")
         whole = await self._run(explanation.job)
         started = time.perf_counter()
@@ -277,8 +300,16 @@ class _Stream:
         return explanation.decision(whole, results, time.perf_counter() - started)
 
     async def _run(self, job: Job) -> Decision:
-        outcome = await self._service.run(self._decider, job, self._deadline(), self)
+        deadline = self._deadline()
+        outcome = await self._service.run(self._decider, job, deadline, self._request_id, self)
         return outcome.decision
+
+    @contextmanager
+    def _tokenising(self, states: int = 1) -> Iterator[Span]:
+        with self._service.traces.stage("tokenise") as span:
+            questions = len(self._asked.questions)
+            span.tell({"request_id": self._request_id, "states": states, "questions": questions})
+            yield span
 
     def _deadline(self) -> Deadline:
         """What the client asked for, for all states; what the server sets is for standing still."""

@@ -25,6 +25,7 @@ from thisthat.serve.operations import ALWAYS_OPEN
 from thisthat.serve.patience import STOPPED_READING
 from thisthat.serve.problems import Problem, Shape, from_invalid_input, response
 from thisthat.serve.service import GoneError, Service, draining
+from thisthat.serve.traces import Span
 
 _CLIENT_WENT = 499
 _SANE_ID = re.compile(rb"[\x20-\x7e]{1,128}")
@@ -52,8 +53,11 @@ class Guard:
             return
         visit = _Visit(scope, self._service)
         try:
-            with self._service.traces.span(f"{scope['method']} {visit.route}"):
-                await self._answer(visit, scope, receive, send)
+            with self._service.traces.request(scope["headers"]) as span:
+                try:
+                    await self._answer(visit, scope, receive, send)
+                finally:
+                    visit.describe(span)
         finally:
             visit.leave()
 
@@ -152,6 +156,15 @@ class _Visit:
         self.kind = error.kind
         self.status = error.status
         return error
+
+    def describe(self, span: Span) -> None:
+        """Say in a span what was asked and how it was answered."""
+        kind = self.kind or self._fields.get("error")
+        error = None if kind is None else str(kind)
+        span.answered(self._scope["method"], self.route, self.status, error)
+        if self.route.startswith("/v1/"):
+            span.tell({"format": self.route.removeprefix("/v1/")})
+        span.tell({**self._fields, "request_id": self.id})
 
     def leave(self) -> None:
         """The request is over; what there is to note is noted once its answer is on the way."""

@@ -41,6 +41,7 @@ from thisthat.serve.scheduler import (
 from thisthat.serve.settings import Settings
 from thisthat.serve.strict_json import read_json
 from thisthat.serve.traces import Traces
+from thisthat.serve.wire import source_as_json
 
 T = TypeVar("T")
 
@@ -128,16 +129,19 @@ class Service:
         decider = self.checkpoints.find(asked.model)
         self.check_questions(asked.questions)
         self._check_room()
-        job = await self._prepare(decider, asked, request.state.large)
+        request_id = request.state.request_id
+        with self.traces.stage("tokenise") as span:
+            job = await self._prepare(decider, asked, request.state.large)
+            span.tell({"request_id": request_id, "states": 1, **facts_of(job)})
         self.check_tokens(job.rendered.tokens)
-        outcome = await unless_gone(request, self.run(decider, job, deadline))
+        outcome = await unless_gone(request, self.run(decider, job, deadline, request_id))
         self.note(request, outcome, asked.state)
         return decider.conclude(
             asked.state,
             asked.questions,
             outcome.decision,
             decider.conditions(),
-            request_id=request.state.request_id,
+            request_id=request_id,
         )
 
     def count_policy(self, policy: Policy, decision: Decision) -> None:
@@ -171,13 +175,18 @@ class Service:
             )
 
     async def run(
-        self, decider: Decider, job: Job, deadline: Deadline, stream: object | None = None
+        self,
+        decider: Decider,
+        job: Job,
+        deadline: Deadline,
+        request_id: str,
+        stream: object | None = None,
     ) -> Outcome:
         """A prepared job through the scheduler, its errors as problems."""
         work = self.scheduler.submit(decider, job, deadline.at, stream)
         outcome = await self._scheduled(work, deadline)
         # The answer goes out first: until then, nothing else is waited for.
-        asyncio.get_running_loop().call_soon(self._count, job, outcome)
+        asyncio.get_running_loop().call_soon(self._count, job, outcome, request_id)
         return outcome
 
     async def run_rows(
@@ -208,14 +217,13 @@ class Service:
 
     def note(self, request: Request, outcome: Outcome, state: Text) -> None:
         """Put what is known about the answer into the request's log line."""
-        decision = outcome.decision
         fields = request.state.fields
-        fields["checkpoint"] = decision.source.name
-        fields["version"] = decision.source.version
-        fields["lambda"] = decision.source.lam
-        fields["questions"] = len(decision.answers)
-        fields["tokens"] = decision.usage.input_tokens
-        fields["cached_tokens"] = decision.usage.cached_tokens
+        fields |= source_as_json(outcome.decision.source)
+        fields["states"] = 1
+        fields["questions"] = len(outcome.decision.answers)
+        fields["tokens"] = outcome.decision.usage.input_tokens
+        fields["cached_tokens"] = outcome.decision.usage.cached_tokens
+        fields["batch_size"] = outcome.batch
         fields["queue_ms"] = round((outcome.started - outcome.entered) * 1000, 2)
         fields["prefill_ms"] = round((outcome.finished - outcome.started) * 1000, 2)
         if self.settings.log_states:
@@ -236,7 +244,7 @@ class Service:
         except InvalidInputError as error:
             raise from_invalid_input(error) from None
 
-    def _count(self, job: Job, outcome: Outcome) -> None:
+    def _count(self, job: Job, outcome: Outcome, request_id: str) -> None:
         stages = self.metrics.stages
         stages.labels("tokenise").observe(job.seconds)
         stages.labels("queue").observe(outcome.started - outcome.entered)
@@ -246,12 +254,19 @@ class Service:
         self.metrics.tokens.labels("cache").inc(usage.cached_tokens)
         for answer in outcome.decision.answers.values():
             self.metrics.decisions.labels(answer.kind).inc()
-        now, clock = time.time(), time.monotonic()
         self.traces.stages(
             {
-                "queue": (now - clock + outcome.entered, now - clock + outcome.started),
-                "prefill": (now - clock + outcome.started, now - clock + outcome.finished),
-            }
+                "queue": (outcome.entered, outcome.started),
+                "prefill": (outcome.started, outcome.finished),
+            },
+            {
+                "request_id": request_id,
+                "states": 1,
+                **facts_of(job),
+                "cached_tokens": usage.cached_tokens,
+                "batch_size": outcome.batch,
+                **source_as_json(outcome.decision.source),
+            },
         )
 
     def _report_drift(self, check: DriftCheck) -> None:
@@ -298,6 +313,11 @@ async def unless_gone(request: Request, work: Awaitable[T]) -> T:
 async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def facts_of(job: Job) -> dict[str, int]:
+    """How much a job asks, for a span."""
+    return {"questions": len(job.questions), "tokens": job.rendered.tokens}
 
 
 def _overloaded(error: OverloadedError) -> Problem:

@@ -1,16 +1,61 @@
 """OpenTelemetry spans, when asked for and installed; otherwise nothing at all.
 
-The exporter is configured with the usual OTEL_ variables.
+A span per request and one per stage: tokenise, queue, prefill. They say how much was asked and what
+answered, never what was asked. The exporter is configured with the usual OTEL_ variables.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 from thisthat.errors import MissingExtraError
+
+_TOLD = (
+    "request_id",
+    "format",
+    "questions",
+    "states",
+    "tokens",
+    "cached_tokens",
+    "batch_size",
+    "checkpoint",
+    "version",
+    "lambda",
+)
+"""The facts that a span may tell; a state that is among others stays out."""
+
+
+class Span:
+    """A span that is open, or none."""
+
+    def __init__(self, span: Any = None) -> None:
+        """``span`` is OpenTelemetry's; None takes everything and does nothing."""
+        self._span = span
+
+    def tell(self, facts: Mapping[str, Any]) -> None:
+        """Add those of the facts that a span may tell, as ``thisthat.…`` attributes."""
+        if self._span is not None:
+            self._span.set_attributes(_attributes(facts))
+
+    def answered(self, method: str, route: str, status: int, error: str | None) -> None:
+        """Say as what the request was answered, in OpenTelemetry's names for HTTP."""
+        if self._span is None:
+            return
+        self._span.update_name(f"{method} {route}")
+        self._span.set_attributes(
+            {
+                "http.request.method": method,
+                "http.route": route,
+                "http.response.status_code": status,
+                **({} if error is None else {"error.type": error}),
+            }
+        )
+        if status >= 500:
+            self._span.set_status(import_module("opentelemetry.trace").StatusCode.ERROR)
 
 
 class Traces:
@@ -38,18 +83,46 @@ class Traces:
         return cls(trace.get_tracer("thisthat"))
 
     @contextmanager
-    def span(self, name: str, **attributes: Any) -> Iterator[None]:
-        """A span around what happens inside."""
+    def request(self, headers: list[tuple[bytes, bytes]]) -> Iterator[Span]:
+        """A span around a request, in the trace of the client where the headers name one."""
         if self._tracer is None:
-            yield
+            yield Span()
             return
-        with self._tracer.start_as_current_span(name, attributes=attributes):
-            yield
+        trace = import_module("opentelemetry.trace")
+        extract = import_module("opentelemetry.propagate").extract
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
+        # Exceptions are not recorded: their texts may quote what a client sent.
+        with self._tracer.start_as_current_span(
+            "request",
+            context=extract(carrier),
+            kind=trace.SpanKind.SERVER,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            yield Span(span)
 
-    def stages(self, stages: Mapping[str, tuple[float, float]]) -> None:
-        """Spans for stages that are over: name to (start, end) in seconds since the epoch."""
+    @contextmanager
+    def stage(self, name: str) -> Iterator[Span]:
+        """A span around a stage of the request."""
+        if self._tracer is None:
+            yield Span()
+            return
+        with self._tracer.start_as_current_span(
+            name, record_exception=False, set_status_on_exception=False
+        ) as span:
+            yield Span(span)
+
+    def stages(self, stages: Mapping[str, tuple[float, float]], facts: Mapping[str, Any]) -> None:
+        """Spans for stages that are over: name to (start, end) in monotonic seconds."""
         if self._tracer is None:
             return
+        epoch = time.time() - time.monotonic()
         for name, (start, end) in stages.items():
-            span = self._tracer.start_span(name, start_time=int(start * 1e9))
-            span.end(end_time=int(end * 1e9))
+            span = self._tracer.start_span(
+                name, start_time=int((epoch + start) * 1e9), attributes=_attributes(facts)
+            )
+            span.end(end_time=int((epoch + end) * 1e9))
+
+
+def _attributes(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"thisthat.{name}": facts[name] for name in _TOLD if name in facts}
