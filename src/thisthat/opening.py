@@ -57,7 +57,9 @@ def open_decider(
         state_tokens=card.limits.state_tokens,
         temperatures=card.temperatures,
     )
-    source = Source(card.name, card.version, checkpoint.lam, checkpoint.weights_sha256)
+    source = Source(
+        card.name, card.version, checkpoint.lam, checkpoint.weights_sha256, checkpoint.released
+    )
     return Decider(builder, opened, reading, source, checkpoint.decode)
 
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from functools import total_ordering
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -440,12 +441,13 @@ def answer_for(question: Question, probabilities: Sequence[float]) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which weights answered; ``weights`` is their hash where it is known."""
+    """Which weights answered; ``weights`` is their hash, ``released`` their date where known."""
 
     name: str
     version: str
     lam: float
     weights: str | None = None
+    released: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

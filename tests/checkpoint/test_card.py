@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ HASH = "ab" * 32
 FULL = Card(
     name="mine",
     version="2.1.0",
+    released=date(2026, 11, 15),
     base=WheelBase("package", "1.0", "package/file.gguf", HASH, 1000),
     delta=DeltaReference("delta.safetensors", HASH),
     lam=0.75,
@@ -79,6 +81,9 @@ def _read(tmp_path: Path, content: Any) -> Card:
         (["temperatures", "by_kind"], "noul", 1, "temperatures: by_kind: unknown key 'noul'"),
         ([], "name", None, "decision.json: name: is missing"),
         ([], "name", 3, "decision.json: name: expected text, found int '3'"),
+        ([], "released", "20261115", "released: expected YYYY-MM-DD, found '20261115'"),
+        ([], "released", "2026-02-30", "released: expected YYYY-MM-DD, found '2026-02-30'"),
+        ([], "released", 2026, "decision.json: released: expected text, found int '2026'"),
         ([], "limits", None, "decision.json: limits: is missing"),
         ([], "lambda", 1.5, "decision.json: lambda: is 1.5; it must lie in [0, 1]"),
         ([], "lambda", "one", "decision.json: lambda: expected a number"),

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
+from datetime import date, datetime, timezone
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +155,37 @@ def test_fingerprints_follow_base_delta_lambda_and_card(shipped: Path, base: Che
     assert len(prints) == 5
 
 
+def test_a_checkpoint_is_as_old_as_its_card_says(shipped: Path) -> None:
+    plain = open_checkpoint(shipped)
+    write_card(replace(plain.card, released=date(2026, 11, 15)), shipped / "decision.json")
+    dated = open_checkpoint(shipped)
+    assert dated.released == date(2026, 11, 15)
+    assert dated.fingerprint == plain.fingerprint
+
+
+def test_without_a_date_it_is_as_old_as_its_newest_file_of_weights(
+    shipped: Path, base: Checkpoint
+) -> None:
+    for folder, day in ((base.folder, 3), (shipped, 7)):
+        moment = datetime(2026, 3, day, 12, tzinfo=timezone.utc).timestamp()
+        for path in folder.glob("*.[gs]*"):
+            os.utime(path, (moment, moment))
+    assert base.released == date(2026, 3, 3)
+    assert open_checkpoint(shipped).released == date(2026, 3, 7)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_is_shipped_has_not_the_date_of_what_it_comes_from(
+    whole: bool, base: Checkpoint, tmp_path: Path
+) -> None:
+    dated = replace(CARD, released=date(2020, 1, 1))
+    if whole:
+        ship_whole(base, _trained(), tmp_path / "made", dated)
+    else:
+        ship_delta(base, _trained(), tmp_path / "made", dated)
+    assert open_checkpoint(tmp_path / "made").card.released is None
+
+
 def test_the_hash_of_the_weights_follows_base_and_delta_alone(
     shipped: Path, base: Checkpoint, tmp_path: Path
 ) -> None:
@@ -237,6 +270,7 @@ def test_describe_is_plain_data(shipped: Path) -> None:
 def test_the_default_opens() -> None:
     checkpoint = open_checkpoint()
     assert checkpoint.card.name == "thisthat-135m"
+    assert checkpoint.released == date(2026, 11, 15)
     assert checkpoint.card.prompt.family == "thisthat"
     assert checkpoint.card.prompt.cell_tokens
     assert checkpoint.config["num_hidden_layers"] == 30

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ def test_decider_config_becomes_a_card(tmp_path: Path) -> None:
         },
     )
     assert (card.name, card.version) == ("Mapika/decider-2b", "v10")
+    assert card.released == date(2026, 9, 17)
     assert card.prompt.family == "decider"
     assert card.prompt.chat
     assert card.prompt.isolated_levels
@@ -69,6 +71,7 @@ def test_temperature_by_options(tmp_path: Path) -> None:
     [
         ({"tempreature": 1.0}, "decider_config.json: unknown key 'tempreature'"),
         ({"temperature": 0}, "temperature.default: is 0.0; it must be a positive number"),
+        ({"release_date": "autumn"}, "release_date: expected YYYY-MM-DD, found 'autumn'"),
         ({"layout": "wide"}, "layout: 'wide' is not one of 'plain', 'chat'"),
         ({"temperature_by_type": {"bool": 1.0}}, "temperature_by_type: unknown key 'bool'"),
         ({"temperature_by_options": {"a": 1.0}}, "temperature_by_options: b: is missing"),

@@ -2,6 +2,8 @@
 
 import json
 import math
+from dataclasses import replace
+from datetime import date, datetime, timezone
 from typing import Any
 
 import openai.types
@@ -9,7 +11,8 @@ import openai.types.chat
 import pytest
 
 from tests.path_engine import path_decider
-from tests.serve.support import QUESTIONS, REQUEST, get, post, service_for
+from tests.serve.support import QUESTIONS, REQUEST, get, opened, post, service_for
+from thisthat.decider import Decider
 from thisthat.declare import questions_from_json
 from thisthat.questions import Boolean, Choice, Score, ScoreAnswer
 
@@ -282,6 +285,18 @@ def test_decide_takes_a_lambda_that_is_loaded() -> None:
     refused = post(service, "/v1/decide", {**body, "lambda": 0.3})
     assert refused.status_code == 422
     assert "0, 0.5, 1" in refused.json()["detail"][0]["msg"]
+
+
+def test_models_have_the_date_of_their_checkpoint() -> None:
+    def open_decider(ref: str, lam: float | None) -> Decider:
+        decider = opened(ref, lam)
+        decider.source = replace(decider.source, released=date(2026, 11, 15))
+        return decider
+
+    body = get(service_for(open_decider), "/v1/models").json()
+    moment = datetime(2026, 11, 15, tzinfo=timezone.utc).timestamp()
+    assert {entry["release_date"] for entry in body["models"]} == {"2026-11-15"}
+    assert {entry["created"] for entry in body["data"]} == {moment}
 
 
 def test_models_come_in_both_shapes() -> None:

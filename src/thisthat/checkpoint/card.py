@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -85,6 +86,7 @@ class Card:
     version: str
     base: Base
     limits: Limits
+    released: date | None = None
     delta: DeltaReference | None = None
     lam: float = 0.0
     prompt: PromptFormat = field(default_factory=PromptFormat)
@@ -130,6 +132,7 @@ def read_card(path: Path) -> Card:
     card = Card(
         name=fields.text("name"),
         version=fields.text("version"),
+        released=fields.optional_date("released"),
         base=_read_base(base),
         delta=None if delta is None else _read_delta(delta),
         lam=fields.number("lambda"),
@@ -159,6 +162,7 @@ def card_as_json(card: Card) -> dict[str, Any]:
     content: dict[str, Any] = {
         "name": card.name,
         "version": card.version,
+        **({} if card.released is None else {"released": card.released.isoformat()}),
         "base": _base_as_json(card.base),
         "delta": None
         if card.delta is None

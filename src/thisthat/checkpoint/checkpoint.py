@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date, datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,17 @@ class Checkpoint:
     def gguf_file(self) -> Path | None:
         """The GGUF file the base is read from, if it is one."""
         return self._model.path if isinstance(self._model, GgufModel) else None
+
+    @property
+    def released(self) -> date:
+        """The card's date; without one, the day on which the weights were last written here."""
+        if self.card.released is not None:
+            return self.card.released
+        files = list(self._model.files)
+        if self.card.delta is not None:
+            files.append(self.folder / self.card.delta.file)
+        newest = max(path.stat().st_mtime for path in files)
+        return datetime.fromtimestamp(newest, timezone.utc).date()
 
     def base_alone(self) -> Checkpoint:
         """The base as a checkpoint of its own: no delta, no layer read twice."""
@@ -199,7 +211,8 @@ class Checkpoint:
             "base": self.base_sha256,
             "delta": None if self.card.delta is None else self.card.delta.sha256,
             "lambda": self.lam,
-            "card": card_as_json(self.card),
+            # Nothing that is built depends on the date.
+            "card": card_as_json(replace(self.card, released=None)),
             "config": self.config,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,6 +51,19 @@ class Fields:
             return self.text(key)
         self._left.pop(key, None)
         return None
+
+    def optional_date(self, key: str) -> date | None:
+        """A day written as YYYY-MM-DD, or None when it is missing or null."""
+        text = self.optional_text(key)
+        if text is None:
+            return None
+        try:
+            found = date.fromisoformat(text)
+        except ValueError:
+            found = None
+        if found is None or found.isoformat() != text:
+            raise CheckpointError(f"{self.where(key)}: expected YYYY-MM-DD, found {text!r}")
+        return found
 
     def number(self, key: str, default: float | None = None) -> float:
         """A finite number; required without a default."""

@@ -6,6 +6,7 @@ Knows the settings those checkpoints come with; does not read their tensors.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ def card_for(ref: str, base: Base, folder: Path, config: Mapping[str, Any]) -> C
 def read_decider_card(path: Path, name: str, base: Base, rows: int) -> Card:
     """The card a ``decider_config.json`` amounts to. Raises CheckpointError naming a bad key."""
     fields = Fields.from_file(path)
-    for note in ("base", "release_date"):
-        fields.optional_text(note)
+    fields.optional_text("base")
+    released = fields.optional_date("release_date")
     fields.whole("max_options", 1, default=255)
     if fields.flag("neutralize_none", False):
         raise CheckpointError(
@@ -76,7 +77,7 @@ def read_decider_card(path: Path, name: str, base: Base, rows: int) -> Card:
         schema_first,
     )
     fields.finish()
-    return card
+    return replace(card, released=released)
 
 
 def _decider_card(

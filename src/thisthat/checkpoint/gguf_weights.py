@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,11 @@ class GgufModel:
     def folder(self) -> Path:
         """The folder of the file."""
         return self._path.parent
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The file, alone."""
+        return (self._path,)
 
     @cached_property
     def config(self) -> dict[str, Any]:

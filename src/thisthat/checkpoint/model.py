@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -18,6 +19,11 @@ class Model(Protocol):
     @property
     def folder(self) -> Path:
         """Where its files are."""
+        ...
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The files its tensors are read from."""
         ...
 
     @property

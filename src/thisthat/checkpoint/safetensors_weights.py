@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -46,6 +46,11 @@ class SafetensorsModel:
     def folder(self) -> Path:
         """The model folder."""
         return self._folder
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The tensor files."""
+        return self._files
 
     @cached_property
     def config(self) -> dict[str, Any]:

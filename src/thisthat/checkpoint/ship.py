@@ -36,7 +36,8 @@ def ship_delta(
 ) -> DeltaReport:
     """Writes ``trained`` into ``folder`` as a card and a delta on the base of ``base``, lambda 1.
 
-    ``card`` gives everything else: name, version, prompt, temperatures. Raises as ``make_delta``.
+    ``card`` gives everything else: name, version, prompt, temperatures; it is released when
+    somebody writes the date into it. Raises as ``make_delta``.
     """
     path = folder / DELTA_FILE
     report = make_delta(
@@ -48,7 +49,8 @@ def ship_delta(
         target_bytes=target_bytes,
     )
     reference = DeltaReference(DELTA_FILE, hash_file(path))
-    shipped = replace(card, base=_base_from_elsewhere(base), delta=reference, lam=1.0)
+    elsewhere = _base_from_elsewhere(base)
+    shipped = replace(card, base=elsewhere, delta=reference, lam=1.0, released=None)
     write_card(shipped, folder / CARD_FILE)
     return report
 
@@ -56,11 +58,12 @@ def ship_delta(
 def ship_whole(source: Checkpoint, weights: Weights, folder: Path, card: Card) -> None:
     """Writes ``weights`` into ``folder`` as a whole model with the configuration of ``source``.
 
-    The folder opens here with ``card`` and in transformers. Raises CheckpointError for tensors that
-    do not fit the configuration, OSError when the disk does not take them.
+    The folder opens here with ``card``, less its date, and in transformers. Raises CheckpointError
+    for tensors that do not fit the configuration, OSError when the disk does not take them.
     """
     write_model(folder, weights, source.config, source.tokenizer, source.chat_template)
-    write_card(replace(card, base=PathBase("."), delta=None, lam=0.0), folder / CARD_FILE)
+    shipped = replace(card, base=PathBase("."), delta=None, lam=0.0, released=None)
+    write_card(shipped, folder / CARD_FILE)
 
 
 def _base_from_elsewhere(base: Checkpoint) -> Base:

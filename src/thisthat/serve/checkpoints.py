@@ -23,12 +23,15 @@ ALWAYS = ("default", "jev-latest")
 
 @dataclass(frozen=True)
 class Loaded:
-    """Deciders of one checkpoint by λ; ``main`` is the one that answers unless asked otherwise."""
+    """Deciders of one checkpoint by λ; ``main`` is the one that answers unless asked otherwise.
+
+    ``released`` is the checkpoint's date; for weights without any, the day they were loaded.
+    """
 
     ref: str
     main: Decider
     by_lambda: dict[float, Decider]
-    since: date
+    released: date
 
     @property
     def name(self) -> str:
@@ -64,8 +67,8 @@ class Checkpoints:
                     by_lambda[other] = self._warm(self._open(ref, other))
             for decider in by_lambda.values():
                 decider.log = self._log
-            now = datetime.now(timezone.utc).date()
-            self._loaded = Loaded(ref, main, by_lambda, now)
+            released = main.source.released or datetime.now(timezone.utc).date()
+            self._loaded = Loaded(ref, main, by_lambda, released)
             return self._loaded
 
     def current(self) -> Loaded:

@@ -72,7 +72,7 @@ def models_router(service: Service) -> APIRouter:
 
 def openai_entry(name: str, loaded: Loaded) -> dict[str, Any]:
     """A model as OpenAI and OpenRouter clients read it; the latter want every field."""
-    created = datetime.combine(loaded.since, time(), timezone.utc)
+    created = datetime.combine(loaded.released, time(), timezone.utc)
     tokens = loaded.main.reading.path_tokens
     return {
         "id": name,
@@ -103,11 +103,11 @@ def openai_entry(name: str, loaded: Loaded) -> dict[str, Any]:
 
 
 def systemone_entry(name: str, loaded: Loaded) -> dict[str, Any]:
-    """A model as systemone clients read it; the date is the day it was loaded."""
+    """A model as systemone clients read it."""
     return {
         "name": name,
         "description": _description(loaded),
-        "release_date": loaded.since.isoformat(),
+        "release_date": loaded.released.isoformat(),
     }
 
 
