@@ -36,7 +36,7 @@ def status(error):
 
 
 checks = Checks("semantic-router")
-Suite(checks, ask, status, ask_many, retries=5, waits_as_told=False).run()
+Suite(checks, ask, status, ask_many, waits_as_told=False).run()
 checks.none("zstd", "the client does not compress")
 checks.none("models", "the client lists none")
 checks.finish()

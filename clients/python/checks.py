@@ -73,6 +73,9 @@ BAD_LABEL = {
 TIMEOUT = 600
 """Seconds, for every client: how fast the machine is is not what is checked."""
 
+RETRIES = 8
+"""How often a client may try again: enough for a server that is slower than it predicted."""
+
 Answers = dict[str, dict[str, Any]]
 
 
@@ -223,7 +226,7 @@ class Suite:
         *,
         bad: dict[str, Any] = BAD,
         retries_429: bool = True,
-        retries: int = 4,
+        retries: int = RETRIES,
         no_retries: str | None = None,
         waits_as_told: bool = True,
     ) -> None:
