@@ -441,13 +441,16 @@ def answer_for(question: Question, probabilities: Sequence[float]) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which weights answered; ``weights`` is their hash, ``released`` their date where known."""
+    """Which weights answered; ``weights`` is their hash.
+
+    ``released`` is their date where it is known here; it does not tell sources apart.
+    """
 
     name: str
     version: str
     lam: float
     weights: str | None = None
-    released: date | None = None
+    released: date | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
