@@ -41,6 +41,13 @@ def fit(path: Path, *more: str) -> str:
     return done.stdout
 
 
+def refuse_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(*_: object, **__: object) -> None:
+        raise AssertionError("opened")
+
+    monkeypatch.setattr("thisthat.opening.open_decider", opened)
+
+
 def test_fit_saves_a_policy_beside_the_schema(labelled: Path) -> None:
     said = fit(labelled, "--target", "error<=0.05")
     path = labelled.with_name("triage.policy.json")
@@ -61,10 +68,7 @@ def test_a_policy_is_fitted_for_what_a_server_answers(
     fit(labelled, "--target", "error<=0.05")
     local = Policy.load(labelled.with_name("triage.policy.json"))
 
-    def opened(*_: object, **__: object) -> None:
-        raise AssertionError("opened")
-
-    monkeypatch.setattr("thisthat.opening.open_decider", opened)
+    refuse_to_open(monkeypatch)
     monkeypatch.setenv("THISTHAT_ENDPOINT_KEY", "secret")
     with on_loopback(service_for(keys=("secret",))) as address:
         said = fit(labelled, "--target", "error<=0.05", "--server", address)
@@ -105,12 +109,28 @@ def test_ten_labels_are_refused_with_the_number_needed(labelled: Path) -> None:
 def test_bad_settings_are_refused_before_a_checkpoint_is_opened(
     flags: list[str], message: str, labelled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def opened(*_: object, **__: object) -> None:
-        raise AssertionError("opened")
-
-    monkeypatch.setattr("thisthat.opening.open_decider", opened)
+    refuse_to_open(monkeypatch)
     with pytest.raises(InvalidInputError, match=message):
         fit(labelled, "--target", "error<=0.05", *flags)
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("labelled.jsonl", "is read here; write to another file"),
+        ("triage.json", "is read here"),
+        (".", "is a folder; name a file in it"),
+        ("triage.json/p.json", "cannot be written: .*triage.json is no folder"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused_before_a_checkpoint_is_opened(
+    output: str, message: str, labelled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_to_open(monkeypatch)
+    before = labelled.read_bytes()
+    with pytest.raises(InvalidInputError, match=message):
+        fit(labelled, "--target", "error<=0.05", "-o", str(labelled.parent / output))
+    assert labelled.read_bytes() == before
 
 
 def test_an_option_of_one_question_is_acted_on_there(tmp_path: Path, labelled: Path) -> None:
@@ -149,6 +169,8 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
     assert len(found) == 60
     assert run("query", path, "--until", "2020-01-01") == ""
     assert "180 lines" in run("export", path, str(tmp_path / "log.parquet"))
+    with pytest.raises(InvalidInputError, match="is read here; write to another file"):
+        run("export", path, path)
     assert "drift since the policy was fitted" in run("drift", path, policy, code=1)
     assert run("purge", path, "--older-than", "90d") == "0 lines deleted\n"
     assert run("purge", path, "--older-than", "0s") == "180 lines deleted\n"

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from thisthat.cli.outputs import check_output
 from thisthat.errors import InvalidInputError
 
 app = typer.Typer(no_args_is_help=True, help="The decision log: query, export, purge, drift.")
@@ -71,6 +72,7 @@ def export(
     from thisthat.audit.export import export_parquet
     from thisthat.audit.store import open_store
 
+    check_output(output, None if "://" in log else Path(log))
     lines = open_store(log).read({}, _moment(since, "--since"), _moment(until, "--until"), None)
     typer.echo(f"{output}: {export_parquet(lines, output)} lines")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thisthat.cli.answering import KeyOption, TimeoutOption
+from thisthat.cli.outputs import check_output
 
 if TYPE_CHECKING:
     from thisthat.testing.answering import Answerer
@@ -55,6 +56,9 @@ def run_tests(
     from thisthat.testing.run import run_as_dict, run_cases, write_run
 
     read = read_cases(cases)
+    for output in (save, junit):
+        if output is not None:
+            check_output(output, cases)
     started = time.perf_counter()
     run = run_cases(read, open_answerer(checkpoint, lam=lam, key=key, timeout=timeout))
     seconds = time.perf_counter() - started

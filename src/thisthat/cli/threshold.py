@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thisthat.cli.answering import KeyOption, ServerOption, TimeoutOption, answering
+from thisthat.cli.outputs import check_output
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def fit(
     _check(rows, wanted, confidence, coverage, option)
     beside = labelled if schema is None else schema
     path = output or beside.with_name(f"{beside.name.split('.')[0]}.policy.json")
+    check_output(path, labelled, schema)
 
     from rich.console import Console
     from rich.progress import Progress
