@@ -152,7 +152,8 @@ def test_an_option_without_support_is_never_acted_on_and_says_what_it_lacks() ->
 def test_ten_labels_cannot_support_a_thousandth() -> None:
     answers, labels = answered(REFUND, 10)
     with pytest.raises(
-        UnsupportedTargetError, match=r"error<=0\.001 at confidence 0\.95 .*: 10 labels .* at least"
+        UnsupportedTargetError,
+        match=r"error<=0\.001 at confidence 0\.95 .*: 10 labels of 'r', and at",
     ) as caught:
         policy_from_answers(
             {"r": REFUND},
@@ -166,10 +167,29 @@ def test_ten_labels_cannot_support_a_thousandth() -> None:
     assert f"even if every answer is right: {caught.value.labels_missing} more" in str(caught.value)
 
 
+def test_a_target_for_every_option_is_refused_by_the_name_of_one() -> None:
+    answers, labels = answered(REFUND, 20)
+    refused = r"\d+ labels of 'r' with '(yes|no)' as the answer, and at least"
+    with pytest.raises(UnsupportedTargetError, match=refused):
+        policy_from_answers(
+            {"r": REFUND},
+            {"r": answers},
+            {"r": labels},
+            parse_target("precision>=0.99"),
+            DECIDER.conditions(),
+        )
+
+
+def test_a_cutoff_that_options_share_is_told_once() -> None:
+    policy, _ = fitted("error<=0.2", rows=150)
+    assert sum(line.startswith("  no, yes: from ") for line in lines_about(policy)) == 1
+    assert not any(line.startswith("  yes: ") for line in lines_about(policy))
+
+
 def test_labels_that_nearly_support_a_target_say_how_many_more_would() -> None:
     answers, labels = answered(REFUND, 600)
     with pytest.raises(
-        UnsupportedTargetError, match=r"look like these, about (\d+) more"
+        UnsupportedTargetError, match=r"look like these, about (\d+) more of 'r' would do"
     ) as caught:
         policy_from_answers(
             {"r": REFUND},
@@ -237,7 +257,7 @@ def test_a_policy_file_comes_back_as_it_was(tmp_path: Path) -> None:
         ({"forced": True}, "policy.forced: is not known; a file cannot force itself"),
         ({"confidence": 2}, "policy.confidence: Input should be less than 1"),
         ({"confidence": "0.9"}, "policy.confidence: Input should be a valid number"),
-        ({"target": "fast"}, "target: 'fast' is not known"),
+        ({"target": "fast"}, "policy.target: 'fast' is not known"),
         ({"format": "thisthat policy 9"}, "policy.format: Input should be"),
     ],
 )

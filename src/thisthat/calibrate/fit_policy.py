@@ -48,7 +48,8 @@ _LEAST_LEVEL_ROWS = 50
 class UnsupportedTargetError(InvalidInputError):
     """The labels cannot support the target.
 
-    ``labels_needed`` of one option could, ``labels_missing`` more than it has.
+    ``labels_needed`` of one question (``error``) or option could, ``labels_missing`` more than it
+    has; the message names it.
     """
 
     def __init__(self, message: str, labels_needed: int, labels_missing: int) -> None:
@@ -129,9 +130,9 @@ def policy_from_answers(
         )
         fitted = fit_cutoffs(scored, [names.index(o) for o in acting[name]], target, delta)
         cutoffs[name] = {names[index]: cutoff for index, cutoff in fitted.items()}
-    every = [cutoff for each in cutoffs.values() for cutoff in each.values()]
-    if all(cutoff.value is None for cutoff in every):
-        raise _unsupported(target, confidence, every)
+    by_labels = _by_labels(cutoffs, target)
+    if all(cutoff.value is None for cutoff in by_labels.values()):
+        raise _unsupported(target, confidence, by_labels)
     return Policy(
         target=str(target),
         confidence=confidence,
@@ -282,26 +283,40 @@ def _thinned(values: list[float]) -> list[float]:
     return [ordered[place] for place in places]
 
 
+def _by_labels(cutoffs: Mapping[str, Mapping[str, Cutoff]], target: Target) -> dict[str, Cutoff]:
+    """Every cut-off by the labels it stands on; under ``error`` the options of a question share."""
+    if target.aim == "error":
+        return {
+            f"of {name!r}": cutoff for name, each in cutoffs.items() for cutoff in each.values()
+        }
+    return {
+        f"of {name!r} with {option!r} as the answer": cutoff
+        for name, each in cutoffs.items()
+        for option, cutoff in each.items()
+    }
+
+
 def _unsupported(
-    target: Target, confidence: float, cutoffs: Sequence[Cutoff]
+    target: Target, confidence: float, cutoffs: Mapping[str, Cutoff]
 ) -> UnsupportedTargetError:
-    most = max(cutoffs, key=lambda cutoff: cutoff.labels)
-    needed, missing = most.least_labels, max(0, most.least_labels - most.labels)
+    which = max(cutoffs, key=lambda name: cutoffs[name].labels)
+    given, needed = cutoffs[which].labels, cutoffs[which].least_labels
+    missing = max(0, needed - given)
     message = (
-        f"{target} at confidence {confidence:g} cannot be supported: {most.labels} labels for the "
-        f"most labelled option, and at least {needed} are needed even if every answer is right"
+        f"{target} at confidence {confidence:g} cannot be supported: {given} labels {which}, "
+        f"and at least {needed} are needed even if every answer is right"
     )
-    likely = [
-        (max(cutoff.least_labels, cutoff.likely_labels), cutoff.labels)
-        for cutoff in cutoffs
+    likely = {
+        name: max(cutoff.least_labels, cutoff.likely_labels)
+        for name, cutoff in cutoffs.items()
         if cutoff.likely_labels is not None
-    ]
+    }
     if missing:
         message += f": {missing} more"
     elif likely:
-        needed, given = min(likely, key=lambda pair: pair[0] - pair[1])
-        missing = needed - given
-        message += f"; if further labels look like these, about {missing} more of one option do"
+        nearest = min(likely, key=lambda name: likely[name] - cutoffs[name].labels)
+        needed, missing = likely[nearest], likely[nearest] - cutoffs[nearest].labels
+        message += f"; if further labels look like these, about {missing} more {nearest} would do"
     else:
         message += "; the surest answers are wrong too often for more labels to help"
     return UnsupportedTargetError(message, needed, missing)

@@ -174,7 +174,10 @@ class Policy(_Part):
             first = error.errors()[0]
             field = ".".join([where, *(str(part) for part in first["loc"])])
             raise InvalidInputError(field, first["msg"]) from None
-        parse_target(read.target)
+        try:
+            parse_target(read.target)
+        except InvalidInputError as error:
+            raise error.under(where) from None
         return read
 
     @classmethod

@@ -22,8 +22,7 @@ def lines_about(policy: Policy) -> Iterator[str]:
     )
     for name, part in policy.questions.items():
         yield f"{name}: acts on {part.coverage:.1%} of {part.labels} labelled states"
-        for option, cutoff in part.cutoffs.items():
-            yield f"  {option}: {_about_cutoff(cutoff)}"
+        yield from _about_cutoffs(policy, part)
         yield from _about_tighter(policy, part)
         if part.set is not None:
             yield (
@@ -56,6 +55,16 @@ def labels_for(cutoff: CutoffPart, target: Target, delta: float) -> int | None:
             return labels
         growth *= _GROWTH
     return None
+
+
+def _about_cutoffs(policy: Policy, part: QuestionPart) -> Iterator[str]:
+    if policy.parsed_target.aim == "error" and part.cutoffs:
+        # One cut-off for all of them, with the labels of all of them.
+        shared = next(iter(part.cutoffs.values()))
+        yield f"  {', '.join(part.cutoffs)}: {_about_cutoff(shared)}"
+        return
+    for option, cutoff in part.cutoffs.items():
+        yield f"  {option}: {_about_cutoff(cutoff)}"
 
 
 def _about_cutoff(cutoff: CutoffPart) -> str:
