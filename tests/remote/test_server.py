@@ -33,8 +33,21 @@ def test_an_address_is_the_root() -> None:
     assert roots == {"http://x:1"}
 
 
+@pytest.mark.parametrize(
+    "url", ["x:1", "ftp://x", "http://", "http://[x", "http://x:y", "http://x\n"]
+)
+def test_what_is_no_address_is_named(url: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"server: .* is no http or https address"):
+        Server(url)
+
+
 def test_bad_settings_are_named() -> None:
-    with pytest.raises(InvalidInputError, match="server: 'x:1' is no http or https address"):
-        Server("x:1")
     with pytest.raises(InvalidInputError, match="timeout: is 0; it must be a positive number"):
         Server("http://x:1", timeout=0)
+
+
+@pytest.mark.parametrize("key", ["secret\n", "secret\u2192"])
+def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(key: str) -> None:
+    with pytest.raises(InvalidInputError, match="key: has characters") as caught:
+        Server("http://x:1", key)
+    assert "secret" not in str(caught.value)

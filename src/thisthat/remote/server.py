@@ -10,6 +10,7 @@ import json
 import math
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from email.message import Message
@@ -33,14 +34,17 @@ class ServerError(ThisThatError):
 class Server:
     """A server at a root address, with or without /v1 at its end.
 
-    Raises InvalidInputError for an address or a time that cannot be used.
+    Raises InvalidInputError for an address, a key or a time that cannot be used.
     """
 
     def __init__(self, url: str, key: str | None = None, timeout: float = 60.0) -> None:
-        if not url.startswith(("http://", "https://")):
+        if not _is_address(url):
             raise InvalidInputError("server", f"{url!r} is no http or https address")
         if not (math.isfinite(timeout) and timeout > 0):
             raise InvalidInputError("timeout", f"is {timeout:g}; it must be a positive number")
+        if key and not (key.isascii() and key.isprintable()):
+            # Whoever sends it would say so with the key in the message.
+            raise InvalidInputError("key", "has characters that a header cannot hold")
         self.root = url.rstrip("/").removesuffix("/v1")
         self.timeout = timeout
         self._key = key
@@ -73,6 +77,15 @@ class Server:
             except LOST as error:
                 raise ServerError(f"{address}: no answer to {about}: {error}") from None
         raise AssertionError("every try ends in an answer or an error")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        named = parts.hostname is not None and parts.port != 0  # a bad port raises
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and named and url.isprintable()
 
 
 def wait(headers: Message, attempt: int) -> float:
