@@ -52,6 +52,15 @@ def test_tolerances_that_allow_everything_pass(files: Path) -> None:
     assert json.loads(again.stdout) == report
 
 
+def test_states_of_a_sample_keep_their_numbers(files: Path) -> None:
+    outcome = run(files, "--json", "--sample", "5", "--injections", "0", "--share", "0")
+    findings = json.loads(outcome.stdout)["findings"]
+    worst = [finding["worst"] for finding in findings if finding["worst"] is not None]
+    assert worst
+    assert all(each["text"].startswith(f"state {each['state']} ") for each in worst)
+    assert max(each["state"] for each in worst) >= 5
+
+
 def test_a_server_is_checked_as_its_checkpoint_is(files: Path) -> None:
     here = run(files, "--json", "--injections", "1")
     with on_loopback(service_for()) as address:

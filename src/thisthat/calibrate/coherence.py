@@ -10,7 +10,7 @@ right, not answers that are wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -96,6 +96,16 @@ class Report:
     def passed(self) -> bool:
         """True when no check failed."""
         return all(finding.passed for finding in self.findings)
+
+    def renumbered(self, numbers: Sequence[int]) -> Report:
+        """The report with the numbers that its states have where they were drawn from."""
+        findings = [
+            finding
+            if finding.worst is None
+            else replace(finding, worst=replace(finding.worst, state=numbers[finding.worst.state]))
+            for finding in self.findings
+        ]
+        return replace(self, findings=tuple(findings))
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON-ready data."""

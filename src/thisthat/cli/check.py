@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -64,7 +65,8 @@ def check(
     questions = questions_from_json(read_json(schema))
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
     tolerance = Tolerance(shift, margin, share)
-    chosen = _sample(list(json_lines(states)), sample, seed, states)
+    given_states = list(json_lines(states))
+    places = _sample(len(given_states), sample, seed, states)
 
     from rich.console import Console
     from rich.progress import Progress
@@ -73,17 +75,18 @@ def check(
         answering(checkpoint, lam, engine, server, key, timeout) as decider,
         Progress(console=Console(stderr=True), transient=True) as bar,
     ):
-        task = bar.add_task("checking", total=len(chosen))
+        task = bar.add_task("checking", total=len(places))
         report = check_schema(
             decider,
             questions,
-            chosen,
+            [given_states[place] for place in places],
             wordings=given,
             tolerance=tolerance,
             injections=injections,
             seed=seed,
             progress=lambda done, _: bar.update(task, completed=done),
         )
+    report = report.renumbered(places)
     if as_json:
         print(json.dumps(report.as_dict(), ensure_ascii=False, indent=2))
     else:
@@ -91,17 +94,17 @@ def check(
     raise typer.Exit(0 if report.passed else 1)
 
 
-def _sample(states: list[Any], most: int, seed: int, path: Path) -> list[Any]:
+def _sample(states: int, most: int, seed: int, path: Path) -> Sequence[int]:
+    """The numbers of the states that are asked about, in order."""
     from thisthat.random import Rng
 
     if most < 1:
         raise InvalidInputError("--sample", f"is {most}; it must be at least 1")
     if not states:
         raise InvalidInputError(str(path), "has no states")
-    if len(states) <= most:
-        return states
-    kept = sorted(Rng(seed, "check sample").shuffled(range(len(states)))[:most])
-    return [states[number] for number in kept]
+    if states <= most:
+        return range(states)
+    return sorted(Rng(seed, "check sample").shuffled(range(states))[:most])
 
 
 def _print(report: Report) -> None:
