@@ -120,6 +120,8 @@ def test_old_lines_go_and_others_stay(place: str) -> None:
     store = open_store(place)
     store.append([entry(100.0), entry(200.0), entry(300.0)])
     assert store.purge(250.0) == 2
+    with pytest.raises(InvalidInputError, match="before: lies in the future"):
+        store.purge(time.time() + 60)
     assert [e.time for e in store.read({}, None, None, None)] == [300.0]
 
 

@@ -173,6 +173,8 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
         run("export", path, path)
     assert "drift since the policy was fitted" in run("drift", path, policy, code=1)
     assert run("purge", path, "--older-than", "90d") == "0 lines deleted\n"
+    with pytest.raises(InvalidInputError, match="--older-than: 2999-01-01 lies in the future"):
+        run("purge", path, "--older-than", "2999-01-01")
     assert run("purge", path, "--older-than", "0s") == "180 lines deleted\n"
     assert "too few decisions" in run("drift", path, policy)
     with pytest.raises(InvalidInputError, match="--since: 'soon' is neither an age"):

@@ -64,7 +64,10 @@ class Store(Protocol):
         """The lines that match, newest first. Raises LogError."""
 
     def purge(self, before: float) -> int:
-        """Delete lines older than ``before``; how many there were. Raises LogError."""
+        """Delete lines older than ``before``; how many there were.
+
+        Raises LogError, and InvalidInputError for a time to come.
+        """
 
     def close(self) -> None:
         """Let go of the database."""
@@ -124,6 +127,7 @@ class SQLiteStore:
 
     def purge(self, before: float) -> int:
         """Delete lines older than ``before`` and record that it was done."""
+        _check_past(before)
         if not self.path.is_file():
             raise LogError(f"{self.path}: there is no such file")
         try:
@@ -218,6 +222,7 @@ class AlchemyStore:
 
     def purge(self, before: float) -> int:
         """Delete lines older than ``before``."""
+        _check_past(before)
         with self._errors() as connection:
             gone = connection.execute(self._table.delete().where(self._table.c.time < before))
             return int(gone.rowcount)
@@ -262,6 +267,14 @@ class _Transaction:
 
     def _wrapped(self, error: BaseException) -> LogError:
         return LogError(f"{self._store._name}: {error}")
+
+
+def _check_past(before: float) -> None:
+    """A time to come would take every line, and the guard off those until then."""
+    if before > time.time():
+        raise InvalidInputError(
+            "before", "lies in the future; only lines with an age can be purged"
+        )
 
 
 def _condition(

@@ -87,7 +87,12 @@ def purge(
 
     before = _moment(older_than, "--older-than")
     assert before is not None
-    typer.echo(f"{open_store(log).purge(before)} lines deleted")
+    store = open_store(log)
+    try:
+        gone = store.purge(before)
+    except InvalidInputError as error:
+        raise InvalidInputError("--older-than", f"{older_than} {error.message}") from None
+    typer.echo(f"{gone} lines deleted")
 
 
 @app.command()
