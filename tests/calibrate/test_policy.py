@@ -214,6 +214,9 @@ def test_the_report_says_how_many_more_labels_a_tighter_target_needs() -> None:
     by_option, _ = fitted("precision>=0.8", rows=400)
     told = "\n".join(lines_about(by_option))
     assert re.search(r"more labels: \d+ with no as the answer, \d+ with yes as the answer\n", told)
+    one_option, _ = fitted("precision>=0.7", rows=150, options=["yes"])
+    told = "\n".join(lines_about(one_option))
+    assert re.search(r"more labels: \d+ with yes as the answer(\n|$)", told)
     plenty, _ = fitted("precision>=0.8", rows=800)
     assert "precision>=0.9 at these cut-offs needs no more labels" in "\n".join(lines_about(plenty))
 

@@ -22,7 +22,8 @@ def lines_about(policy: Policy) -> Iterator[str]:
     )
     for name, part in policy.questions.items():
         yield f"{name}: acts on {part.coverage:.1%} of {part.labels} labelled states"
-        yield from _about_cutoffs(policy, part)
+        for options, cutoff in _by_options(policy, part).items():
+            yield f"  {', '.join(options)}: {_about_cutoff(cutoff)}"
         yield from _about_tighter(policy, part)
         if part.set is not None:
             yield (
@@ -57,14 +58,11 @@ def labels_for(cutoff: CutoffPart, target: Target, delta: float) -> int | None:
     return None
 
 
-def _about_cutoffs(policy: Policy, part: QuestionPart) -> Iterator[str]:
+def _by_options(policy: Policy, part: QuestionPart) -> dict[tuple[str, ...], CutoffPart]:
+    """The cut-offs by the options that share them and their labels: all, under ``error``."""
     if policy.parsed_target.aim == "error" and part.cutoffs:
-        # One cut-off for all of them, with the labels of all of them.
-        shared = next(iter(part.cutoffs.values()))
-        yield f"  {', '.join(part.cutoffs)}: {_about_cutoff(shared)}"
-        return
-    for option, cutoff in part.cutoffs.items():
-        yield f"  {option}: {_about_cutoff(cutoff)}"
+        return {tuple(part.cutoffs): next(iter(part.cutoffs.values()))}
+    return {(option,): cutoff for option, cutoff in part.cutoffs.items()}
 
 
 def _about_cutoff(cutoff: CutoffPart) -> str:
@@ -80,21 +78,25 @@ def _about_cutoff(cutoff: CutoffPart) -> str:
 
 
 def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
-    supported = {name: cut for name, cut in part.cutoffs.items() if cut.value is not None}
+    cutoffs = _by_options(policy, part)
+    supported = {options: cut for options, cut in cutoffs.items() if cut.value is not None}
     if not supported:
         return
     tighter = policy.parsed_target.tighter()
-    tests = 1 if tighter.aim == "error" else len(part.cutoffs)
     acting = sum(bool(each.cutoffs) for each in policy.questions.values())
-    delta = (1 - policy.confidence) / acting / tests
-    needs = {name: labels_for(cutoff, tighter, delta) for name, cutoff in supported.items()}
-    known = {name: n - supported[name].labels for name, n in needs.items() if n is not None}
+    delta = (1 - policy.confidence) / acting / len(cutoffs)
+    needs = {options: labels_for(cutoff, tighter, delta) for options, cutoff in supported.items()}
+    known = {
+        options: n - supported[options].labels for options, n in needs.items() if n is not None
+    }
     if len(known) < len(needs):
         yield f"  {tighter} would need higher cut-offs, whatever the number of labels"
     elif not any(known.values()):
         yield f"  {tighter} at these cut-offs needs no more labels"
-    elif tests == 1:
+    elif all(cutoff.labels == part.labels for cutoff in supported.values()):
         yield f"  {tighter} at these cut-offs needs about {max(known.values())} more labels"
     else:
-        told = ", ".join(f"{more} with {name} as the answer" for name, more in known.items())
+        told = ", ".join(
+            f"{n} with {' or '.join(options)} as the answer" for options, n in known.items()
+        )
         yield f"  {tighter} at these cut-offs needs about so many more labels: {told}"
