@@ -9,6 +9,7 @@ from thisthat.audit.entry import Entry
 from thisthat.calibrate.drift import LEVEL, DriftTest, DriftWarning, drift_tests
 from thisthat.calibrate.identity import schema_hash_of
 from thisthat.calibrate.policy import Policy
+from thisthat.errors import InvalidInputError
 
 
 def check_drift(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) -> list[DriftTest]:
@@ -24,7 +25,10 @@ def drift_in(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) -> 
     """Test every question of the policy on the log lines that carry it.
 
     Both tests of all questions share out ``level``. Questions have the policy's names for them.
+    Raises InvalidInputError for a level that is none.
     """
+    if not 0 < level < 1:
+        raise InvalidInputError("level", f"is {level:g}; it must lie between 0 and 1")
     seen: dict[str, tuple[list[str], list[float]]] = {}
     parts: dict[tuple[str, str], str | None] = {}
     for entry in entries:

@@ -114,7 +114,10 @@ def drift(
     for test in tests:
         typer.echo(str(test), err=test.drifted)
     if not tests:
-        typer.echo(f"too few decisions under this policy to tell; {LEAST_ROWS} are needed")
+        typer.echo(
+            "too few decisions under this policy to tell: a question needs "
+            f"{LEAST_ROWS} of them, and its policy as many labels"
+        )
     if any(test.drifted for test in tests):
         raise typer.Exit(1)
 
