@@ -141,6 +141,53 @@ def test_numbers_too_large_for_a_float_are_refused() -> None:
     assert answered.json()["detail"][0]["loc"] == ["body", "state", "days"]
 
 
+CALL = {"role": "user", "content": "a", "tool_calls": [{"x": {"y": "HUGE"}}]}
+HUGE_ENUM = {
+    "type": "json_schema",
+    "json_schema": {"schema": {"properties": {"a": {"enum": ["HUGE", 1]}}}},
+}
+PARTS = [{"type": "input_json", "data": {"x": "HUGE"}}, {"type": "input_text", "text": "a"}]
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999"])
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        (
+            "chat/completions",
+            {**CHAT, "messages": [CALL, *CHAT["messages"]]},
+            "messages[0].tool_calls[0].x.y",
+        ),
+        (
+            "chat/completions",
+            {**CHAT, "response_format": HUGE_ENUM},
+            "response_format.json_schema.schema.properties.a",
+        ),
+        (
+            "decisions",
+            {**DECISIONS, "input": [{"role": "user", "content": PARTS}]},
+            "input[0].content[0].data.x",
+        ),
+    ],
+)
+def test_they_are_refused_wherever_else_json_may_stand(
+    path: str, body: dict[str, Any], param: str, number: str
+) -> None:
+    content = json.dumps(body).replace('"HUGE"', number).encode()
+    answered = post(SERVICE, f"/v1/{path}", content=content)
+    assert answered.status_code == 400
+    assert answered.json()["error"]["param"] == param
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5, 10**400, True, "1"])
+def test_a_lambda_outside_its_range_is_refused(value: object) -> None:
+    body = {"states": ["x"], "questions": {"q": "Is it?"}, "lambda": value}
+    answered = post(SERVICE, "/v1/decide", body)
+    assert answered.status_code == 422
+    assert answered.json()["detail"][0]["loc"] == ["body", "lambda"]
+    assert len(answered.text) < 1000
+
+
 def test_brackets_inside_texts_do_not_count_as_depth() -> None:
     state = '[{"\\' * 200
     assert post(SERVICE, "/v1/systemone", {**REQUEST, "state": state}).status_code == 200
@@ -392,7 +439,7 @@ def test_decisions_say_why_in_openais_shape(changes: Any, param: str, says: str)
         ({"keep": "middle"}, ["keep"], "head"),
         ({"order": "random"}, ["order"], "average"),
         ({"lambda": "1"}, ["lambda"], "number"),
-        ({"lambda": 2}, ["lambda"], "not loaded"),
+        ({"lambda": 0.25}, ["lambda"], "not loaded"),
         ({"lamda": 1}, ["lamda"], "not known"),
     ],
 )

@@ -213,6 +213,8 @@ class _PropertyReader:
             )
         if not all(value is None or isinstance(value, (str, int, float)) for value, _ in values):
             raise invalid_at(self._at, "has a value that is neither a text nor a number")
+        if math.inf in [abs(value) for value, _ in values if isinstance(value, float)]:
+            raise invalid_at(self._at, "has a number too large for JSON to hold")
         return values
 
     def _resolved(self, given: Any) -> Mapping[str, Any]:

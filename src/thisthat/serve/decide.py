@@ -30,7 +30,13 @@ from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.questions import Decision, Question, Text, check_text
 from thisthat.remote.conditions_header import conditions_header
 from thisthat.serve.deadline import SERVER, TIMEOUT, Deadline
-from thisthat.serve.fields import one_of, optional_boolean, required_list, required_text, wrong_type
+from thisthat.serve.fields import (
+    one_of,
+    optional_boolean,
+    optional_lambda,
+    required_list,
+    required_text,
+)
 from thisthat.serve.own_fields import OWN_FIELDS
 from thisthat.serve.problems import (
     Fault,
@@ -114,9 +120,7 @@ def parse(body: Mapping[str, Any], most_states: int) -> ManyAsked:
     if unknown:
         raise invalid_at((unknown[0],), f"is not known; known are {', '.join(_KEYS)}")
     model = required_text(body, "model") if "model" in body else "default"
-    lam = body.get("lambda")
-    if lam is not None and (isinstance(lam, bool) or not isinstance(lam, (int, float))):
-        raise wrong_type(("lambda",), "a number", lam)
+    lam = optional_lambda(body)
     states = required_list(body, "states", 1, most_states)
     faults: list[Fault] = []
     for number, state in enumerate(states):

@@ -52,6 +52,18 @@ def optional_boolean(body: Mapping[str, Any], name: str) -> bool:
     return value
 
 
+def optional_lambda(body: Mapping[str, Any]) -> float | None:
+    """λ, None if it is missing or null. Raises Problem (422)."""
+    value = body.get("lambda")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise wrong_type(("lambda",), "a number", value)
+    if not 0 <= value <= 1:
+        raise invalid_at(("lambda",), f"is {str(value)[:40]}; it must lie in [0, 1]")
+    return value
+
+
 def one_of(body: Mapping[str, Any], name: str, known: Sequence[str]) -> Any:
     """One of the known texts, or None if it is missing or null. Raises Problem (422)."""
     value = body.get(name)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thisthat.questions import Text, compact_json
+from thisthat.errors import InvalidInputError
+from thisthat.questions import Text, check_text, compact_json
 from thisthat.serve.fields import required, required_object, required_text, wrong_type
-from thisthat.serve.problems import Place, invalid_at
+from thisthat.serve.problems import Place, from_invalid_input, invalid_at
 
 _TEXT_PARTS = ("text", "input_text", "output_text")
 
@@ -34,6 +35,7 @@ def _part_text(part: Any, at: Place) -> str:
         data = required(part, "data", at)
         if not isinstance(data, (dict, list)):
             raise wrong_type((*at, "data"), "an object or a list", data)
+        _check_json(data, (*at, "data"))
         return compact_json(data)
     raise invalid_at((*at, "type"), f"is {kind!r}; only text and JSON can be read")
 
@@ -53,5 +55,14 @@ def turn(message: Mapping[str, Any], at: Place) -> tuple[str, str]:
     if calls is not None:
         if not isinstance(calls, list):
             raise wrong_type((*at, "tool_calls"), "a list", calls)
+        _check_json(calls, (*at, "tool_calls"))
         text = "\n".join([*([text] if text else []), *map(compact_json, calls)])
     return role, text
+
+
+def _check_json(value: Text, at: Place) -> None:
+    """Raise Problem (422) for JSON that a state could not hold."""
+    try:
+        check_text(value, "")
+    except InvalidInputError as error:
+        raise from_invalid_input(error, at) from None

@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from thisthat.errors import ThisThatError
 from thisthat.serve.body import read_body
-from thisthat.serve.fields import required_text, wrong_type
+from thisthat.serve.fields import optional_lambda, required_text, wrong_type
 from thisthat.serve.logs import log, log_unforeseen
 from thisthat.serve.problems import Problem, invalid_at
 from thisthat.serve.service import Service, draining
@@ -108,11 +108,7 @@ def _wanted(body: Any, service: Service) -> tuple[str, float | None]:
     unknown = sorted(set(body) - {"checkpoint", "lambda"})
     if unknown:
         raise invalid_at((unknown[0],), "is not known; known are checkpoint and lambda")
-    lam = body.get("lambda")
-    if lam is not None and (isinstance(lam, bool) or not isinstance(lam, (int, float))):
-        raise wrong_type(("lambda",), "a number", lam)
-    if lam is not None and not 0 <= lam <= 1:
-        raise invalid_at(("lambda",), f"is {lam}; it must lie in [0, 1]")
+    lam = optional_lambda(body)
     if "checkpoint" in body:
         ref = required_text(body, "checkpoint")
         if not ref.strip():
