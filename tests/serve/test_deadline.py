@@ -147,6 +147,32 @@ def test_states_of_a_stream_that_have_not_begun_by_then_are_lines_that_say_so() 
         assert f'thisthat_late_jobs_total{{set_by="{TIMEOUT}"}} 50.0' in counts(address)
 
 
+@pytest.mark.parametrize(
+    ("settings", "headers"),
+    [({"deadline_seconds": 0.1}, {}), ({}, {READ_TIMEOUT: "0.1"})],
+)
+def test_what_a_client_asks_for_all_states_holds_beside_a_shorter_limit_for_one(
+    settings: dict[str, Any], headers: dict[str, str]
+) -> None:
+    with busy(**settings) as (address, _):
+        asked = {TIMEOUT: "300", **headers}
+        late = httpx.post(f"{address}/v1/decide", json=DECIDE, headers=asked, timeout=20)
+        lines = [json.loads(line) for line in late.text.splitlines()]
+        assert [line["error"]["message"] for line in lines] == [
+            f"not begun within 0.3 seconds, see {TIMEOUT}"
+        ] * 2
+
+
+def test_no_state_stands_still_longer_than_the_server_allows() -> None:
+    with busy(deadline_seconds=0.05) as (address, _):
+        asked = {TIMEOUT: str(MOST_MS)}
+        late = httpx.post(f"{address}/v1/decide", json=DECIDE, headers=asked, timeout=20)
+        lines = [json.loads(line) for line in late.text.splitlines()]
+        assert {line["error"]["message"] for line in lines} == {
+            "not begun within 1.6 seconds, which is the server's limit"
+        }
+
+
 def test_a_stream_is_no_subject_of_the_time_between_two_reads() -> None:
     answered = post(service_for(), "/v1/decide", DECIDE, headers={READ_TIMEOUT: "0.000001"})
     assert [json.loads(line)["index"] for line in answered.text.splitlines()] == [0, 1]

@@ -17,6 +17,8 @@ READ_TIMEOUT = "x-stainless-read-timeout"
 SERVER = "--deadline"
 MOST_MS = 86_400_000
 
+_TIMEOUT_NAME = TIMEOUT.encode()
+_READ_TIMEOUT_NAME = READ_TIMEOUT.encode()
 _WHOLE = re.compile(rb"[0-9]{1,8}")
 
 
@@ -44,15 +46,24 @@ def read_deadline(
     """
     seconds, set_by = server_seconds, SERVER
     for name, value in headers:
-        if name == b"x-request-timeout-ms":
+        if name == _TIMEOUT_NAME:
             asked, by = _milliseconds(value) / 1000, TIMEOUT
-        elif name == b"x-stainless-read-timeout":
+        elif name == _READ_TIMEOUT_NAME:
             asked, by = _seconds(value), READ_TIMEOUT
         else:
             continue
         if asked < seconds:
             seconds, set_by = asked, by
     return Deadline(now + seconds, seconds, set_by)
+
+
+def read_stream_deadline(headers: Iterable[tuple[bytes, bytes]], now: float) -> Deadline | None:
+    """What the client asks for all that it streams; None where it says nothing of it.
+
+    The other limits are for one thing at a time. Raises Problem as ``read_deadline``.
+    """
+    asked = [_milliseconds(value) / 1000 for name, value in headers if name == _TIMEOUT_NAME]
+    return Deadline(now + min(asked), min(asked), TIMEOUT) if asked else None
 
 
 def _milliseconds(value: bytes) -> int:
@@ -86,7 +97,7 @@ PARAMETER: dict[str, Any] = {
     "required": False,
     "description": (
         "Milliseconds within which the request must have begun; later it is a 503. The server's "
-        "own limit holds where it is shorter."
+        "own limit holds where it is shorter. In /v1/decide it is for all states."
     ),
     "schema": {"type": "integer", "minimum": 1, "maximum": MOST_MS},
 }

@@ -29,7 +29,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.questions import Decision, Question, Text, check_text
 from thisthat.remote.conditions_header import conditions_header
-from thisthat.serve.deadline import SERVER, TIMEOUT, Deadline
+from thisthat.serve.deadline import SERVER, Deadline, read_stream_deadline
 from thisthat.serve.fields import (
     one_of,
     optional_boolean,
@@ -198,7 +198,7 @@ class _Stream:
         self._conditions = conditions
         self._request_id: str = request.state.request_id
         self._fields: dict[str, Any] = request.state.fields
-        self._asked_for: Deadline = request.state.deadline
+        self._asked_for = read_stream_deadline(request.scope["headers"], request.state.arrived)
         self._service = service
         self._decider = decider
         self._asked = asked
@@ -316,11 +316,12 @@ class _Stream:
             yield span
 
     def _deadline(self) -> Deadline:
-        """What the client asked for, for all states; what the server sets is for standing still."""
-        if self._asked_for.set_by == TIMEOUT:
-            return self._asked_for
+        """What the client asked for, for all states; none may stand still for longer."""
         seconds = self._service.settings.deadline_seconds * _AHEAD
-        return Deadline(time.monotonic() + seconds, seconds, SERVER)
+        standing_still = Deadline(time.monotonic() + seconds, seconds, SERVER)
+        if self._asked_for is None:
+            return standing_still
+        return min(self._asked_for, standing_still, key=lambda deadline: deadline.at)
 
 
 def _line(index: int, outcome: Decision | Problem) -> bytes:

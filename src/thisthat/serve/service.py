@@ -109,8 +109,9 @@ class Service:
     async def read(self, request: Request) -> Any:
         """The JSON body of an admitted request, whose deadline counts from now. Raises Problem."""
         self.admit(request)
+        request.state.arrived = time.monotonic()
         request.state.deadline = read_deadline(
-            request.scope["headers"], self.settings.deadline_seconds, time.monotonic()
+            request.scope["headers"], self.settings.deadline_seconds, request.state.arrived
         )
         body = await read_body(request, self.settings)
         # Parsing a large body, and tokenising it later, would hold up every other request.
