@@ -315,6 +315,16 @@ def test_models_come_in_both_shapes() -> None:
         assert answered.json()["model"] == "paths"
 
 
+def test_a_model_whose_name_has_a_slash_is_found_where_the_list_says() -> None:
+    service = service_for(aliases=("owner/name",))
+    listed = get(service, "/v1/models").json()["data"][-1]
+    for path in (listed["links"]["details"], "/v1/models/owner/name"):
+        found = get(service, path)
+        assert (found.status_code, found.json()["id"]) == (200, "owner/name")
+    assert get(service, "/v1/models/owner").status_code == 404
+    assert get(service, "/v1/models/").json() == get(service, "/v1/models").json()
+
+
 def test_a_request_without_a_model_is_answered_by_the_loaded_one() -> None:
     body = {name: value for name, value in REQUEST.items() if name != "model"}
     answered = post(service_for(), "/v1/systemone", body)

@@ -115,7 +115,7 @@ class _Visit:
     def route(self) -> str:
         """The path of the route, not what a client made up."""
         found = self._scope.get("route")
-        return getattr(found, "path", "unknown")
+        return getattr(found, "path_format", "unknown")
 
     def check(self) -> None:
         """Raise Problem for headers beyond the limits and for requests that come too late."""

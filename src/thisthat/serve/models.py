@@ -36,6 +36,8 @@ def models_router(service: Service) -> APIRouter:
         return _answer(body, loaded)
 
     async def model(request: Request, name: str) -> Response:
+        if not name:
+            return await models(request)
         service.admit(request)
         loaded = service.checkpoints.current()
         known = service.checkpoints.names()
@@ -59,7 +61,7 @@ def models_router(service: Service) -> APIRouter:
     )
     add_route(
         router,
-        "/v1/models/{name}",
+        "/v1/models/{name:path}",
         model,
         summary="One model",
         request=None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -30,6 +31,7 @@ SOURCE_SCHEMA: dict[str, Any] = {
 }
 PROBABILITY_SCHEMA: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
 
+_WORDS = re.compile(r"\w+")
 _MEANINGS = {
     400: "The request cannot be used; the message says which field and why.",
     401: "The key is missing or unknown.",
@@ -105,7 +107,7 @@ def add_route(
         response_class=Response,
         openapi_extra=extra,
         route_class_override=None if "{" in path else PlainRoute,
-        operation_id=f"{method.lower()}{path.replace('/', '_').replace('{', '').replace('}', '')}",
+        operation_id="_".join([method.lower(), *_WORDS.findall(path.replace(":path", ""))]),
     )
 
 
