@@ -1,10 +1,11 @@
 """Spans of a request and its stages: what they say, what they never say."""
 
+import logging
 from typing import Any
 
 import pytest
 
-from tests.serve.support import QUESTIONS, REQUEST, get, opened, post
+from tests.serve.support import QUESTIONS, REQUEST, get, log_lines, opened, post
 from thisthat.decider import Decider
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
@@ -149,3 +150,11 @@ def test_a_span_joins_the_trace_of_its_client() -> None:
     post(traced.service, "/v1/systemone", REQUEST, headers=theirs)
     (request,) = traced.named("POST /v1/systemone")
     assert (request.context.trace_id, request.parent.span_id) == (7, 9)
+
+
+def test_complaints_about_sending_spans_are_lines_of_the_log() -> None:
+    with log_lines() as lines:
+        logging.getLogger("opentelemetry.exporter.otlp").warning("no answer from %s", "there")
+    assert [(line["level"], line["message"]) for line in lines] == [
+        ("warning", "no answer from there")
+    ]

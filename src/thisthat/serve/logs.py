@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any, TextIO
 
 LOGGER = "thisthat.serve"
-OTHERS = ("uvicorn.error", "thisthat.audit")
+OTHERS = ("uvicorn.error", "thisthat.audit", "opentelemetry")
 
 
 class JsonLines(logging.Formatter):
@@ -32,7 +32,8 @@ class JsonLines(logging.Formatter):
 def start_logging(stream: TextIO | None = None, level: str = "info") -> logging.Logger:
     """Send the server's log lines to ``stream`` (standard error).
 
-    Complaints of uvicorn and of the decision log go there too, in the same form.
+    Complaints of uvicorn, of the decision log and of what sends traces go there too, in the same
+    form.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
