@@ -46,6 +46,12 @@ def test_every_known_key_opens(key: str) -> None:
     assert get(service, "/v1/models", headers=bearer(key)).status_code == 200
 
 
+def test_a_key_may_have_any_letters() -> None:
+    service = service_for(keys=("schlüssel",))
+    headers = {"authorization": "Bearer schlüssel".encode()}
+    assert post(service, "/v1/systemone", REQUEST, headers=headers).status_code == 200
+
+
 def test_health_needs_no_key() -> None:
     service = service_for(keys=(SECRET,))
     assert get(service, "/healthz").status_code == 200
@@ -79,6 +85,8 @@ def test_keys_come_from_a_file_and_the_environment(tmp_path: Path) -> None:
     file.write_text("# mine\none\n\ntwo # theirs\n")
     assert read_keys(file, "KEYS", {"KEYS": "three, four"}) == ["three", "four", "one", "two"]
     assert read_keys(None, "KEYS", {}) == []
+    file.write_text("on#e\n  # mine\ntwo#\t# theirs\n")
+    assert read_keys(file, "KEYS", {}) == ["on#e", "two#"]
     file.write_text("# none\n")
     with pytest.raises(InvalidInputError, match="no key"):
         read_keys(file, "KEYS", {})

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import math
 import os
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -21,12 +22,16 @@ from thisthat.serve.problems import Problem
 
 _MOST_CALLERS = 10_000
 _BURST_SECONDS = 10.0
+_COMMENT = re.compile(r"(^|\s)#.*")
 
 
 def read_keys(
     path: Path | None, variable: str, environment: Mapping[str, str] = os.environ
 ) -> list[str]:
-    """Keys from a file (one a line, # starts a comment) and from a variable (commas between).
+    """Keys from a file (one a line) and from a variable (commas between).
+
+    In the file, # starts a comment at the start of a line and after a space; elsewhere it is a
+    character of the key.
 
     Raises InvalidInputError for a file that cannot be read or holds no key.
     """
@@ -36,7 +41,7 @@ def read_keys(
             lines = path.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInputError("keys", f"{path} cannot be read: {error}") from None
-        found = [line.partition("#")[0].strip() for line in lines]
+        found = [_COMMENT.sub("", line).strip() for line in lines]
         found = [line for line in found if line]
         if not found:
             raise InvalidInputError("keys", f"{path} holds no key")
@@ -58,7 +63,8 @@ class KeyRing:
         if not self._digests:
             return request.client.host if request.client else "local"
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
-        digest = hashlib.sha256(key.strip().encode("utf-8", "surrogateescape")).digest()
+        # Header values are decoded as Latin-1: this gives back the bytes that were sent.
+        digest = hashlib.sha256(key.strip().encode("latin-1")).digest()
         found = 0
         # Every key is compared, so that the time says nothing about which one is near.
         for number, known in enumerate(self._digests, 1):
