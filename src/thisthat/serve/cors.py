@@ -7,10 +7,20 @@ from collections.abc import Sequence
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
+from thisthat.remote.conditions_header import NAME as CONDITIONS_HEADER
 from thisthat.serve.deadline import TIMEOUT
+from thisthat.serve.wire import SOURCE_HEADERS
 
 ALLOWED_HEADERS = ("authorization", "content-type", "content-encoding", "x-request-id", TIMEOUT)
-EXPOSED_HEADERS = ("x-request-id", "x-typesafe-request-id", "retry-after-ms", "retry-after")
+EXPOSED_HEADERS = (
+    "x-request-id",
+    "x-typesafe-request-id",
+    "retry-after-ms",
+    "retry-after",
+    "server-timing",
+    *SOURCE_HEADERS,
+    CONDITIONS_HEADER,
+)
 
 
 def for_browsers(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, fields
 
 from thisthat.errors import InvalidInputError
 from thisthat.questions import MOST_DEPTH
 
 MEBIBYTE = 1 << 20
+
+_ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/?#\sA-Z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,8 @@ class Settings:
     what comes on top is told to retry.
     A client that takes next to nothing of its answer for ``send_seconds`` loses its connection.
     With a decision log, a policy is checked for drift after every ``drift_decisions`` under it.
-    Raises InvalidInputError for a number that is not positive.
+    Raises InvalidInputError for a number that is not positive, an empty alias and an origin that no
+    browser would send.
     """
 
     host: str = "127.0.0.1"
@@ -64,3 +68,12 @@ class Settings:
                 raise InvalidInputError(each.name, f"is {value}; it must be a positive number")
         if not 0 <= self.port <= 65_535:
             raise InvalidInputError("port", f"is {self.port}; it must lie in 0 to 65535")
+        if not all(alias.strip() for alias in self.aliases):
+            raise InvalidInputError("alias", "is empty")
+        for origin in self.cors_origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise InvalidInputError(
+                    "cors-origin",
+                    f"is {origin!r}; it must be * or as browsers send it: https://example.org, "
+                    "without a path",
+                )

@@ -29,6 +29,7 @@ SOURCE_SCHEMA: dict[str, Any] = {
         "lambda": {"type": "number", "minimum": 0, "maximum": 1},
     },
 }
+SOURCE_HEADERS = ("x-thisthat-checkpoint", "x-thisthat-version", "x-thisthat-lambda")
 PROBABILITY_SCHEMA: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
 
 _WORDS = re.compile(r"\w+")
@@ -118,11 +119,8 @@ def source_as_json(source: Source) -> dict[str, Any]:
 
 def source_headers(source: Source) -> dict[str, str]:
     """Which weights answered, for the headers of an answer."""
-    return {
-        "x-thisthat-checkpoint": quote(source.name, safe=" /:"),
-        "x-thisthat-version": quote(source.version, safe=" "),
-        "x-thisthat-lambda": f"{source.lam:g}",
-    }
+    name, version = quote(source.name, safe=" /:"), quote(source.version, safe=" ")
+    return dict(zip(SOURCE_HEADERS, (name, version, f"{source.lam:g}"), strict=True))
 
 
 def json_answer(body: Mapping[str, Any], decision: Decision) -> Response:
