@@ -123,7 +123,7 @@ def test_all_bad_questions_are_named_at_once() -> None:
         (b'{"state": "\xed\xa0\x80"}', "not UTF-8"),
         (b'{"a":' * 73 + b"1" + b"}" * 73, "deeper than 72"),
         (b"[" * 100_000, "deeper than 72"),
-        (b'{"state": ' + b"9" * 5000 + b"}", "not usable JSON"),
+        (b'{"state": ' + b"9" * 5000 + b"}", 'value has 5000 digits"'),
         (b"\xef\xbb\xbf{}", "not JSON"),
     ],
 )
@@ -259,7 +259,8 @@ def test_what_expands_far_more_than_texts_do_is_refused_below_the_limit(encoding
     )
     assert answered.status_code == 413
     limit = max(1 << 20, 200 * len(content))
-    assert f"larger than {limit} bytes after decompression" in answered.json()["detail"]
+    says = f"larger than {limit} bytes after decompression, over 200 times what was sent"
+    assert says in answered.json()["detail"]
 
 
 def test_a_large_body_that_expands_like_a_text_is_read() -> None:
@@ -285,6 +286,15 @@ def test_damaged_compression_is_refused(encoding: str, damage: Any) -> None:
         SERVICE, "/v1/systemone", content=content, headers={"content-encoding": encoding}
     )
     assert answered.status_code == 422, answered.text
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_stream_that_is_cut_off_is_called_so(encoding: str) -> None:
+    content = compressed(json.dumps(REQUEST).encode() * 2, encoding)[:-9]
+    answered = post(
+        SERVICE, "/v1/systemone", content=content, headers={"content-encoding": encoding}
+    )
+    assert f"is cut off: the {encoding} stream has no end" in answered.text
 
 
 def test_an_unknown_encoding_is_415() -> None:

@@ -51,20 +51,22 @@ async def read_body(request: Request, settings: Settings) -> bytes:
         return sent
     expand = _expand_gzip if encoding == "gzip" else _expand_zstd
     most = min(settings.expanded_bytes, max(_FREE_BYTES, _MOST_TIMES * len(sent)))
+    try:
+        return await _expanded(expand, sent, most)
+    except _TooLargeError:
+        tight = f", over {_MOST_TIMES} times what was sent"
+        when = " after decompression" + (tight if most < settings.expanded_bytes else "")
+        raise too_large(most, when) from None
+
+
+async def _expanded(expand: Callable[[bytes, int], bytes], sent: bytes, most: int) -> bytes:
     if most > _AT_ONCE:
         # What is small, as nearly all are, is not worth a thread; a bomb would hold up everybody.
         try:
             return expand(sent, _AT_ONCE)
         except _TooLargeError:
-            return await asyncio.to_thread(_expand_or_refuse, expand, sent, most)
-    return _expand_or_refuse(expand, sent, most)
-
-
-def _expand_or_refuse(expand: Callable[[bytes, int], bytes], sent: bytes, most: int) -> bytes:
-    try:
-        return expand(sent, most)
-    except _TooLargeError:
-        raise too_large(most, " after decompression") from None
+            return await asyncio.to_thread(expand, sent, most)
+    return expand(sent, most)
 
 
 class _TooLargeError(Exception):
@@ -163,6 +165,10 @@ def _expand_zstd(sent: bytes, limit: int) -> bytes:
                 plain.write(piece)
                 if plain.tell() > limit:
                     raise _TooLargeError
+        # Most streams say how long they are; of the others nothing tells whether they are whole.
+        announced = zstandard.frame_content_size(sent)
     except zstandard.ZstdError as error:
         raise invalid_at((), f"is not zstd: {error}", "encoding") from None
+    if plain.tell() < announced:
+        raise invalid_at((), "is cut off: the zstd stream has no end", "encoding")
     return plain.getvalue()

@@ -31,7 +31,8 @@ def read_json(body: bytes, most_depth: int) -> Any:
     except RecursionError:
         raise _too_deep(most_depth) from None
     except ValueError as error:
-        raise _bad(f"is not usable JSON: {error}") from None
+        # Only a number with too many digits comes here; what follows is advice for this program.
+        raise _bad(f"is not usable JSON: {str(error).partition(';')[0]}") from None
 
 
 def _check_depth(body: bytes, most_depth: int) -> None:
