@@ -504,3 +504,17 @@ def test_paths_and_methods_that_do_not_exist() -> None:
     assert wrong.status_code == 405
     assert wrong.json()["error"]["code"] == "method_not_allowed"
     assert wrong.headers["allow"] == "POST"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "says"),
+    [
+        ("/v1/v1/systemone", 404, "nothing at this path; /openapi.json lists"),
+        ("/v1/systemone", 405, "takes another method; /openapi.json says"),
+        ("/page/nothing.js", 404, "the page has no file 'nothing.js'"),
+    ],
+)
+def test_a_wrong_path_or_method_is_told_where_to_look(path: str, status: int, says: str) -> None:
+    answered = get(SERVICE, path)
+    assert answered.status_code == status
+    assert says in answered.json()["detail"]

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp
@@ -20,12 +19,16 @@ from thisthat.serve.guard import Guard, shape_for
 from thisthat.serve.models import models_router
 from thisthat.serve.operations import operations_router
 from thisthat.serve.page import page_router, prompt_router
-from thisthat.serve.problems import Fault, Problem, invalid, response
+from thisthat.serve.problems import Problem, response
 from thisthat.serve.service import Service
 from thisthat.serve.shortcut import Shortcut
 from thisthat.serve.systemone import systemone_router
 
 _KINDS = {404: "not_found", 405: "method_not_allowed"}
+_CLEARER = {
+    "Not Found": "there is nothing at this path; /openapi.json lists what there is",
+    "Method Not Allowed": "this path takes another method; /openapi.json says which",
+}
 
 
 def create_app(service: Service) -> ASGIApp:
@@ -61,7 +64,6 @@ def create_app(service: Service) -> ASGIApp:
     for router in routers:
         app.include_router(router)
     app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _body_error)
     _describe_keys(app)
     return Shortcut(app, routers, layers)
 
@@ -70,16 +72,10 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kind = _KINDS.get(error.status_code, "http_error")
     request.state.fields["error"] = kind
-    problem = Problem(error.status_code, kind, str(error.detail))
+    problem = Problem(error.status_code, kind, _CLEARER.get(error.detail, error.detail))
     answer = response(problem, shape_for(request.url.path))
     answer.headers.update(error.headers or {})
     return answer
-
-
-async def _body_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    faults = [Fault(tuple(each["loc"][1:]), each["msg"], each["type"]) for each in error.errors()]
-    return response(invalid(faults), "detail")
 
 
 def _describe_keys(app: FastAPI) -> None:
