@@ -141,6 +141,30 @@ def test_numbers_too_large_for_a_float_are_refused() -> None:
     assert answered.json()["detail"][0]["loc"] == ["body", "state", "days"]
 
 
+LONG = "x" * 1001
+ALONE = [{"role": "user", "content": [{"type": "input_json", "data": {"x": "a\0"}}]}]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        (
+            "chat/completions",
+            {**CHAT, "messages": [{"role": "user", "content": LONG}, *CHAT["messages"]]},
+            "messages",
+        ),
+        ("decisions", {**DECISIONS, "input": LONG}, "input"),
+        ("decisions", {**DECISIONS, "input": ALONE}, "input[0].content[0].data.x"),
+    ],
+)
+def test_a_state_that_cannot_be_read_is_named_as_its_format_names_it(
+    path: str, body: dict[str, Any], param: str
+) -> None:
+    answered = post(SERVICE, f"/v1/{path}", body)
+    assert answered.status_code == 400
+    assert answered.json()["error"]["param"] == param
+
+
 CALL = {"role": "user", "content": "a", "tool_calls": [{"x": {"y": "HUGE"}}]}
 HUGE_ENUM = {
     "type": "json_schema",

@@ -106,7 +106,7 @@ def parse(body: Mapping[str, Any]) -> ChatAsked:
     options = body.get("stream_options")
     in_stream = isinstance(options, dict) and options.get("include_usage") is True
     return ChatAsked(
-        Asked(model, state, questions),
+        Asked(model, state, questions, state_at=("messages",)),
         values,
         optional_boolean(body, "logprobs"),
         top,

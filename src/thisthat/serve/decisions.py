@@ -89,7 +89,7 @@ def parse(body: Mapping[str, Any]) -> DecisionsAsked:
     """A request's body as a state and questions. Raises Problem."""
     refuse_own_fields(body)
     model = required_text(body, "model")
-    state = _state(required(body, "input"))
+    state, state_at = _state(required(body, "input"))
     questions: dict[str, Question] = {}
     named: list[Named] = []
     for number, spec in enumerate(required_list(body, "questions", 1, MOST_QUESTIONS)):
@@ -110,20 +110,23 @@ def parse(body: Mapping[str, Any]) -> DecisionsAsked:
             raise invalid([fault_of(error, at)]) from None
         questions[str(number)] = question
         named.append(Named(name, values))
-    return DecisionsAsked(Asked(model, state, questions), tuple(named))
+    return DecisionsAsked(Asked(model, state, questions, state_at), tuple(named))
 
 
-def _state(value: Any) -> Text:
+def _state(value: Any) -> tuple[Text, Place]:
+    """The state of an input, and where it stands."""
+    at: Place = ("input",)
     if isinstance(value, str):
-        return value
+        return value, at
     if not isinstance(value, list):
-        raise wrong_type(("input",), "a text or a list of messages", value)
+        raise wrong_type(at, "a text or a list of messages", value)
     if not 1 <= len(value) <= _MOST_ITEMS:
-        raise invalid_at(("input",), f"{len(value)} items; there must be 1 to {_MOST_ITEMS}")
+        raise invalid_at(at, f"{len(value)} items; there must be 1 to {_MOST_ITEMS}")
     alone = _only_json(value)
     if alone is not None:
-        return alone
-    return conversation([_item(item, ("input", number)) for number, item in enumerate(value)])
+        return alone, (*at, 0, "content", 0, "data")
+    turns = [_item(item, (*at, number)) for number, item in enumerate(value)]
+    return conversation(turns), at
 
 
 def _only_json(items: list[Any]) -> Text | None:

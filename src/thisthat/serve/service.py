@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -31,7 +31,14 @@ from thisthat.serve.deadline import Deadline, read_deadline
 from thisthat.serve.keys import KeyRing, RateLimit
 from thisthat.serve.logs import log as log_line
 from thisthat.serve.metrics import Metrics
-from thisthat.serve.problems import Problem, from_invalid_input, invalid_at
+from thisthat.serve.problems import (
+    Place,
+    Problem,
+    fault_of,
+    from_invalid_input,
+    invalid,
+    invalid_at,
+)
 from thisthat.serve.scheduler import (
     ClosedError,
     DeadlineError,
@@ -50,11 +57,15 @@ _LARGE_BODY = 16_384
 
 @dataclass(frozen=True)
 class Asked:
-    """What a wire format understood: a model, a state, questions by name."""
+    """What a wire format understood: a model, a state, questions by name.
+
+    ``state_at`` is where the format has its state, for what is wrong with it.
+    """
 
     model: str
     state: Text
     questions: Mapping[str, Question]
+    state_at: Place = ("state",)
 
 
 class GoneError(Exception):
@@ -243,7 +254,10 @@ class Service:
                 return await asyncio.to_thread(decider.prepare, asked.state, asked.questions)
             return decider.prepare(asked.state, asked.questions)
         except InvalidInputError as error:
-            raise from_invalid_input(error) from None
+            fault = fault_of(error)
+            if fault.at[:1] == ("state",):
+                fault = replace(fault, at=(*asked.state_at, *fault.at[1:]))
+            raise invalid([fault]) from None
 
     def _count(self, job: Job, outcome: Outcome, request_id: str) -> None:
         stages = self.metrics.stages
