@@ -208,6 +208,11 @@ def test_threshold_moves_the_branch_without_asking(page: Page) -> None:
     assert asked == []
 
 
+def test_an_expected_level_is_shown_finer_than_its_threshold_can_be_set(page: Page) -> None:
+    label = card(page, 2).locator(".threshold label")
+    expect(label).to_have_text(re.compile(r"^Expected level \d\.\d{3}, threshold$"))
+
+
 def test_questions_and_options_come_and_go_by_keyboard(page: Page) -> None:
     page.get_by_role("button", name="Choice", exact=True).press("Enter")
     added = card(page, 3)

@@ -28,7 +28,7 @@ export function drawBranch(question, moved) {
       slider.value = question.threshold;
       value.textContent = thresholdText(question);
       const expected = answer?.expected ?? null;
-      label.textContent = expected === null ? "Threshold" : `Expected level ${expected.toFixed(2)}, threshold`;
+      label.textContent = expected === null ? "Threshold" : `Expected level ${expected.toFixed(3)}, threshold`;
       track.classList.toggle("marked", expected !== null);
       track.style.setProperty("--expected", (expected ?? 0) / mostThreshold(question));
       then.show(`if ${branch.condition}`, branch.then, answer !== null && branch.taken);
