@@ -48,6 +48,18 @@ def refuse_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("thisthat.opening.open_decider", opened)
 
 
+@pytest.mark.parametrize(
+    ("given", "saved"),
+    [
+        ("triage.json", "triage.policy.json"),
+        ("triage.v2.json", "triage.v2.policy.json"),
+        ("rows.2026.jsonl.zst", "rows.2026.policy.json"),
+    ],
+)
+def test_a_policy_keeps_the_name_of_what_it_was_fitted_for(given: str, saved: str) -> None:
+    assert threshold._policy_beside(Path("x") / given) == Path("x") / saved
+
+
 def test_fit_saves_a_policy_beside_the_schema(labelled: Path) -> None:
     said = fit(labelled, "--target", "error<=0.05")
     path = labelled.with_name("triage.policy.json")

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from email.message import Message
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 
 from thisthat.errors import InvalidInputError
 from thisthat.remote import server
-from thisthat.remote.server import Server
+from thisthat.remote.server import Server, ServerError
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,27 @@ def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(key: str) -> No
     with pytest.raises(InvalidInputError, match="key: has characters") as caught:
         Server("http://x:1", key)
     assert "secret" not in str(caught.value)
+
+
+def test_a_key_is_not_taken_to_where_a_server_redirects() -> None:
+    asked: list[str] = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.send_response(302)
+            self.send_header("location", "/other")
+            self.end_headers()
+
+        do_GET = do_POST  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as redirecting:
+        Thread(target=redirecting.serve_forever, daemon=True).start()
+        there = Server(f"http://127.0.0.1:{redirecting.server_port}", "secret")
+        with pytest.raises(ServerError, match="HTTP 302"):
+            there.post("/v1/decide", {}, "a state")
+        redirecting.shutdown()
+    assert asked == ["/v1/decide"]

@@ -112,7 +112,7 @@ def test_what_a_start_may_have_to_write_is_on_a_volume() -> None:
 def test_the_command_of_the_image_serves_the_default_checkpoint() -> None:
     words = [*docker_words("ENTRYPOINT")[1:], *docker_words("CMD")]
     words[words.index("--port") + 1] = "0"
-    run = (sys.executable, "-c", "from thisthat.cli import main; main()", *words)
+    run = (sys.executable, "-m", "thisthat", *words)
     with subprocess.Popen(run, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         said: dict[str, Any] = {}

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from thisthat.bench.protocol import SystemOptions
 from thisthat.errors import ThisThatError
 
-_COMMAND = (sys.executable, "-c", "from thisthat.cli import main; main()", "serve")
+_COMMAND = (sys.executable, "-m", "thisthat", "serve")
 _STOP_SECONDS = 20
 _POLL_SECONDS = 0.05
 _PATIENCE_SECONDS = 120

@@ -22,6 +22,9 @@ app = typer.Typer(
 )
 
 
+_ENDINGS = (".json", ".jsonl", ".parquet", ".zst", ".gz")
+
+
 @app.command()
 def fit(
     labelled: Annotated[Path, typer.Argument(help="Labelled states (JSONL), or a decision file.")],
@@ -72,7 +75,7 @@ def fit(
     rows = read_labelled(labelled, questions)
     _check(rows, wanted, confidence, coverage, option)
     beside = labelled if schema is None else schema
-    path = output or beside.with_name(f"{beside.name.split('.')[0]}.policy.json")
+    path = output or _policy_beside(beside)
     check_output(path, labelled, schema)
 
     from rich.console import Console
@@ -101,6 +104,14 @@ def fit(
         return
     _print(policy)
     typer.echo(f"saved as {path}")
+
+
+def _policy_beside(path: Path) -> Path:
+    """Where a policy for this file of labels or questions is saved, unless the caller says."""
+    name = path.name
+    while name.endswith(_ENDINGS):
+        name = name[: name.rindex(".")]
+    return path.with_name(f"{name}.policy.json")
 
 
 @app.command()

@@ -31,6 +31,16 @@ class ServerError(ThisThatError):
     """A server that gave no usable answer; the message names its address and what it said."""
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirected request would take its key along, and lose its body."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Nothing to follow: the redirect is the answer, which is an error."""
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
 class Server:
     """A server at a root address, with or without /v1 at its end.
 
@@ -62,9 +72,7 @@ class Server:
         request = urllib.request.Request(address, json.dumps(body).encode(), headers)
         for attempt in range(1, TRIES + 1):
             try:
-                response: http.client.HTTPResponse = urllib.request.urlopen(
-                    request, timeout=self.timeout
-                )
+                response: http.client.HTTPResponse = _OPENER.open(request, timeout=self.timeout)
                 return response
             except urllib.error.HTTPError as error:
                 with error:
