@@ -333,6 +333,18 @@ def test_a_file_from_before_weights_were_kept_is_the_policy_it_was() -> None:
     assert Policy.from_json(with_weights("e" * 64).as_json()).conditions.weights == "e" * 64
 
 
+def test_some_of_the_questions_apart_are_the_same_schema() -> None:
+    some: dict[str, Question] = {"queue": QUEUE, "refund": REFUND}
+    assert POLICY.mismatches(some, DECIDER.conditions()) == []
+    told, whole = (DECIDER.decide("s", q, policy=POLICY) for q in (some, SCHEMA))
+    assert all(told[name].outcome == whole[name].outcome for name in some)
+    swapped: dict[str, Question] = {"queue": REFUND, "refund": QUEUE}
+    assert POLICY.mismatches(swapped, DECIDER.conditions()) == ["the schema is another one"]
+    together = POLICY.conditions.model_copy(update={"packing": "together"})
+    policy = POLICY.model_copy(update={"conditions": together})
+    assert "the schema is another one" in policy.mismatches(some, DECIDER.conditions())
+
+
 def test_another_schema_is_refused_unless_forced() -> None:
     changed = Choice(["billing", "shipping", "new"], "Which queue?")
     questions = {**SCHEMA, "queue": changed}

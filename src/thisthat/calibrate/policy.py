@@ -256,10 +256,14 @@ class Policy(_Part):
     def _same_schema(self, questions: Mapping[str, Question]) -> bool:
         if schema_hash(questions) == self.schema_hash:
             return True
-        # One question asked alone has no name to compare.
-        alone = len(questions) == 1 and self.conditions.packing == "apart"
-        hashes = {part.question for part in self.questions.values()}
-        return alone and all(question_hash(question) in hashes for question in questions.values())
+        if self.conditions.packing != "apart":
+            return False
+        # Questions apart do not see each other: some of them are answered as all of them are.
+        hashes = {name: part.question for name, part in self.questions.items()}
+        asked = {name: question_hash(question) for name, question in questions.items()}
+        if len(asked) == 1:  # One asked alone has no name to compare.
+            return set(asked.values()) <= set(hashes.values())
+        return asked.items() <= hashes.items()
 
     def _part(self, name: str, question: Question) -> str | None:
         asked = question_hash(question)
