@@ -129,10 +129,11 @@ def test_order_of_options_and_long_numbers_arrive_as_typed(page: Page) -> None:
     reason.nth(1).fill("10")
     reason.nth(2).fill("9")
     reason.nth(3).fill("__proto__")
-    with page.expect_request("**/v1/systemone") as caught:
-        page.fill("#state", '{"id": 12345678901234567890, "one": 1.0}')
+    state = '{"id": 12345678901234567890, "one": 1.0}'
+    # On a slow machine the names typed before may have been asked about already.
+    with page.expect_request(lambda request: state in (request.post_data or "")) as caught:
+        page.fill("#state", state)
     text = caught.value.post_data or ""
-    assert '{"id": 12345678901234567890, "one": 1.0}' in text
     names = ["10", "9", "__proto__", "changed mind"]
     assert list(json.loads(text)["questions"]["reason"]["criteria"]) == names
     page.wait_for_selector(ANSWERED)
