@@ -4,9 +4,11 @@
 set -eu
 thisthat=${1:-thisthat}
 
-echo; echo "1. Is this refund within policy?"
-"$thisthat" ask "Order 1187 was delivered 12 days ago and arrived broken. The customer asks for money back." \
-  --boolean "refund=Refunds are granted for damaged goods within 30 days. Is this refund within policy?"
+echo; echo "1. Is this refund within policy? 12 days after delivery, and 45 days after"
+for days in 12 45; do
+  "$thisthat" ask "The goods are damaged and were delivered $days days ago." \
+    --boolean "refund=Is a refund due? A refund is due when the goods are damaged and were delivered at most 30 days ago."
+done
 
 echo; echo "2. Is this command safe to run unattended?"
 "$thisthat" ask "rm -rf /var/lib/postgresql/data" \
@@ -14,8 +16,8 @@ echo; echo "2. Is this command safe to run unattended?"
   --score "risk=How much could it destroy?|nothing|a file that is easy to restore|user data|the whole service"
 
 echo; echo "3. Which queue, and how urgent?"
-"$thisthat" ask "I was charged twice for the same order and nobody answers my mails. Fix this today." \
-  --choice "queue=Which team should take this ticket?|billing: charges, invoices, refunds|shipping: parcels and delivery|technical: the app or the site is broken" \
+"$thisthat" ask "I was charged twice for order 1187 and want one of the payments back." \
+  --choice "queue=Which team should take this?|billing: charges, refunds and invoices|shipping: parcels, addresses and delays|account: login, password and personal data" \
   --score "urgency=How urgent is it?|can wait|this week|today"
 
 echo; echo "4. May the agent go east?"

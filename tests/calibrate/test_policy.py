@@ -169,7 +169,7 @@ def test_ten_labels_cannot_support_a_thousandth() -> None:
 
 def test_a_target_for_every_option_is_refused_by_the_name_of_one() -> None:
     answers, labels = answered(REFUND, 20)
-    refused = r"\d+ labels of 'r' with '(yes|no)' as the answer, and at least"
+    refused = r"\d+ labels of 'r' where the best option is '(yes|no)', and at least"
     with pytest.raises(UnsupportedTargetError, match=refused):
         policy_from_answers(
             {"r": REFUND},
@@ -213,10 +213,12 @@ def test_the_report_says_how_many_more_labels_a_tighter_target_needs() -> None:
     assert "error<=0.1 would need higher cut-offs, whatever the number of labels" in told
     by_option, _ = fitted("precision>=0.8", rows=400)
     told = "\n".join(lines_about(by_option))
-    assert re.search(r"more labels: \d+ with no as the answer, \d+ with yes as the answer\n", told)
+    assert re.search(
+        r"more labels: \d+ where the best option is no, \d+ where the best option is yes\n", told
+    )
     one_option, _ = fitted("precision>=0.7", rows=150, options=["yes"])
     told = "\n".join(lines_about(one_option))
-    assert re.search(r"more labels: \d+ with yes as the answer(\n|$)", told)
+    assert re.search(r"more labels: \d+ where the best option is yes(\n|$)", told)
     plenty, _ = fitted("precision>=0.8", rows=800)
     assert "precision>=0.9 at these cut-offs needs no more labels" in "\n".join(lines_about(plenty))
 

@@ -290,7 +290,7 @@ def _by_labels(cutoffs: Mapping[str, Mapping[str, Cutoff]], target: Target) -> d
             f"of {name!r}": cutoff for name, each in cutoffs.items() for cutoff in each.values()
         }
     return {
-        f"of {name!r} with {option!r} as the answer": cutoff
+        f"of {name!r} where the best option is {option!r}": cutoff
         for name, each in cutoffs.items()
         for option, cutoff in each.items()
     }

@@ -97,6 +97,6 @@ def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
         yield f"  {tighter} at these cut-offs needs about {max(known.values())} more labels"
     else:
         told = ", ".join(
-            f"{n} with {' or '.join(options)} as the answer" for options, n in known.items()
+            f"{n} where the best option is {' or '.join(options)}" for options, n in known.items()
         )
         yield f"  {tighter} at these cut-offs needs about so many more labels: {told}"
