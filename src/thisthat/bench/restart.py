@@ -50,6 +50,7 @@ def run(context: Context) -> Findings:
     setting = context.setting
     restarts = QUICK_RESTARTS if setting.quick else RESTARTS
     body = _body(context.setting.seed)
+    caveats = [*busy_caveats(), *CAVEATS]
     starts = _Starts()
     with context.progress("restart", restarts + 1) as advance:
         for _ in range(restarts + 1):
@@ -67,7 +68,7 @@ def run(context: Context) -> Findings:
         ],
         bars=[Bar(_LABEL, middle, MOST_SECONDS, False, "s")],
         series={"restart": {"seconds": starts.seconds}},
-        caveats=[*busy_caveats(), *CAVEATS],
+        caveats=caveats,
         system=context.engine.identity,
     )
 

@@ -22,7 +22,8 @@ app = typer.Typer(
 )
 
 
-_ENDINGS = (".json", ".jsonl", ".parquet", ".zst", ".gz")
+_ENDINGS = (".json", ".jsonl", ".parquet", ".zst")
+"""Of files that hold questions or labels; they are no part of a policy's name."""
 
 
 @app.command()
