@@ -88,8 +88,10 @@ def test_an_int8_engine_says_what_the_processor_makes_of_it(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"engine": "tensorrt"}, "none of auto, onnx, torch"),
-        ({"engine": "torch", "form": "int8"}, "is for the onnx engine"),
+        ({"engine": "tensorrt"}, "none of auto, native, onnx, torch"),
+        ({"engine": "torch", "form": "int8"}, "is for a CPU engine"),
+        ({"engine": "native", "form": "float32"}, "the native engine knows int8 alone"),
+        ({"engine": "native", "dtype": "float8"}, "native takes form"),
         ({"engine": "onnx", "dtype": "float8"}, "is for the torch engine"),
         ({"lam": 1.5}, "lam"),
     ],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from thisthat.decider import Decider, Reading
 from thisthat.engine.rows import Engine
@@ -18,7 +18,8 @@ from thisthat.questions import Source
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
 
-EngineName: TypeAlias = Literal["auto", "onnx", "torch"]
+EngineName: TypeAlias = Literal["auto", "native", "onnx", "torch"]
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 
 def default_form(checkpoint: Checkpoint) -> str:
@@ -39,8 +40,9 @@ def open_decider(
     """Open a checkpoint and an engine for it.
 
     ``ref`` is "default", a folder, a GGUF file or a Hub id; ``lam`` in [0, 1] scales the
-    checkpoint's delta. ``engine`` "auto" takes onnx on a CPU where the architecture allows it and
-    torch otherwise. ``form`` is the onnx numeric form ("float32", "block8" or "int8");
+    checkpoint's delta. ``engine`` "auto" takes torch on a GPU; on a CPU it takes native where the
+    model fits the kernels and there is a C compiler, else onnx where the architecture allows it.
+    ``form`` is the numeric form of native ("int8") and onnx ("float32", "block8" or "int8");
     ``device`` and ``dtype`` are torch's; ``dtype`` "float8" is bfloat16 with matrix products in
     eight bits, on CUDA. Raises CheckpointError, FetchError, MissingExtraError or InvalidInputError.
     """
@@ -87,16 +89,20 @@ def _open_engine(
     dtype: str,
     threads: int | None,
 ) -> Engine:
-    if engine not in ("auto", "onnx", "torch"):
-        raise InvalidInputError("engine", f"{engine!r} is none of auto, onnx, torch")
+    if engine not in ENGINES:
+        raise InvalidInputError("engine", f"{engine!r} is none of {', '.join(ENGINES)}")
     if engine == "auto":
-        engine = _fitting_engine(checkpoint, device)
+        engine = _fitting_engine(checkpoint, device, form or default_form(checkpoint))
+    if engine in ("native", "onnx") and dtype != "auto":
+        raise InvalidInputError("dtype", f"{dtype!r} is for the torch engine; {engine} takes form")
+    if engine == "native":
+        if form not in (None, "int8"):
+            raise InvalidInputError("form", f"{form!r}, but the native engine knows int8 alone")
+        return _open_native(checkpoint, builder.label_ids, threads)
     if engine == "onnx":
-        if dtype != "auto":
-            raise InvalidInputError("dtype", f"{dtype!r} is for the torch engine; onnx takes form")
         return _open_onnx(checkpoint, builder.label_ids, form or default_form(checkpoint), threads)
     if form is not None:
-        raise InvalidInputError("form", f"{form!r} is for the onnx engine; torch takes dtype")
+        raise InvalidInputError("form", f"{form!r} is for a CPU engine; torch takes dtype")
     try:
         from thisthat.engine.torch_engine import TorchEngine
     except ImportError as error:
@@ -110,6 +116,16 @@ def _open_engine(
             f"{checkpoint.config['model_type']} model cannot let tokens see later ones"
         )
     return on_torch
+
+
+def _open_native(checkpoint: Checkpoint, label_ids: Sequence[int], threads: int | None) -> Engine:
+    """The native engine; where it rounds activations coarsely, with a finer one for close calls."""
+    from thisthat.engine.native_engine import NativeEngine
+    from thisthat.engine.second_reading import SecondReading
+
+    open_one = partial(NativeEngine.from_checkpoint, checkpoint, label_ids, threads=threads)
+    opened = open_one()
+    return SecondReading(opened, partial(open_one, finer=True)) if opened.rounds else opened
 
 
 def _open_onnx(
@@ -130,12 +146,17 @@ def _open_onnx(
     return SecondReading(open_one(), partial(open_one, finer=True), close)
 
 
-def _fitting_engine(checkpoint: Checkpoint, device: str) -> EngineName:
+def _fitting_engine(checkpoint: Checkpoint, device: str, form: str) -> EngineName:
     from thisthat.engine.llama_shape import supports
 
     wants_torch = device not in ("auto", "cpu") or (device == "auto" and _has_nvidia_gpu())
     if wants_torch and find_spec("torch") is not None:
         return "torch"
+    if form == "int8":
+        from thisthat.engine.native_engine import why_not_native
+
+        if why_not_native(checkpoint) is None:
+            return "native"
     return "onnx" if supports(checkpoint.config) else "torch"
 
 

@@ -55,7 +55,7 @@ def ask(
     lam: Annotated[
         float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, onnx or torch.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto, native, onnx or torch.")] = "auto",
     form: Annotated[str | None, typer.Option(help="onnx form: int8, block8 or float32.")] = None,
     layout: Annotated[str | None, typer.Option(help="state-first or schema-first.")] = None,
     packing: Annotated[str, typer.Option(help="apart or together.")] = "apart",

@@ -51,7 +51,7 @@ System = Annotated[
     ),
 ]
 Lambda = Annotated[float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")]
-Engine = Annotated[str, typer.Option(help="auto, onnx or torch.")]
+Engine = Annotated[str, typer.Option(help="auto, native, onnx or torch.")]
 Form = Annotated[str | None, typer.Option(help="onnx numeric form: int8 or float32.")]
 Dtype = Annotated[
     str, typer.Option(help="torch numeric form: auto, float32, bfloat16, float16 or float8.")
@@ -116,14 +116,15 @@ def _context(
     from thisthat.bench.measure import Context, Setting
     from thisthat.bench.protocol import SystemOptions
     from thisthat.bench.systems import ENDPOINTS
+    from thisthat.opening import ENGINES
 
-    if engine not in ("auto", "onnx", "torch"):
-        raise InvalidInputError("--engine", f"{engine!r} is none of auto, onnx, torch")
+    if engine not in ENGINES:
+        raise InvalidInputError("--engine", f"{engine!r} is none of {', '.join(ENGINES)}")
     if record is None and replay is None and system.partition("+")[0] in ENDPOINTS:
         record = out / "exchanges.jsonl"
     options = SystemOptions(
         lam=lam,
-        engine=engine,  # type: ignore[arg-type]
+        engine=engine,
         form=form,
         dtype=dtype,
         model=model,

@@ -49,7 +49,7 @@ def check(
     lam: Annotated[
         float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, onnx or torch.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto, native, onnx or torch.")] = "auto",
     key: KeyOption = None,
     timeout: TimeoutOption = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,

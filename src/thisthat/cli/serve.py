@@ -40,7 +40,7 @@ def serve(
     requests_per_minute: Annotated[
         float | None, typer.Option(help="Most requests a minute for each key.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, onnx or torch.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto, native, onnx or torch.")] = "auto",
     form: Annotated[
         str | None, typer.Option(help="onnx numeric form: int8, block8 or float32.")
     ] = None,
@@ -80,7 +80,7 @@ def serve(
     """
     from thisthat.audit.log import DecisionLog
     from thisthat.decider import Decider
-    from thisthat.opening import open_decider
+    from thisthat.opening import ENGINES, open_decider
 
     try:
         from thisthat.serve.keys import read_keys
@@ -91,8 +91,8 @@ def serve(
         from thisthat.serve.traces import Traces
     except ImportError as error:
         raise MissingExtraError("thisthat serve", "serve") from error
-    if engine not in ("auto", "onnx", "torch"):
-        raise InvalidInputError("--engine", f"{engine!r} is none of auto, onnx, torch")
+    if engine not in ENGINES:
+        raise InvalidInputError("--engine", f"{engine!r} is none of {', '.join(ENGINES)}")
     if log_level not in ("debug", "info", "warning", "error"):
         raise InvalidInputError("--log-level", f"{log_level!r} is no level")
     settings = Settings(
@@ -122,7 +122,7 @@ def serve(
         return open_decider(
             ref,
             lam=chosen,
-            engine=engine,  # type: ignore[arg-type]
+            engine=engine,
             form=form,
             device=device,
             dtype=dtype,

@@ -1,4 +1,4 @@
-"""The form of a checkpoint that onnxruntime opens: built once, kept in the store, memory-mapped.
+"""The form of a checkpoint that a runtime opens: built once, kept in the store, memory-mapped.
 
 A form is a folder with a graph, its weights and ``form.json``, which is written last and holds the
 hashes of the others: a form without it, or with other hashes, is built again. Knows files and keys;
@@ -36,20 +36,23 @@ def forms_folder() -> Path:
     return home() / "forms"
 
 
-def open_form(key: Mapping[str, Any], build: Build, folder: Path | None = None) -> Path:
+def open_form(
+    key: Mapping[str, Any], build: Build, folder: Path | None = None, index: str = GRAPH_FILE
+) -> Path:
     """The graph file of the form with this ``key``, built now unless a whole one is kept.
 
-    ``folder`` holds the forms, by default in the store. Raises CheckpointError when the form
+    ``folder`` holds the forms, by default in the store; ``index`` names the file that says what
+    the weights are, where that is no graph. Raises CheckpointError when the form
     cannot be written, and whatever ``build`` raises.
     """
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
     folder = folder or forms_folder()
     place = folder / digest[:32]
-    if not _is_whole(place):
+    if not _is_whole(place, index):
         try:
             with locked(folder / f"{digest[:32]}.lock"):
-                if not _is_whole(place):
-                    _write(place, build)
+                if not _is_whole(place, index):
+                    _write(place, build, index)
                     _drop_old(folder, place)
         except OSError as error:
             raise CheckpointError(
@@ -58,25 +61,25 @@ def open_form(key: Mapping[str, Any], build: Build, folder: Path | None = None) 
             ) from error
     with suppress(OSError):  # A store that cannot be written can still be read.
         os.utime(place / _FORM_FILE)
-    return place / GRAPH_FILE
+    return place / index
 
 
-def _is_whole(place: Path) -> bool:
+def _is_whole(place: Path, index: str) -> bool:
     try:
         hashes = json.loads((place / _FORM_FILE).read_text(encoding="utf-8"))
-        return set(hashes) == {GRAPH_FILE, WEIGHTS_FILE} and all(
+        return set(hashes) == {index, WEIGHTS_FILE} and all(
             sha256_of(place / name) == wanted for name, wanted in hashes.items()
         )
     except (OSError, ValueError, TypeError):
         return False
 
 
-def _write(place: Path, build: Build) -> None:
+def _write(place: Path, build: Build, index: str) -> None:
     (place / _FORM_FILE).unlink(missing_ok=True)
     graphs: list[bytes] = []
     write_atomically(place / WEIGHTS_FILE, lambda file: graphs.append(build(file, WEIGHTS_FILE)))
-    write_atomically(place / GRAPH_FILE, graphs[0])
-    hashes = {name: hash_file(place / name) for name in (GRAPH_FILE, WEIGHTS_FILE)}
+    write_atomically(place / index, graphs[0])
+    hashes = {name: hash_file(place / name) for name in (index, WEIGHTS_FILE)}
     write_atomically(place / _FORM_FILE, json.dumps(hashes))
 
 

@@ -1,0 +1,266 @@
+"""The flow of an engine that reads flat passes: a row's tree laid out without padding, on a CPU.
+
+A tree of a few hundred tokens is answered in one pass; longer rows are read in parts, each
+continuing what is kept of the one before; an open block is never cut. Rows never share a pass:
+eight-bit rounding would carry a neighbour's last bits into an answer's second digit, and a pass of
+several short rows takes longer than the rows one by one. Prefixes are read once and kept. What a
+pass computes is a runtime's business; knows nothing of text, temperatures or weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Protocol
+
+from thisthat.engine.check_rows import check_rows
+from thisthat.engine.denormals import flush_denormals
+from thisthat.engine.flat_pass import FlatPass, Tree, lay_flat, pack, split_evenly
+from thisthat.engine.llama_shape import LlamaShape
+from thisthat.engine.open_trunk import blocks
+from thisthat.engine.prefix_cache import PrefixCache
+from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
+from thisthat.engine.statistics import EngineStatistics
+from thisthat.errors import InvalidInputError
+
+PREFIX_CACHE_BYTES = 128 << 20
+
+PASS_TOKENS = 256
+"""Tokens of one pass: enough to fill the arithmetic, few enough to keep attention small."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTokens:
+    """Keys and values of tokens already read, as the runtime that read them holds them."""
+
+    tensors: tuple[Any, ...]
+    tokens: int
+    bytes: int
+
+
+class Runtime(Protocol):
+    """What computes a pass. It is used by one thread, the one that opened it."""
+
+    @property
+    def description(self) -> str:
+        """One line for people: runtime, device, threads, numeric form."""
+
+    @property
+    def nothing(self) -> KeptTokens:
+        """What is kept before the first token."""
+
+    def read(
+        self, flat: FlatPass, kept: KeptTokens, keep: bool
+    ) -> tuple[Logits, KeptTokens | None]:
+        """Logits at the slots and, if asked for, what to continue from."""
+
+    def close(self) -> None:
+        """Give back the memory of weights."""
+
+
+class FlatEngine:
+    """Rows in, logits at the slots out. ``run`` may be called from several threads.
+
+    What a row answers does not depend on the rows that are run with it (``rows_apart``).
+    """
+
+    rows_apart = True
+
+    def __init__(
+        self,
+        open_runtime: Callable[[], Runtime],
+        shape: LlamaShape,
+        labels: int,
+        *,
+        prefix_cache_bytes: int = PREFIX_CACHE_BYTES,
+        pass_tokens: int = PASS_TOKENS,
+    ) -> None:
+        """Serve what ``open_runtime`` opens.
+
+        ``prefix_cache_bytes`` 0 reads every prefix anew with its row.
+        """
+        if pass_tokens < 1:
+            raise InvalidInputError("pass_tokens", f"{pass_tokens}, but must be at least 1")
+        self._shape = shape
+        self._labels = labels
+        self._pass_tokens = pass_tokens
+        self._keeps_prefixes = prefix_cache_bytes > 0
+        self._prefixes: PrefixCache[KeptTokens] = PrefixCache(
+            prefix_cache_bytes, lambda kept: kept.bytes
+        )
+        self._passes = self._computed_tokens = self._reused_tokens = 0
+        # One thread does all arithmetic, in its own floating-point mode; callers wait in line.
+        self._worker = ThreadPoolExecutor(1, "thisthat-engine", initializer=flush_denormals)
+        # Opening a runtime may set that mode too, for the thread that opens it.
+        self._runtime = self._worker.submit(open_runtime).result()
+
+    @property
+    def description(self) -> str:
+        """One line for people: runtime, device, numeric form."""
+        return self._runtime.description
+
+    @property
+    def longest(self) -> int:
+        """The most tokens on one path from the first prefix token to a branch's end."""
+        return self._shape.longest
+
+    @property
+    def statistics(self) -> EngineStatistics:
+        """What has been computed and what was saved, since the engine was opened."""
+        return EngineStatistics(
+            passes=self._passes,
+            computed_tokens=self._computed_tokens,
+            padding_tokens=0,
+            reused_tokens=self._reused_tokens,
+            prefixes=self._prefixes.statistics,
+        )
+
+    def close(self) -> None:
+        """Give back the memory of weights and kept prefixes; the engine cannot run afterwards."""
+        self._worker.submit(self._runtime.close).result()
+        self._worker.shutdown()
+        self._prefixes.clear()
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        """Answer all rows, in the caller's order.
+
+        Raises InvalidInputError for a row the model cannot read.
+        """
+        check_rows(
+            rows, vocabulary=self._shape.vocabulary, longest=self.longest, labels=self._labels
+        )
+        groups: dict[Tokens, dict[int, Row]] = {}
+        results = [RowResult((), 0)] * len(rows)
+        for number, row in enumerate(rows):
+            asked = self._to_be_read(row)
+            if asked.branches:
+                groups.setdefault(asked.prefix, {})[number] = asked
+        for prefix, members in groups.items():
+            answers = self._worker.submit(self._answer_group, prefix, list(members.values()))
+            for number, answer in zip(members, answers.result(), strict=True):
+                results[number] = answer
+        return results
+
+    def _answer_group(self, prefix: Tokens, rows: Sequence[Row]) -> list[RowResult]:
+        """Rows of one prefix; where it has to be computed, the first row pays for it.
+
+        Where no prefix is kept, each row pays for its own.
+        """
+        if not self._keeps_prefixes:
+            return [
+                RowResult(
+                    tuple(self._answer([row], self._read(self._runtime.nothing, prefix))[0]), 0
+                )
+                for row in rows
+            ]
+        kept, saved = self._read_prefix(prefix)
+        results = []
+        for row in rows:
+            (answer,) = self._answer([row], kept)
+            results.append(RowResult(tuple(answer), saved))
+            self._reused_tokens += saved
+            saved = len(prefix)
+        return results
+
+    def _to_be_read(self, row: Row) -> Row:
+        """The row without branches that answer nothing, and without a prefix if none is kept.
+
+        Before an open trunk a prefix stays: it is causal and would be open as part of the trunk.
+        """
+        row = replace(row, branches=tuple(branch for branch in row.branches if branch.slots))
+        if self._keeps_prefixes or row.opened:
+            return row
+        return replace(row, prefix=(), trunk=row.prefix + row.trunk)
+
+    def _read_prefix(self, prefix: Tokens) -> tuple[KeptTokens, int]:
+        """The keys and values of ``prefix``, and how many of its tokens were not computed."""
+        if not prefix:
+            return self._runtime.nothing, 0
+        kept = self._prefixes.get(prefix)
+        if kept is not None:
+            return kept, len(prefix)
+        kept = self._read(self._runtime.nothing, prefix)
+        self._prefixes.put(prefix, kept)
+        return kept, 0
+
+    def _answer(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
+        """Rows that continue the same tokens: short ones together, long ones in parts."""
+        answers: list[list[Logits]] = []
+        for group in pack([row.fresh_tokens for row in rows], self._pass_tokens):
+            members = [rows[index] for index in group]
+            if len(members) == 1 and members[0].fresh_tokens > self._pass_tokens:
+                answers.append(self._answer_long(members[0], kept))
+            else:
+                answers += self._answer_short(members, kept)
+        return answers
+
+    def _answer_short(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
+        logits, _ = self._pass([Tree(row.trunk, row.branches, row.opened) for row in rows], kept)
+        answers: list[list[Logits]] = []
+        taken = 0
+        for row in rows:
+            slots = [slot for branch in row.branches for slot in branch.slots]
+            answers.append(
+                [logits[taken + number, : slot.options] for number, slot in enumerate(slots)]
+            )
+            taken += len(slots)
+        return answers
+
+    def _answer_long(self, row: Row, kept: KeptTokens) -> list[Logits]:
+        if row.opened:
+            for start, end in blocks(row.opened):
+                kept = self._read_part(kept, Tree(row.trunk[start:end], (), end - start))
+            rest = replace(row, trunk=row.trunk[row.opened :], opened=0)
+            return self._answer([rest], kept)[0]
+        if len(row.branches) == 1:
+            branch = row.branches[0]
+            shift = len(row.trunk)
+            slots = tuple(Slot(slot.at + shift, slot.options) for slot in branch.slots)
+            return self._answer_path(Branch(row.trunk + branch.tokens, slots), kept)
+        kept = self._read(kept, row.trunk)
+        alone = [Row((), (), (branch,)) for branch in row.branches]
+        return list(chain.from_iterable(self._answer(alone, kept)))
+
+    def _answer_path(self, path: Branch, kept: KeptTokens) -> list[Logits]:
+        """A path longer than a pass, its slots answered part by part."""
+        answers: list[Logits] = []
+        start = 0
+        for size in split_evenly(len(path.tokens), self._pass_tokens):
+            end = start + size
+            slots = tuple(
+                Slot(slot.at - start, slot.options) for slot in path.slots if start <= slot.at < end
+            )
+            part = Branch(path.tokens[start:end], slots)
+            last = end > path.slots[-1].at
+            logits, after = self._pass([Tree((), (part,))], kept, keep=not last)
+            answers += [row[: slot.options] for row, slot in zip(logits, slots, strict=True)]
+            if after is None:
+                break
+            kept, start = after, end
+        return answers
+
+    def _read(self, kept: KeptTokens, tokens: Tokens) -> KeptTokens:
+        """The keys and values after reading ``tokens`` as well, each seeing those before it."""
+        if not tokens:
+            return kept
+        start = 0
+        for size in split_evenly(len(tokens), self._pass_tokens):
+            kept = self._read_part(kept, Tree(tokens[start : start + size], ()))
+            start += size
+        return kept
+
+    def _read_part(self, kept: KeptTokens, part: Tree) -> KeptTokens:
+        _, after = self._pass([part], kept, keep=True)
+        assert after is not None
+        return after
+
+    def _pass(
+        self, trees: Sequence[Tree], kept: KeptTokens, keep: bool = False
+    ) -> tuple[Logits, KeptTokens | None]:
+        """One pass of the model: logits at the slots and, if asked for, what to continue from."""
+        flat = lay_flat(trees, kept.tokens)
+        self._passes += 1
+        self._computed_tokens += len(flat.tokens)
+        return self._runtime.read(flat, kept, keep)

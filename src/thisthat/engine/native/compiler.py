@@ -1,0 +1,160 @@
+"""The kernels as a library for this very processor: compiled on first use and kept.
+
+Which instructions there are decides on the variant. Knows processors, compilers and the store;
+nothing of models.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from thisthat.checkpoint.store import home, locked
+from thisthat.files import write_atomically
+
+Variant: TypeAlias = Literal["amx", "vnni", "neon", "plain"]
+Order: TypeAlias = Literal["by fours", "by ones"]
+"""How weights are packed: four inputs of an output together, for dot products of bytes, or one."""
+
+FOLDER = Path(__file__).parent
+SOURCE = FOLDER / "kernels.c"
+SWITCH = "THISTHAT_NATIVE"
+"""Set to 0 to do without kernels of our own."""
+
+_CPU_INFO = Path("/proc/cpuinfo")
+_FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-Wno-psabi")
+_INSTRUCTIONS = {
+    "amx": ("-march=native", "-mamx-tile", "-mamx-int8", "-mamx-bf16"),
+    "vnni": ("-march=native", "-mavx512vnni"),
+    "neon": ("-mcpu=native",),
+    "plain": ("-march=native" if platform.machine() == "x86_64" else "-mcpu=native",),
+}
+_PATIENCE = 120
+
+
+class CannotCompileError(Exception):
+    """There is no library, for the reason given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Compiled kernels and what they are made of."""
+
+    path: Path
+    variant: Variant
+
+    @property
+    def order(self) -> Order:
+        """How these kernels want weights to be packed."""
+        return "by ones" if self.variant == "plain" else "by fours"
+
+    @property
+    def doubling_costs(self) -> bool:
+        """Whether a second term of activations makes a pass much longer."""
+        return self.variant in ("vnni", "neon")
+
+
+def variants_here(cpu_info: Path = _CPU_INFO) -> list[Variant]:
+    """The variants that this processor can run, the fastest first."""
+    machine = platform.machine().lower()
+    if machine == "arm64" and sys.platform == "darwin":
+        return ["neon", "plain"]
+    try:
+        flags = set(cpu_info.read_text(encoding="utf-8", errors="replace").split())
+    except OSError:
+        flags = set()
+    found: list[Variant] = []
+    if machine == "aarch64" and "asimddp" in flags:
+        found.append("neon")
+    if machine == "x86_64" and {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags:
+        if {"amx_tile", "amx_int8", "amx_bf16"} <= flags:
+            found.append("amx")
+        if "avx512_vnni" in flags:
+            found.append("vnni")
+    return [*found, "plain"]
+
+
+def library_here() -> Library:
+    """The fastest library for this processor, compiled now unless it is kept.
+
+    Raises CannotCompileError when no variant can be compiled, or the switch says no.
+    """
+    return _library(os.environ.get(SWITCH), os.environ.get("CC"), home())
+
+
+@cache
+def _library(switch: str | None, compiler: str | None, store: Path) -> Library:
+    if switch == "0":
+        raise CannotCompileError(f"{SWITCH} is 0")
+    reasons: list[str] = []
+    for variant in variants_here():
+        try:
+            return Library(compiled(variant, compiler or "cc", store / "native"), variant)
+        except CannotCompileError as error:
+            reasons.append(str(error))
+    raise CannotCompileError(reasons[0])
+
+
+def compiled(variant: Variant, compiler: str, folder: Path) -> Path:
+    """The file of this variant's library in ``folder``, compiled now unless it is there.
+
+    Raises CannotCompileError when there is no such compiler or it fails.
+    """
+    found = shutil.which(compiler)
+    if found is None:
+        raise CannotCompileError(f"there is no C compiler ({compiler})")
+    command = [found, *_FLAGS, *_INSTRUCTIONS[variant], f"-DVARIANT_{variant.upper()}"]
+    library = folder / f"{_key(command)}.so"
+    if not library.is_file():
+        try:
+            with locked(folder / f"{library.stem}.lock"):
+                if not library.is_file():
+                    write_atomically(library, _compile(command))
+        except OSError as error:
+            raise CannotCompileError(f"{library} cannot be written: {error}") from error
+    return library
+
+
+def _key(command: list[str]) -> str:
+    """Differs whenever the library would: other source, compiler, flags or processor."""
+    compiler = Path(command[0]).resolve()
+    found = compiler.stat()
+    about = [*command, str(compiler), str(found.st_size), str(found.st_mtime_ns), _processor()]
+    sources = [*sorted(FOLDER.glob("*.h")), SOURCE]
+    about += [source.read_text(encoding="utf-8") for source in sources]
+    return hashlib.sha256("\0".join(about).encode()).hexdigest()[:32]
+
+
+def _processor() -> str:
+    """What tells one kind of processor from another, as far as the system says."""
+    try:
+        lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor()
+    wanted = ("model name", "flags", "Features", "CPU part", "CPU implementer")
+    return "\n".join(sorted({line for line in lines if line.startswith(wanted)}))
+
+
+def _compile(command: list[str]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "kernels.so"
+        whole = [*command, str(SOURCE), "-o", str(made), "-lm", "-lpthread"]
+        try:
+            done = subprocess.run(
+                whole, capture_output=True, text=True, timeout=_PATIENCE, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise CannotCompileError(f"{command[0]} did not run: {error}") from error
+        if done.returncode or not made.is_file():
+            said = done.stderr.strip().splitlines()
+            raise CannotCompileError(f"{command[0]} failed: {said[0] if said else 'nothing said'}")
+        return made.read_bytes()

@@ -1,0 +1,36 @@
+/* What the kernels are given: a model, what is kept of tokens already read, and one pass.
+ *
+ * runtime.py has the same structures, field by field.
+ */
+
+#pragma once
+
+#include <stdint.h>
+
+#include "products.h"
+
+typedef struct {
+    const float *before, *after; /* norms */
+    Matrix projections, out, gate_up, down;
+} Step;
+
+typedef struct {
+    int32_t steps, width, inner, heads, shared_heads, head_width, labels;
+    float epsilon;
+    const _Float16 *embedding;
+    const float *norm, *label_rows, *cosines, *sines;
+    const Step *step;
+} Model;
+
+typedef struct {
+    const float *keys, *values; /* steps x heads x blocks of LANES tokens, see attention.h */
+    int32_t tokens;
+} Kept;
+
+typedef struct {
+    int32_t tokens, slots, segments, terms, keep;
+    const int32_t *ids, *positions, *since, *until, *slot;
+    const Kept *kept;
+    float *keys, *values; /* as in Kept, for all steps if they are to be kept, else for one */
+    float *logits;        /* slots x labels */
+} Pass;

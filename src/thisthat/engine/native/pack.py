@@ -1,0 +1,126 @@
+"""A llama model's weights in the order the kernels read them, as one file with an index.
+
+Linear weights become bytes with a step per output. Knows the kernels' layouts and llama weights by
+their Hugging Face names; nothing of threads or passes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thisthat.engine.llama_shape import LlamaShape
+from thisthat.engine.native.compiler import Order
+from thisthat.engine.rotary import rotary_tables
+from thisthat.errors import CheckpointError
+
+Array = NDArray[np.float32]
+
+LANES, PANEL, DEPTH = 16, 32, 64
+LEVELS = 127
+_PAGE = 4096
+
+
+def obstacle(shape: LlamaShape, inner: int) -> str | None:
+    """Why the kernels cannot run a model of these sizes; None when they can."""
+    group = shape.heads // shape.shared_heads
+    sizes = {
+        "hidden_size": (shape.width, DEPTH),
+        "intermediate_size": (inner, DEPTH),
+        "heads times head_dim": (shape.heads * shape.head_width, DEPTH),
+        "head_dim": (shape.head_width, 64),
+    }
+    for name, (size, step) in sizes.items():
+        if size % step:
+            return f"{name} is {size}, no multiple of {step}"
+    if shape.head_width > 512 or not 1 <= group <= 12 or shape.heads % shape.shared_heads:
+        return f"{shape.heads} heads of {shape.head_width} on {shape.shared_heads} shared ones"
+    return None
+
+
+def inner_size(config: Mapping[str, Any]) -> int:
+    """The width of the feed-forward part."""
+    return int(config["intermediate_size"])
+
+
+def write_packed(
+    weights: Mapping[str, Array],
+    shape: LlamaShape,
+    label_ids: Sequence[int],
+    order: Order,
+    data: BinaryIO,
+) -> bytes:
+    """Write all tensors to ``data`` and give back the index: where each one begins.
+
+    Raises CheckpointError naming a tensor that is missing.
+    """
+    writer = _Writer(data)
+    table = _found(weights, "model.embed_tokens.weight")
+    writer.add("embedding", table.astype(np.float16))
+    rows = table if shape.tied else _found(weights, "lm_head.weight")
+    writer.add("label_rows", rows[list(label_ids)])
+    writer.add("norm", _found(weights, "model.norm.weight"))
+    for name, turns in zip(("cosines", "sines"), rotary_tables(shape, shape.longest), strict=True):
+        writer.add(name, turns)
+    for layer in sorted(set(shape.order)):
+        _write_layer(writer, weights, layer, order)
+    return json.dumps(writer.index).encode()
+
+
+def _write_layer(writer: _Writer, weights: Mapping[str, Array], layer: int, order: Order) -> None:
+    start = f"model.layers.{layer}."
+    writer.add(f"{layer}.before", _found(weights, f"{start}input_layernorm.weight"))
+    writer.add(f"{layer}.after", _found(weights, f"{start}post_attention_layernorm.weight"))
+    attention = [_found(weights, f"{start}self_attn.{name}_proj.weight") for name in "qkvo"]
+    gate, up, down = (
+        _found(weights, f"{start}mlp.{name}_proj.weight") for name in ("gate", "up", "down")
+    )
+    # A panel holds 16 gates and then their 16 inputs, so that one kernel call sees both.
+    pairs = np.stack([part.reshape(-1, LANES, part.shape[1]) for part in (gate, up)], axis=1)
+    matrices = {
+        "projections": np.concatenate(attention[:3]),
+        "out": attention[3],
+        "gate_up": pairs.reshape(-1, gate.shape[1]),
+        "down": down,
+    }
+    for name, matrix in matrices.items():
+        steps = np.maximum(np.abs(matrix).max(axis=1) / LEVELS, 1e-12).astype(np.float32)
+        whole = np.rint(matrix / steps[:, None]).astype(np.int8)
+        writer.add(f"{layer}.{name}", packed(whole, order))
+        writer.add(f"{layer}.{name}.steps", steps)
+        writer.add(f"{layer}.{name}.sums", whole.sum(axis=1, dtype=np.int32))
+
+
+def packed(whole: NDArray[np.int8], order: Order) -> NDArray[np.int8]:
+    """Weights [outputs, inputs] in the order that kernels read them."""
+    outputs, inputs = whole.shape
+    if order == "by ones":
+        return whole.reshape(outputs // PANEL, PANEL, inputs).transpose(0, 2, 1).reshape(-1)
+    fours = whole.reshape(outputs // LANES, LANES, inputs // 4, 4)
+    return fours.transpose(0, 2, 1, 3).reshape(-1)
+
+
+class _Writer:
+    def __init__(self, data: BinaryIO) -> None:
+        self._data = data
+        self._written = 0
+        self.index: dict[str, int] = {}
+
+    def add(self, name: str, array: NDArray[Any]) -> None:
+        padding = -self._written % _PAGE
+        self._data.write(b"\0" * padding)
+        start = self._written + padding
+        flat = np.ascontiguousarray(array).reshape(-1)
+        self._data.write(flat.view(np.uint8).data)
+        self._written = start + flat.nbytes
+        self.index[name] = start
+
+
+def _found(weights: Mapping[str, Array], name: str) -> Array:
+    if name not in weights:
+        raise CheckpointError(f"the tensor {name} is missing")
+    return weights[name]

@@ -1,0 +1,305 @@
+/* Activations times weights of eight bits, in the way the processor does it fastest.
+ *
+ * VARIANT_AMX, VARIANT_VNNI and VARIANT_NEON multiply bytes: an activation is one or two eight-bit terms
+ * with a step per token. VARIANT_PLAIN widens weights to float32 as they are read and rounds nothing.
+ */
+
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#include "numbers.h"
+
+#if defined(VARIANT_NEON)
+#include <arm_neon.h>
+#endif
+
+#define PANEL 32 /* outputs of one micro-kernel */
+#define DEPTH 64 /* inputs come in multiples of this */
+
+typedef struct {
+    int32_t outputs, inputs;
+    const int8_t *weights; /* packed, see pack.py */
+    const float *steps;    /* per output */
+    const int32_t *sums;   /* per output: the sum of its weights */
+} Matrix;
+
+/* Activations of a thread's tokens, laid out as the variant's kernel reads them. */
+typedef struct {
+    int32_t inputs, terms;
+    const void *laid_out;
+    const float *scale; /* per token */
+} Rows;
+
+/* What becomes of a product. */
+typedef enum { STORE, ADD, GATE } Use;
+
+#if defined(VARIANT_PLAIN)
+
+#if defined(__AVX512F__)
+#define PLAIN_ROWS 12
+#define PLAIN_BLOCKS 2
+#else
+#define PLAIN_ROWS 4
+#define PLAIN_BLOCKS 1
+#endif
+
+#define GROUP PLAIN_ROWS
+
+/* sums[row][PANEL] of the rows from ``first`` on with one panel of weights [inputs][PANEL]. */
+static void multiply(const Rows *rows, int first, int count, const int8_t *panel, float sums[][PANEL]) {
+    int inputs = rows->inputs;
+    for (int done = 0; done < count; done += GROUP)
+        for (int block = 0; block < PANEL / LANES; block += PLAIN_BLOCKS) {
+            const float *given = (const float *)rows->laid_out + (size_t)(first + done) * inputs;
+            const int8_t *weights = panel + block * LANES;
+            floats sum[GROUP][PLAIN_BLOCKS] = {{{0}}};
+            for (int k = 0; k < inputs; k++, weights += PANEL, given += GROUP) {
+                floats wide[PLAIN_BLOCKS];
+                UNROLL for (int b = 0; b < PLAIN_BLOCKS; b++) wide[b] = widened(weights + b * LANES);
+                UNROLL for (int r = 0; r < GROUP; r++)
+                    UNROLL for (int b = 0; b < PLAIN_BLOCKS; b++) sum[r][b] += given[r] * wide[b];
+            }
+            UNROLL for (int r = 0; r < GROUP; r++) {
+                if (done + r >= count) break;
+                UNROLL for (int b = 0; b < PLAIN_BLOCKS; b++)
+                    store(sums[done + r] + (block + b) * LANES, sum[r][b]);
+            }
+        }
+}
+
+#else
+
+/* A pair of terms leaves half a step of the first to the second, which has 127 steps either way. */
+#define FINER 254
+
+static inline void combine(const int32_t *coarse, const int32_t *fine, float *sums) {
+    for (int block = 0; block < PANEL; block += LANES) {
+        floats sum = __builtin_convertvector(*(const loose_integers *)(coarse + block), floats);
+        if (fine)
+            sum += __builtin_convertvector(*(const loose_integers *)(fine + block), floats) * (1.0f / FINER);
+        store(sums + block, sum);
+    }
+}
+
+#if defined(VARIANT_AMX)
+
+#define GROUP 16
+
+static void multiply_tiles(const int8_t *upper, const int8_t *lower, int inputs, const int8_t *panel,
+                           int32_t *found) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    const int8_t *right = panel + (size_t)inputs * LANES;
+    for (int k = 0; k < inputs; k += DEPTH) {
+        _tile_loadd(4, upper + k, inputs);
+        _tile_loadd(6, panel + k * LANES, 4 * LANES);
+        _tile_loadd(7, right + k * LANES, 4 * LANES);
+        _tile_dpbssd(0, 4, 6);
+        _tile_dpbssd(1, 4, 7);
+        _tile_loadd(5, lower + k, inputs);
+        _tile_dpbssd(2, 5, 6);
+        _tile_dpbssd(3, 5, 7);
+    }
+    _tile_stored(0, found, 4 * PANEL);
+    _tile_stored(1, found + LANES, 4 * PANEL);
+    _tile_stored(2, found + GROUP * PANEL, 4 * PANEL);
+    _tile_stored(3, found + GROUP * PANEL + LANES, 4 * PANEL);
+}
+
+static void multiply(const Rows *rows, int first, int count, const int8_t *panel, const int32_t *lost,
+                     float sums[][PANEL]) {
+    (void)lost;
+    int32_t found[2 * GROUP * PANEL] __attribute__((aligned(64)));
+    int inputs = rows->inputs, at_once = 2 * GROUP / rows->terms;
+    for (int done = 0; done < count; done += at_once) {
+        const int8_t *upper = (const int8_t *)rows->laid_out + (size_t)(first + done) * rows->terms * inputs;
+        multiply_tiles(upper, upper + (size_t)GROUP * inputs, inputs, panel, found);
+        for (int r = 0; r < at_once && done + r < count; r++)
+            combine(found + r * PANEL, rows->terms == 2 ? found + (GROUP + r) * PANEL : NULL, sums[done + r]);
+    }
+}
+
+/* A tile of first terms, then one of second terms. */
+static void place_row(const int8_t *bytes, int row, int term, int terms, int inputs, int8_t *out) {
+    int place = terms == 2 ? row / GROUP * 2 * GROUP + term * GROUP + row % GROUP : row;
+    memcpy(out + (size_t)place * inputs, bytes, inputs);
+}
+
+#elif defined(VARIANT_VNNI)
+
+#define GROUP 12
+#define CHUNK 4
+
+/* ``given`` holds four bytes of every row of a group, then the next four. */
+static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, int32_t *found) {
+    const int32_t *given = (const int32_t *)rows;
+    __m512i sum[GROUP][2];
+    UNROLL for (int r = 0; r < GROUP; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
+    const int8_t *right = panel + (size_t)inputs * LANES;
+    for (int k = 0; k < inputs; k += 4, given += GROUP) {
+        __m512i one = _mm512_loadu_si512(panel + k * LANES);
+        __m512i two = _mm512_loadu_si512(right + k * LANES);
+        UNROLL for (int r = 0; r < GROUP; r++) {
+            __m512i four = _mm512_set1_epi32(given[r]);
+            sum[r][0] = _mm512_dpbusd_epi32(sum[r][0], four, one);
+            sum[r][1] = _mm512_dpbusd_epi32(sum[r][1], four, two);
+        }
+    }
+    UNROLL for (int r = 0; r < GROUP; r++) {
+        _mm512_storeu_si512(found + r * PANEL, sum[r][0]);
+        _mm512_storeu_si512(found + r * PANEL + LANES, sum[r][1]);
+    }
+}
+
+#elif defined(VARIANT_NEON)
+
+#define GROUP 6
+#define CHUNK 16
+
+/* ``given`` holds sixteen bytes of every row of a group, then the next sixteen. */
+static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, int32_t *found) {
+    for (int block = 0; block < PANEL / LANES; block++) {
+        const int8_t *weights = panel + (size_t)block * inputs * LANES, *given = rows;
+        int32x4_t sum[GROUP][4];
+        UNROLL for (int r = 0; r < GROUP; r++)
+            UNROLL for (int c = 0; c < 4; c++) sum[r][c] = vdupq_n_s32(0);
+        for (int k = 0; k < inputs; k += CHUNK, given += GROUP * CHUNK) {
+            int8x16_t four[GROUP];
+            UNROLL for (int r = 0; r < GROUP; r++) four[r] = vld1q_s8(given + r * CHUNK);
+#define QUARTER(lane)                                                                               \
+    UNROLL for (int c = 0; c < 4; c++) {                                                            \
+        int8x16_t w = vld1q_s8(weights + (size_t)(k + 4 * lane) * LANES + 16 * c);                  \
+        UNROLL for (int r = 0; r < GROUP; r++)                                                      \
+            sum[r][c] = vdotq_laneq_s32(sum[r][c], w, four[r], lane);                               \
+    }
+            QUARTER(0)
+            QUARTER(1)
+            QUARTER(2)
+            QUARTER(3)
+#undef QUARTER
+        }
+        UNROLL for (int r = 0; r < GROUP; r++)
+            UNROLL for (int c = 0; c < 4; c++)
+                vst1q_s32(found + r * PANEL + block * LANES + 4 * c, sum[r][c]);
+    }
+}
+
+#endif
+
+#if defined(VARIANT_VNNI) || defined(VARIANT_NEON)
+
+static void multiply(const Rows *rows, int first, int count, const int8_t *panel, const int32_t *lost,
+                     float sums[][PANEL]) {
+    int32_t found[GROUP * PANEL] __attribute__((aligned(64)));
+    int inputs = rows->inputs, at_once = GROUP / rows->terms;
+    for (int done = 0; done < count; done += at_once) {
+        const int8_t *group = (const int8_t *)rows->laid_out + (size_t)(first + done) * rows->terms * inputs;
+        multiply_group(group, inputs, panel, found);
+#if defined(VARIANT_VNNI)
+        /* Activations are stored 128 too high, because one factor must not have a sign. */
+        for (int r = 0; r < GROUP; r++)
+            for (int block = 0; block < PANEL; block += LANES)
+                *(loose_integers *)(found + r * PANEL + block) -= *(const loose_integers *)(lost + block) * 128;
+#else
+        (void)lost;
+#endif
+        for (int r = 0; r < at_once && done + r < count; r++)
+            combine(found + r * PANEL, rows->terms == 2 ? found + (at_once + r) * PANEL : NULL, sums[done + r]);
+    }
+}
+
+/* A chunk of every first term of a group, then of every second term, then the next chunk. */
+static void place_row(const int8_t *bytes, int row, int term, int terms, int inputs, int8_t *out) {
+    int at_once = GROUP / terms;
+    out += (size_t)(row / at_once) * GROUP * inputs + (term * at_once + row % at_once) * CHUNK;
+    for (int k = 0; k < inputs; k += CHUNK, out += GROUP * CHUNK) memcpy(out, bytes + k, CHUNK);
+}
+
+#endif
+
+#if defined(VARIANT_VNNI)
+#define RAISED 128
+#else
+#define RAISED 0
+#endif
+
+/* The row in bytes; the step of its first term. */
+static float round_row(const float *row, int width, int terms, int8_t *coarse, int8_t *fine) {
+    floats most = {0};
+    for (int k = 0; k < width; k += LANES) {
+        floats value = load(row + k);
+        most = larger(most, larger(value, -value));
+    }
+    float limit = largest(most);
+    float step = limit / 127, inverse = limit > 0 ? 127 / limit : 0;
+    for (int k = 0; k < width; k += LANES) {
+        floats scaled = load(row + k) * inverse;
+        integers near = nearest(scaled);
+        *(loose_bytes *)(coarse + k) = __builtin_convertvector(near + RAISED, bytes);
+        if (terms == 2) {
+            floats rest = (scaled - __builtin_convertvector(near, floats)) * FINER;
+            *(loose_bytes *)(fine + k) = __builtin_convertvector(nearest(rest) + RAISED, bytes);
+        }
+    }
+    return step;
+}
+
+#endif
+
+/* A row as the kernel reads it, and its scale; ``bytes`` has room for two terms of it. */
+static float lay_out_row(const float *values, int row, int width, int terms, int8_t *bytes, void *laid_out) {
+#if defined(VARIANT_PLAIN)
+    float *out = (float *)laid_out + (size_t)(row / GROUP) * width * GROUP + row % GROUP;
+    for (int k = 0; k < width; k++) out[(size_t)k * GROUP] = values[k];
+    (void)terms;
+    (void)bytes;
+    return 1;
+#else
+    float scale = round_row(values, width, terms, bytes, bytes + width);
+    for (int term = 0; term < terms; term++) place_row(bytes + term * width, row, term, terms, width, laid_out);
+    return scale;
+#endif
+}
+
+/* Tokens between which a panel of weights stays in the nearest cache; whole groups. */
+#if defined(VARIANT_AMX)
+#define AT_ONCE 64
+#else
+#define AT_ONCE 60
+#endif
+
+/* rows x matrix, outputs ``from`` to ``to``; ``out`` has ``stride`` numbers per row. */
+static void product(const Rows *rows, int count, const Matrix *matrix, int from, int to, Use use, float *out,
+                    int stride) {
+    float sums[AT_ONCE][PANEL] __attribute__((aligned(64)));
+    for (int column = from; column < to; column += PANEL) {
+        const int8_t *panel = matrix->weights + (size_t)column * rows->inputs;
+        floats left = load(matrix->steps + column), right = load(matrix->steps + column + LANES);
+        for (int first = 0; first < count; first += AT_ONCE) {
+            int some = count - first < AT_ONCE ? count - first : AT_ONCE;
+#if defined(VARIANT_PLAIN)
+            multiply(rows, first, some, panel, sums);
+#else
+            multiply(rows, first, some, panel, matrix->sums + column, sums);
+#endif
+            for (int r = 0; r < some; r++) {
+                float scale = rows->scale[first + r];
+                floats one = load(sums[r]) * (left * scale), two = load(sums[r] + LANES) * (right * scale);
+                float *to_row = out + (size_t)(first + r) * stride;
+                if (use == GATE) {
+                    /* Panels hold 16 gates and then their 16 inputs. */
+                    store(to_row + column / 2, one / (1.0f + exponential(smaller(spread(80), -one))) * two);
+                } else {
+                    float *place = to_row + column - from;
+                    if (use == ADD) one += load(place), two += load(place + LANES);
+                    store(place, one);
+                    store(place + LANES, two);
+                }
+            }
+        }
+    }
+}

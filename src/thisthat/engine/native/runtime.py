@@ -1,0 +1,221 @@
+"""The kernels behind the flat engine: packed weights mapped into memory, a pass as one call.
+
+Knows the kernels' structures, field by field; nothing of rows, prefixes or the store.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thisthat.engine.flat_engine import KeptTokens
+from thisthat.engine.flat_pass import FlatPass
+from thisthat.engine.llama_shape import LlamaShape
+from thisthat.engine.native.compiler import Library
+from thisthat.engine.native.pack import LANES
+from thisthat.engine.rows import Logits
+from thisthat.errors import CheckpointError
+
+_Pointer = ctypes.c_void_p
+_Number = ctypes.c_int32
+_MATRICES = ("projections", "out", "gate_up", "down")
+
+
+class _Matrix(ctypes.Structure):
+    _fields_: ClassVar = [
+        ("outputs", _Number),
+        ("inputs", _Number),
+        ("weights", _Pointer),
+        ("steps", _Pointer),
+        ("sums", _Pointer),
+    ]
+
+
+class _Step(ctypes.Structure):
+    _fields_: ClassVar = [
+        ("before", _Pointer),
+        ("after", _Pointer),
+        *((name, _Matrix) for name in _MATRICES),
+    ]
+
+
+class _Model(ctypes.Structure):
+    _fields_: ClassVar = [
+        *(
+            (name, _Number)
+            for name in (
+                "steps",
+                "width",
+                "inner",
+                "heads",
+                "shared_heads",
+                "head_width",
+                "labels",
+            )
+        ),
+        ("epsilon", ctypes.c_float),
+        *(
+            (name, _Pointer)
+            for name in ("embedding", "norm", "label_rows", "cosines", "sines", "step")
+        ),
+    ]
+
+
+class _Kept(ctypes.Structure):
+    _fields_: ClassVar = [("keys", _Pointer), ("values", _Pointer), ("tokens", _Number)]
+
+
+class _Pass(ctypes.Structure):
+    _fields_: ClassVar = [
+        *((name, _Number) for name in ("tokens", "slots", "segments", "terms", "keep")),
+        *(
+            (name, _Pointer)
+            for name in (
+                "ids",
+                "positions",
+                "since",
+                "until",
+                "slot",
+                "kept",
+                "keys",
+                "values",
+                "logits",
+            )
+        ),
+    ]
+
+
+Segment = tuple[NDArray[np.float32], NDArray[np.float32], int]
+"""Keys, values and their number of tokens, as one pass left them."""
+
+
+class NativeRuntime:
+    """Passes by the kernels of ``library`` over the weights that ``index`` describes."""
+
+    def __init__(
+        self,
+        library: Library,
+        index: Path,
+        weights: Path,
+        shape: LlamaShape,
+        inner: int,
+        labels: int,
+        *,
+        terms: int,
+        threads: int,
+    ) -> None:
+        """``terms`` are the eight-bit terms of an activation, 1 or 2.
+
+        Raises CheckpointError when the kernels cannot start here.
+        """
+        self._shape, self._labels, self._terms = shape, labels, terms
+        self._threads, self._variant = threads, library.variant
+        self._kernels = ctypes.CDLL(str(library.path))
+        self._kernels.open_engine.restype = _Pointer
+        self._kernels.open_engine.argtypes = [_Pointer, ctypes.c_int]
+        self._kernels.close_engine.argtypes = [_Pointer]
+        self._kernels.run.argtypes = [_Pointer, _Pointer]
+        self._data = np.memmap(weights, np.uint8, mode="r")
+        self._index: Mapping[str, int] = json.loads(index.read_bytes())
+        self._model = self._described(inner)
+        self._engine = self._kernels.open_engine(ctypes.byref(self._model), threads)
+        if not self._engine:
+            raise CheckpointError("the kernels cannot start: no memory, threads or tiles for them")
+        self.nothing = KeptTokens((), 0, 0)
+
+    @property
+    def description(self) -> str:
+        """One line for people: runtime, device, threads, numeric form."""
+        threads = "1 thread" if self._threads == 1 else f"{self._threads} threads"
+        return f"native kernels ({self._variant}), cpu, {threads}, int8"
+
+    def read(
+        self, flat: FlatPass, kept: KeptTokens, keep: bool
+    ) -> tuple[Logits, KeptTokens | None]:
+        """Logits at the slots and, if asked for, what to continue from.
+
+        Raises MemoryError when the pass does not fit.
+        """
+        shape, tokens = self._shape, len(flat.tokens)
+        places = -(-tokens // LANES) * LANES
+        steps = len(shape.order) if keep else 1
+        size = (steps, shape.shared_heads, places, shape.head_width)
+        keys, values = np.zeros(size, np.float32), np.zeros(size, np.float32)
+        logits = np.zeros((len(flat.slots), self._labels), np.float32)
+        lists = [
+            np.ascontiguousarray(given, np.int32)
+            for given in (flat.tokens, flat.positions, flat.since, flat.until, flat.slots)
+        ]
+        before = (_Kept * len(kept.tensors))(
+            *(_Kept(k.ctypes.data, v.ctypes.data, count) for k, v, count in kept.tensors)
+        )
+        asked = _Pass(
+            tokens,
+            len(flat.slots),
+            len(kept.tensors),
+            self._terms,
+            int(keep),
+            *(given.ctypes.data for given in lists),
+            ctypes.addressof(before),
+            keys.ctypes.data,
+            values.ctypes.data,
+            logits.ctypes.data,
+        )
+        if self._kernels.run(self._engine, ctypes.byref(asked)):
+            raise MemoryError(f"no memory for a pass of {tokens} tokens")
+        if not keep:
+            return logits, None
+        segment: Segment = (keys, values, tokens)
+        held = kept.bytes + keys.nbytes + values.nbytes
+        return logits, KeptTokens((*kept.tensors, segment), kept.tokens + tokens, held)
+
+    def close(self) -> None:
+        """Stop the threads and let go of the weights."""
+        if self._engine:
+            self._kernels.close_engine(self._engine)
+            self._engine = None
+
+    def _described(self, inner: int) -> _Model:
+        shape = self._shape
+        layers = {layer: self._layer(layer, inner) for layer in set(shape.order)}
+        # Held here, because the kernels only point to it.
+        self._steps = (_Step * len(shape.order))(*(layers[layer] for layer in shape.order))
+        return _Model(
+            len(shape.order),
+            shape.width,
+            inner,
+            shape.heads,
+            shape.shared_heads,
+            shape.head_width,
+            self._labels,
+            shape.epsilon,
+            *(self._at(n) for n in ("embedding", "norm", "label_rows", "cosines", "sines")),
+            ctypes.addressof(self._steps),
+        )
+
+    def _layer(self, layer: int, inner: int) -> _Step:
+        shape = self._shape
+        wide = shape.heads * shape.head_width
+        sizes = {
+            "projections": (wide + 2 * shape.shared_heads * shape.head_width, shape.width),
+            "out": (shape.width, wide),
+            "gate_up": (2 * inner, shape.width),
+            "down": (shape.width, inner),
+        }
+        matrices = [
+            _Matrix(
+                *sizes[name],
+                *(self._at(f"{layer}.{name}{part}") for part in ("", ".steps", ".sums")),
+            )
+            for name in _MATRICES
+        ]
+        return _Step(self._at(f"{layer}.before"), self._at(f"{layer}.after"), *matrices)
+
+    def _at(self, name: str) -> int:
+        return int(self._data.ctypes.data) + self._index[name]

@@ -1,0 +1,84 @@
+"""Small random llama models in sizes that the kernels take, and engines over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.engine.trees import LABELS, random_model
+from thisthat.engine.llama_shape import Span, read_shape
+from thisthat.engine.native.compiler import (
+    CannotCompileError,
+    Library,
+    Variant,
+    compiled,
+    variants_here,
+)
+from thisthat.engine.native.pack import LEVELS, inner_size, write_packed
+from thisthat.engine.native_engine import NativeEngine
+from thisthat.engine.runtime_form import open_form
+
+SIZES = {"intermediate_size": 128, "head_dim": 64}
+
+
+@dataclass(frozen=True)
+class Looped:
+    first: int
+    last: int
+    times: int
+
+
+def whole_model(heads: int = 3, shared: int = 1, **changes: Any) -> Any:
+    """A model whose linear weights are whole steps and whose embedding is exact in sixteen bits.
+
+    Packing such a model rounds nothing off.
+    """
+    sizes = {"hidden_size": 64 * heads, "num_attention_heads": heads, "num_key_value_heads": shared}
+    model = random_model("llama", **SIZES | sizes | changes)
+    with torch.no_grad():
+        model.model.embed_tokens.weight.copy_(model.model.embed_tokens.weight.half().float())
+        for module in model.model.layers.modules():
+            if isinstance(module, torch.nn.Linear):
+                steps = module.weight.abs().amax(1, keepdim=True) / LEVELS
+                module.weight.copy_((module.weight / steps).round() * steps)
+            elif hasattr(module, "variance_epsilon"):
+                module.weight.normal_(1, 0.2)
+    return model
+
+
+def library_of(variant: Variant, folder: Path) -> Library:
+    """The variant's library; the test is skipped where there is no compiler for it."""
+    try:
+        return Library(compiled(variant, "cc", folder), variant)
+    except CannotCompileError as error:
+        pytest.skip(str(error))
+
+
+def engine_of(
+    model: Any,
+    folder: Path,
+    variant: Variant | None = None,
+    loop: Span | None = None,
+    **settings: Any,
+) -> NativeEngine:
+    """An engine over the model's weights, by default of the fastest variant here."""
+    library = library_of(variant or variants_here()[0], folder)
+    weights = {
+        name: np.asarray(value.numpy(), np.float32) for name, value in model.state_dict().items()
+    }
+    config = model.config.to_dict()
+    shape = read_shape(config, loop)
+    index = open_form(
+        {"order": library.order, "model": id(model), "shape": repr(shape)},
+        lambda data, _: write_packed(weights, shape, LABELS, library.order, data),
+        folder,
+        index="index.json",
+    )
+    return NativeEngine(
+        library, index, shape, inner_size(config), len(LABELS), **{"threads": 1, **settings}
+    )

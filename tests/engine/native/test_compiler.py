@@ -1,0 +1,133 @@
+"""Which kernels a processor gets, and what happens where they cannot be compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from thisthat.engine.native import compiler
+from thisthat.engine.native.compiler import (
+    CannotCompileError,
+    Library,
+    compiled,
+    library_here,
+    variants_here,
+)
+
+WIDE = "avx512f avx512bw avx512vl avx512dq"
+
+
+@pytest.mark.parametrize(
+    ("machine", "flags", "variants"),
+    [
+        ("x86_64", f"sse2 {WIDE} avx512_vnni amx_tile amx_int8 amx_bf16", ["amx", "vnni", "plain"]),
+        ("x86_64", f"sse2 {WIDE} avx512_vnni", ["vnni", "plain"]),
+        ("x86_64", f"sse2 {WIDE}", ["plain"]),
+        ("x86_64", "sse2 avx2 avx512_vnni", ["plain"]),
+        ("aarch64", "fp asimd asimddp", ["neon", "plain"]),
+        ("aarch64", "fp asimd avx512f", ["plain"]),
+        ("riscv64", "", ["plain"]),
+    ],
+)
+def test_the_instructions_of_a_processor_decide(
+    machine: str, flags: str, variants: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "cpuinfo"
+    info.write_text(f"processor: 0\nflags : {flags}\n")
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert variants_here(info) == variants
+
+
+def test_a_system_that_does_not_tell_gets_the_plain_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert variants_here(tmp_path / "nowhere") == ["plain"]
+
+
+def test_an_apple_processor_is_known_without_a_list_of_flags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "arm64")
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert variants_here() == ["neon", "plain"]
+
+
+def test_a_library_is_compiled_once_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[list[str]] = []
+
+    def compile_it(command: list[str]) -> bytes:
+        made.append(command)
+        return b"a library"
+
+    monkeypatch.setattr(compiler, "_compile", compile_it)
+    monkeypatch.setattr("shutil.which", lambda name: __file__)
+    first = compiled("plain", "cc", tmp_path)
+    assert first.read_bytes() == b"a library"
+    assert compiled("plain", "cc", tmp_path) == first
+    assert compiled("vnni", "cc", tmp_path) != first
+    assert len(made) == 2
+    assert "-DVARIANT_PLAIN" in made[0]
+    assert "-DVARIANT_VNNI" in made[1]
+
+
+def test_another_processor_gets_another_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiler, "_compile", lambda command: b"a library")
+    monkeypatch.setattr("shutil.which", lambda name: __file__)
+    first = compiled("plain", "cc", tmp_path)
+    monkeypatch.setattr(compiler, "_processor", lambda: "one that no home has")
+    assert compiled("plain", "cc", tmp_path) != first
+
+
+def test_without_a_compiler_there_is_no_library(tmp_path: Path) -> None:
+    with pytest.raises(CannotCompileError, match=r"no C compiler \(no-such-compiler\)"):
+        compiled("plain", "no-such-compiler", tmp_path)
+
+
+def test_a_compiler_that_fails_says_why(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho 'it does not know -march=native' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    with pytest.raises(CannotCompileError, match="does not know -march=native"):
+        compiled("plain", str(broken), tmp_path / "store")
+    assert not list((tmp_path / "store").glob("*.so"))
+
+
+def test_a_folder_that_cannot_be_written_is_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr("shutil.which", lambda name: __file__)
+    with pytest.raises(CannotCompileError, match="cannot be written"):
+        compiled("plain", "cc", tmp_path / "file" / "below")
+
+
+def test_the_switch_turns_kernels_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THISTHAT_NATIVE", "0")
+    with pytest.raises(CannotCompileError, match="THISTHAT_NATIVE is 0"):
+        library_here()
+
+
+def test_a_slower_variant_takes_the_place_of_one_that_does_not_compile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only_plain(variant: compiler.Variant, command: str, folder: Path) -> Path:
+        if variant != "plain":
+            raise CannotCompileError(f"{variant} is unknown")
+        return folder / "plain.so"
+
+    monkeypatch.setenv("THISTHAT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(compiler, "variants_here", lambda: ["amx", "vnni", "plain"])
+    monkeypatch.setattr(compiler, "compiled", only_plain)
+    assert library_here() == Library(tmp_path / "home" / "native" / "plain.so", "plain")
+
+
+def test_what_a_library_wants_and_costs() -> None:
+    wants = {name: Library(Path("x"), name) for name in ("amx", "vnni", "neon", "plain")}
+    assert [name for name, it in wants.items() if it.order == "by ones"] == ["plain"]
+    assert [name for name, it in wants.items() if it.doubling_costs] == ["vnni", "neon"]

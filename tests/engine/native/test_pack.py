@@ -1,0 +1,94 @@
+"""Weights in the order that kernels read them."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.native.models import whole_model
+from tests.engine.trees import LABELS
+from thisthat.engine.llama_shape import LlamaShape, read_shape
+from thisthat.engine.native.pack import inner_size, obstacle, packed, write_packed
+from thisthat.errors import CheckpointError
+
+SHAPE = LlamaShape(
+    order=(0, 1),
+    width=576,
+    heads=9,
+    shared_heads=3,
+    head_width=64,
+    epsilon=1e-5,
+    rope_base=1e5,
+    longest=64,
+    vocabulary=64,
+    tied=True,
+)
+
+
+@given(panels=st.integers(1, 3), blocks=st.integers(1, 3), seed=st.integers(0, 99))
+def test_every_weight_stands_where_its_kernel_looks(panels: int, blocks: int, seed: int) -> None:
+    outputs, inputs = 32 * panels, 64 * blocks
+    weights = np.random.default_rng(seed).integers(-127, 128, (outputs, inputs)).astype(np.int8)
+    ones, fours = packed(weights, "by ones"), packed(weights, "by fours")
+    for output in (0, 15, 16, outputs - 1):
+        for entry in (0, 3, 4, inputs - 1):
+            panel, within = divmod(output, 32)
+            assert ones[(panel * inputs + entry) * 32 + within] == weights[output, entry]
+            block, lane = divmod(output, 16)
+            place = (block * inputs + entry // 4 * 4) * 16 + lane * 4 + entry % 4
+            assert fours[place] == weights[output, entry]
+
+
+@pytest.mark.parametrize(
+    ("changes", "inner", "reason"),
+    [
+        ({}, 1536, None),
+        ({"width": 96}, 1536, "hidden_size is 96, no multiple of 64"),
+        ({}, 1500, "intermediate_size is 1500, no multiple of 64"),
+        ({"head_width": 32, "heads": 18}, 1536, "head_dim is 32, no multiple of 64"),
+        ({"heads": 64, "shared_heads": 2}, 1536, "64 heads of 64 on 2 shared ones"),
+        ({"heads": 9, "shared_heads": 2}, 1536, "9 heads of 64 on 2 shared ones"),
+        ({"head_width": 576, "heads": 1, "shared_heads": 1}, 1536, "1 heads of 576 on 1"),
+    ],
+)
+def test_sizes_that_the_kernels_do_not_take_are_named(
+    changes: dict[str, Any], inner: int, reason: str | None
+) -> None:
+    found = obstacle(replace(SHAPE, **changes), inner)
+    assert found == reason if reason is None else found is not None and found.startswith(reason)
+
+
+def test_the_index_says_where_everything_begins() -> None:
+    model = whole_model()
+    weights = {name: value.numpy() for name, value in model.state_dict().items()}
+    shape = read_shape(model.config.to_dict())
+    file = io.BytesIO()
+    index = json.loads(write_packed(weights, shape, LABELS, "by fours", file))
+    data = file.getvalue()
+    assert all(start % 64 == 0 for start in index.values())
+    norm = np.frombuffer(data, np.float32, shape.width, index["norm"])
+    assert np.array_equal(norm, weights["model.norm.weight"])
+    wanted = weights["model.layers.1.mlp.down_proj.weight"]
+    inner = inner_size(model.config.to_dict())
+    whole = np.frombuffer(data, np.int8, shape.width * inner, index["1.down"])
+    steps = np.frombuffer(data, np.float32, shape.width, index["1.down.steps"])
+    sums = np.frombuffer(data, np.int32, shape.width, index["1.down.sums"])
+    unpacked = whole.reshape(-1, inner // 4, 16, 4).transpose(0, 2, 1, 3).reshape(shape.width, -1)
+    np.testing.assert_allclose(unpacked * steps[:, None], wanted, rtol=0, atol=1e-6)
+    assert np.array_equal(sums, unpacked.sum(axis=1, dtype=np.int32))
+
+
+def test_a_missing_tensor_is_named() -> None:
+    model = whole_model()
+    weights = {name: value.numpy() for name, value in model.state_dict().items()}
+    del weights["model.layers.1.self_attn.o_proj.weight"]
+    shape = read_shape(model.config.to_dict())
+    with pytest.raises(CheckpointError, match=r"layers\.1\.self_attn\.o_proj\.weight is missing"):
+        write_packed(weights, shape, LABELS, "by ones", io.BytesIO())

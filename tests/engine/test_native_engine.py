@@ -1,0 +1,218 @@
+"""Kernels of our own answer as the whole model does, however rows are cut and threads are many."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.engine.native.models import Looped, engine_of, library_of, whole_model
+from tests.engine.trees import (
+    VOCABULARY,
+    assert_same,
+    open_rows,
+    path_by_path,
+    question,
+)
+from tests.engine.trees import rows as random_rows
+from thisthat.engine import native_engine, open_trunk
+from thisthat.engine.looped_layers import loop_layers
+from thisthat.engine.native.compiler import Variant, variants_here
+from thisthat.engine.native_engine import NativeEngine
+from thisthat.engine.rows import Branch, Engine, Row, Slot
+from thisthat.errors import CheckpointError, InvalidInputError
+
+TASKS = Path("/proc/self/task")
+NEAR = 4e-3
+"""Two terms of eight bits leave this much of logits of about ten."""
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return whole_model()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("native")
+
+
+@pytest.fixture(scope="module", params=variants_here())
+def variant(request: pytest.FixtureRequest, folder: Path) -> Variant:
+    library_of(request.param, folder)
+    found: Variant = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def engine(model: Any, folder: Path, variant: Variant) -> NativeEngine:
+    return engine_of(model, folder, variant, threads=2)
+
+
+def long_row(tokens: int, opened: int = 0, seed: int = 5) -> Row:
+    random = np.random.default_rng(seed)
+    prefix, trunk = (tuple(random.integers(0, VOCABULARY, n).tolist()) for n in (19, tokens))
+    return Row(prefix, trunk, (question((8, 9), 12), question((7,) * 20, 12)), opened=opened)
+
+
+@settings(deadline=None, max_examples=40)
+@given(rows=st.lists(random_rows, min_size=1, max_size=4))
+def test_every_path_is_answered_as_if_read_alone(
+    rows: list[Row], engine: NativeEngine, model: Any
+) -> None:
+    for row, found in zip(rows, engine.run(rows), strict=True):
+        assert_same(found, path_by_path(model, row), NEAR)
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    rows=st.lists(open_rows(), min_size=1, max_size=3),
+    pass_tokens=st.integers(1, 30),
+    block=st.integers(1, 14),
+    kept=st.sampled_from([0, 1 << 20]),
+    threads=st.integers(1, 3),
+)
+def test_rows_are_read_in_parts_and_open_trunks_block_by_block(
+    rows: list[Row],
+    pass_tokens: int,
+    block: int,
+    kept: int,
+    threads: int,
+    model: Any,
+    folder: Path,
+) -> None:
+    engine = engine_of(
+        model, folder, pass_tokens=pass_tokens, prefix_cache_bytes=kept, threads=threads
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(open_trunk, "OPEN_BLOCK", block)
+        for _ in range(2):
+            for row, found in zip(rows, engine.run(rows), strict=True):
+                assert_same(found, path_by_path(model, row), NEAR)
+    engine.close()
+
+
+@pytest.mark.parametrize(("heads", "shared"), [(3, 1), (2, 2), (12, 1), (5, 5), (4, 2)])
+def test_heads_may_share_keys_in_any_number(
+    heads: int, shared: int, folder: Path, variant: Variant
+) -> None:
+    model = whole_model(heads, shared, max_position_embeddings=1024)
+    engine = engine_of(model, folder / f"{heads}-{shared}", variant, threads=2)
+    for row in (long_row(3), long_row(70, 70), long_row(401), long_row(700, 350)):
+        assert_same(engine.run([row])[0], path_by_path(model, row), NEAR)
+    engine.close()
+
+
+def test_an_answer_depends_on_neither_threads_nor_neighbours(
+    model: Any, folder: Path, variant: Variant
+) -> None:
+    row = long_row(200, 150)
+    more = replace(row, branches=(*row.branches, question((3, 1, 4), 12)))
+    found = []
+    for threads in (1, 2, 3, 5):
+        engine = engine_of(model, folder, variant, threads=threads)
+        found += [engine.run([row])[0].logits, engine.run([more])[0].logits[:2]]
+        engine.close()
+    for other in found[1:]:
+        assert all(np.array_equal(one, two) for one, two in zip(found[0], other, strict=True))
+
+
+def test_one_term_is_near_and_two_are_nearer(model: Any, folder: Path, variant: Variant) -> None:
+    errors = []
+    for terms in (1, 2):
+        engine = engine_of(model, folder, variant, terms=terms)
+        row = long_row(40)
+        wanted = path_by_path(model, row)
+        found = engine.run([row])[0].logits
+        errors.append(max(np.abs(one - two).max() for one, two in zip(found, wanted, strict=True)))
+        assert engine.rounds == (terms == 1 and variant != "plain")
+        engine.close()
+    assert errors[1] < NEAR
+    assert errors[0] < 0.6
+    if variant != "plain":
+        assert errors[0] > 10 * errors[1]
+
+
+def test_many_slots_in_one_branch_and_many_branches(engine: NativeEngine, model: Any) -> None:
+    many = tuple(Slot(place, 5) for place in range(0, 60, 2))
+    row = Row((1, 2), (3,) * 5, (Branch(tuple(range(60)), many), *[question((9,), 3)] * 40))
+    assert_same(engine.run([row])[0], path_by_path(model, row), NEAR)
+
+
+def test_looped_layers_have_their_own_keys_and_values(folder: Path) -> None:
+    looped = whole_model()
+    engine = engine_of(looped, folder / "loop", loop=Looped(1, 1, 3))
+    loop_layers(looped, 1, 1, 3)
+    row = Row((5, 6, 7), (1, 2, 3, 4), (question((8, 9)), question((9, 10, 11))))
+    for _ in range(2):
+        assert_same(engine.run([row])[0], path_by_path(looped, row), NEAR)
+
+
+def test_a_token_without_any_embedding_is_no_trouble(folder: Path, variant: Variant) -> None:
+    model = whole_model()
+    model.model.embed_tokens.weight.data[7] = 0
+    engine = engine_of(model, folder / "zero", variant)
+    row = Row((), (7, 7, 7), (question((7,), 12),))
+    assert_same(engine.run([row])[0], path_by_path(model, row), 1e-6)
+
+
+def test_prefixes_are_read_once_and_cost_nothing_again(model: Any, folder: Path) -> None:
+    engine = engine_of(model, folder)
+    prefix = tuple(range(20, 40))
+    rows = [Row(prefix, (state, 7), (question((9, 9)),)) for state in range(6)]
+    results = engine.run(rows)
+    assert engine.statistics.computed_tokens == len(prefix) + sum(row.fresh_tokens for row in rows)
+    assert [result.cached_tokens for result in results] == [0, *[len(prefix)] * 5]
+
+
+@pytest.mark.skipif(not TASKS.is_dir(), reason="this system does not list threads")
+def test_closing_stops_the_threads(model: Any, folder: Path) -> None:
+    before = len(list(TASKS.iterdir()))
+    for _ in range(3):
+        engine = engine_of(model, folder, threads=9)
+        engine.run([Row((), (1,), (question((2,)),))])
+        engine.close()
+    # Other threads of the process come and go; 24 of ours must not stay.
+    until = time.monotonic() + 10
+    while len(list(TASKS.iterdir())) > before + 8 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(list(TASKS.iterdir())) <= before + 8
+
+
+def test_rows_and_settings_outside_the_limits_are_refused(
+    engine: NativeEngine, model: Any, folder: Path
+) -> None:
+    with pytest.raises(InvalidInputError, match=r"rows\[0\]: has a token id outside 0 to 63"):
+        engine.run([Row((), (VOCABULARY,), (question((1,)),))])
+    with pytest.raises(InvalidInputError, match="threads: 0"):
+        engine_of(model, folder, threads=0)
+    with pytest.raises(InvalidInputError, match="pass_tokens: 0"):
+        engine_of(model, folder, pass_tokens=0)
+
+
+def test_it_is_an_engine_and_says_what_it_is(engine: NativeEngine, variant: Variant) -> None:
+    checked: Engine = engine
+    assert checked.longest == 256
+    assert checked.description == f"native kernels ({variant}), cpu, 2 threads, int8"
+
+
+def test_a_checkpoint_that_cannot_run_is_told_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Card:
+        name = "small"
+
+    class Small:
+        config = whole_model(intermediate_size=96).config.to_dict()
+        card = Card()
+
+    reason = "intermediate_size is 96, no multiple of 64"
+    assert native_engine.why_not_native(Small()) == reason  # type: ignore[arg-type]
+    with pytest.raises(CheckpointError, match=f"small cannot run on native kernels: {reason}"):
+        NativeEngine.from_checkpoint(Small(), ())  # type: ignore[arg-type]
+    Small.config = {"model_type": "gpt2"}
+    assert native_engine.why_not_native(Small()) == "it is no plain llama model"  # type: ignore[arg-type]
