@@ -13,7 +13,9 @@ from tests.train import tiny
 from thisthat import opening
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import CARD_FILE, write_card
-from thisthat.engine import int8_probe, second_reading
+from thisthat.engine import int8_probe, native_engine, second_reading
+from thisthat.engine.flat_engine import KeptTokens
+from thisthat.engine.native.compiler import CannotCompileError, Library, Variant, library_here
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt.format import Layout
 
@@ -36,6 +38,84 @@ def test_a_cpu_gets_onnx_and_a_gpu_torch(folder: Path, monkeypatch: pytest.Monke
         assert decider.conditions().weights == weights
         again = decider.ask("The colour is red.", "Is it red?").probabilities
     assert again == pytest.approx(first, abs=1e-4)
+
+
+def native_checkpoint(folder: Path) -> Checkpoint:
+    """One that suits the kernels, with weights of whole steps and activations trained to round."""
+    sizes = {"hidden_size": 128, "intermediate_size": 192, "head_dim": 64}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
+    tiny.write_checkpoint(folder, **sizes, **heads)
+    return open_checkpoint(folder)
+
+
+@pytest.mark.parametrize(
+    ("variant", "trained", "form", "said"),
+    [
+        ("amx", True, None, "native kernels (amx), cpu, 1 thread, int8"),
+        ("vnni", True, None, "native kernels (vnni), cpu, 1 thread, int8, close calls read twice"),
+        ("vnni", False, None, "native kernels (vnni), cpu, 1 thread, int8"),
+        ("vnni", True, "float32", "onnxruntime"),
+        ("plain", True, None, "onnxruntime"),
+        (None, True, None, "onnxruntime"),
+    ],
+)
+def test_a_processor_that_multiplies_bytes_gets_kernels_of_our_own(
+    variant: Variant | None,
+    trained: bool,
+    form: str | None,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def library() -> Library:
+        if variant is None:
+            raise CannotCompileError("there is no C compiler")
+        return Library(Path("nowhere"), variant)
+
+    class Still:
+        """Stands in for kernels that this processor may not have."""
+
+        nothing = KeptTokens((), 0, 0)
+
+        def __init__(self, library: Library, *_: object, terms: int, threads: int) -> None:
+            self.terms = terms
+            self.description = f"native kernels ({library.variant}), cpu, {threads} thread, int8"
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(opening, "_has_nvidia_gpu", lambda: False)
+    monkeypatch.setattr(native_engine, "library_here", library)
+    monkeypatch.setattr(native_engine, "NativeRuntime", Still)
+    monkeypatch.setattr(Checkpoint, "has_byte_weights", True)
+    monkeypatch.setattr(Checkpoint, "has_byte_activations", trained)
+    native_checkpoint(tmp_path / "model")
+    with thisthat.open(tmp_path / "model", form=form, threads=1) as decider:
+        assert decider.engine.description.startswith(said)
+        assert ("twice" in decider.engine.description) == ("twice" in said) or said == "onnxruntime"
+
+
+def test_native_can_be_asked_for_and_says_when_it_cannot_be(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(CheckpointError, match="cannot run on native kernels: hidden_size is"):
+        thisthat.open(folder, engine="native")
+    native_checkpoint(tmp_path / "model")
+    monkeypatch.setenv("THISTHAT_NATIVE", "0")
+    with pytest.raises(CheckpointError, match="THISTHAT_NATIVE is 0"):
+        thisthat.open(tmp_path / "model", engine="native")
+    monkeypatch.delenv("THISTHAT_NATIVE")
+    try:
+        library_here()
+    except CannotCompileError as error:
+        pytest.skip(str(error))
+    given = ("The colour is red.", "Is it red?")
+    with (
+        thisthat.open(tmp_path / "model", engine="native") as ours,
+        thisthat.open(tmp_path / "model", engine="onnx", form="float32") as theirs,
+    ):
+        assert "native kernels" in ours.engine.description
+        wanted = theirs.ask(*given).probabilities
+        assert ours.ask(*given).probabilities == pytest.approx(wanted, abs=0.05)
 
 
 def test_what_no_llama_graph_holds_goes_to_torch(

@@ -41,7 +41,8 @@ def open_decider(
 
     ``ref`` is "default", a folder, a GGUF file or a Hub id; ``lam`` in [0, 1] scales the
     checkpoint's delta. ``engine`` "auto" takes torch on a GPU; on a CPU it takes native where the
-    model fits the kernels and there is a C compiler, else onnx where the architecture allows it.
+    model and the processor suit it and there is a C compiler, else onnx where the architecture
+    allows it.
     ``form`` is the numeric form of native ("int8") and onnx ("float32", "block8" or "int8");
     ``device`` and ``dtype`` are torch's; ``dtype`` "float8" is bfloat16 with matrix products in
     eight bits, on CUDA. Raises CheckpointError, FetchError, MissingExtraError or InvalidInputError.
@@ -153,9 +154,9 @@ def _fitting_engine(checkpoint: Checkpoint, device: str, form: str) -> EngineNam
     if wants_torch and find_spec("torch") is not None:
         return "torch"
     if form == "int8":
-        from thisthat.engine.native_engine import why_not_native
+        from thisthat.engine.native_engine import is_faster_here
 
-        if why_not_native(checkpoint) is None:
+        if is_faster_here(checkpoint):
             return "native"
     return "onnx" if supports(checkpoint.config) else "torch"
 

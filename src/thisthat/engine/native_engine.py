@@ -47,6 +47,14 @@ def why_not_native(checkpoint: Checkpoint) -> str | None:
     return None
 
 
+def is_faster_here(checkpoint: Checkpoint) -> bool:
+    """Whether kernels of our own are known to be faster here than onnxruntime's.
+
+    They are where the processor has dot products of bytes, and as fast as float32 elsewhere.
+    """
+    return why_not_native(checkpoint) is None and library_here().multiplies_bytes
+
+
 class NativeEngine(FlatEngine):
     """Rows in, logits at the slots out, by kernels compiled for this processor."""
 
@@ -71,7 +79,7 @@ class NativeEngine(FlatEngine):
         """
         if threads is not None and threads < 1:
             raise InvalidInputError("threads", f"{threads}, but must be at least 1")
-        self.rounds = library.variant != "plain" and terms == 1
+        self.rounds = library.multiplies_bytes and terms == 1
         opened = partial(
             NativeRuntime,
             library,

@@ -21,7 +21,7 @@ WIDE = "avx512f avx512bw avx512vl avx512dq"
 @pytest.mark.parametrize(
     ("machine", "flags", "variants"),
     [
-        ("x86_64", f"sse2 {WIDE} avx512_vnni amx_tile amx_int8 amx_bf16", ["amx", "vnni", "plain"]),
+        ("x86_64", f"sse2 {WIDE} avx512_vnni amx_tile amx_int8", ["amx", "vnni", "plain"]),
         ("x86_64", f"sse2 {WIDE} avx512_vnni", ["vnni", "plain"]),
         ("x86_64", f"sse2 {WIDE}", ["plain"]),
         ("x86_64", "sse2 avx2 avx512_vnni", ["plain"]),
@@ -130,4 +130,5 @@ def test_a_slower_variant_takes_the_place_of_one_that_does_not_compile(
 def test_what_a_library_wants_and_costs() -> None:
     wants = {name: Library(Path("x"), name) for name in ("amx", "vnni", "neon", "plain")}
     assert [name for name, it in wants.items() if it.order == "by ones"] == ["plain"]
+    assert [name for name, it in wants.items() if not it.multiplies_bytes] == ["plain"]
     assert [name for name, it in wants.items() if it.doubling_costs] == ["vnni", "neon"]

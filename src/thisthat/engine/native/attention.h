@@ -1,4 +1,4 @@
-/* Attention of a few tokens at a time to all the keys they see.
+/* Attention of a few tokens at a time to all the keys they see, in float32.
  *
  * Keys and values stand in blocks of sixteen tokens; blocks that none of the few sees are not looked at.
  */
@@ -12,13 +12,78 @@
 #include "model.h"
 #include "numbers.h"
 
-#if defined(VARIANT_AMX)
-#include "attention_tiles.h"
+#define QUERIES 12     /* vectors that look at keys together */
+#define MOST_WIDTH 512 /* of a head */
+
+/* As many sums as registers hold. */
+#if defined(__AVX512F__)
+#define SCORE_ROWS 12
+#define SCORE_BLOCKS 2
+#define MIX_ROWS 6
+#define MIX_COLUMNS 4
 #else
-#include "attention_floats.h"
+#define SCORE_ROWS 4
+#define SCORE_BLOCKS 1
+#define MIX_ROWS 4
+#define MIX_COLUMNS 1
 #endif
 
-#define MOST_WIDTH 512 /* of a head */
+/* A block of keys is width x LANES, one of values LANES x width. */
+
+static void put_key(float *block, int lane, const float *key, int width) {
+    for (int d = 0; d < width; d++) block[d * LANES + lane] = key[d];
+}
+
+static void put_value(float *block, int lane, const float *value, int width) {
+    memcpy(block + lane * width, value, sizeof(float) * width);
+}
+
+/* Queries are width x QUERIES. */
+static void put_query(float *queries, int q, const float *query, int width) {
+    for (int d = 0; d < width; d++) queries[d * QUERIES + q] = query[d];
+}
+
+/* Scores of all queries with ``blocks`` blocks of keys, which are listed; ``scores`` has as many columns. */
+static void score(const float *queries, int width, const float *const *block, int blocks, float *scores) {
+    size_t stride = (size_t)blocks * LANES;
+    for (int b = 0; b < blocks; b += SCORE_BLOCKS)
+        for (int first = 0; first < QUERIES; first += SCORE_ROWS) {
+            floats sum[SCORE_ROWS][SCORE_BLOCKS] = {{{0}}};
+            const float *key[SCORE_BLOCKS];
+            UNROLL for (int c = 0; c < SCORE_BLOCKS; c++) key[c] = block[b + c < blocks ? b + c : b];
+            for (int d = 0; d < width; d++) {
+                floats wide[SCORE_BLOCKS];
+                UNROLL for (int c = 0; c < SCORE_BLOCKS; c++) wide[c] = load(key[c] + d * LANES);
+                UNROLL for (int q = 0; q < SCORE_ROWS; q++)
+                    UNROLL for (int c = 0; c < SCORE_BLOCKS; c++)
+                        sum[q][c] += queries[d * QUERIES + first + q] * wide[c];
+            }
+            UNROLL for (int q = 0; q < SCORE_ROWS; q++)
+                for (int c = 0; c < SCORE_BLOCKS && b + c < blocks; c++)
+                    store(scores + (first + q) * stride + (b + c) * LANES, sum[q][c]);
+        }
+}
+
+/* Sums of values, weighed by scores: QUERIES x width. */
+static void mix(const float *scores, int width, const float *const *block, int blocks, float *out) {
+    size_t stride = (size_t)blocks * LANES;
+    for (int first = 0; first < QUERIES; first += MIX_ROWS)
+        for (int column = 0; column < width; column += MIX_COLUMNS * LANES) {
+            floats sum[MIX_ROWS][MIX_COLUMNS] = {{{0}}};
+            for (int b = 0; b < blocks; b++) {
+                const float *value = block[b] + column, *share = scores + first * stride + b * LANES;
+                for (int key = 0; key < LANES; key++, value += width, share++) {
+                    floats wide[MIX_COLUMNS];
+                    UNROLL for (int c = 0; c < MIX_COLUMNS; c++) wide[c] = load(value + c * LANES);
+                    UNROLL for (int q = 0; q < MIX_ROWS; q++)
+                        UNROLL for (int c = 0; c < MIX_COLUMNS; c++) sum[q][c] += share[q * stride] * wide[c];
+                }
+            }
+            UNROLL for (int q = 0; q < MIX_ROWS; q++)
+                UNROLL for (int c = 0; c < MIX_COLUMNS; c++)
+                    store(out + (first + q) * width + column + c * LANES, sum[q][c]);
+        }
+}
 
 /* Keys and values of one step. */
 typedef struct {
@@ -103,8 +168,8 @@ static int choose_blocks(Lookout *lookout, const Segment *segments, int count, i
     return found;
 }
 
-/* Scores of one query become shares of one; keys that the token does not see get none. */
-static void share_out(const Lookout *lookout, const Segment *segments, int blocks, int token, float *scores) {
+/* Scores of one query become shares, keys that the token does not see get none; the inverse of their sum. */
+static float share_out(const Lookout *lookout, const Segment *segments, int blocks, int token, float *scores) {
     const integers lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     floats most = spread(-1e30f), sum = {0};
     for (int b = 0; b < blocks; b++) {
@@ -127,8 +192,7 @@ static void share_out(const Lookout *lookout, const Segment *segments, int block
         sum += value;
         store(scores + b * LANES, value);
     }
-    float inverse = 1 / total(sum);
-    for (int b = 0; b < blocks; b++) store(scores + b * LANES, load(scores + b * LANES) * inverse);
+    return 1 / total(sum);
 }
 
 /* The blocks that are looked at, of one head's keys or values. */
@@ -149,8 +213,10 @@ static void attend_to_head(Lookout *lookout, const Segment *segments, int blocks
     int width = model->head_width, group = model->heads / model->shared_heads, wide = model->heads * width;
     float scale = 1 / sqrtf(width);
     for (int q = 0; q < QUERIES; q++) {
-        float query[MOST_WIDTH] = {0};
-        if (q < rows * group) {
+        float query[MOST_WIDTH];
+        if (q >= rows * group) {
+            memset(query, 0, sizeof(float) * width);
+        } else {
             size_t place = (size_t)(q / group) * stride + (head * group + q % group) * width;
             memcpy(query, projected + place, sizeof(float) * width);
             turn(model, lookout->positions[token[q / group]], query);
@@ -159,12 +225,14 @@ static void attend_to_head(Lookout *lookout, const Segment *segments, int blocks
         put_query(lookout->queries, q, query, width);
     }
     score(lookout->queries, width, listed(lookout, segments, blocks, head, 0), blocks, lookout->scores);
+    float inverse[QUERIES];
     for (int q = 0; q < rows * group; q++)
-        share_out(lookout, segments, blocks, token[q / group], lookout->scores + (size_t)q * blocks * LANES);
+        inverse[q] = share_out(lookout, segments, blocks, token[q / group], lookout->scores + (size_t)q * blocks * LANES);
     mix(lookout->scores, width, listed(lookout, segments, blocks, head, 1), blocks, lookout->mixed);
-    for (int q = 0; q < rows * group; q++)
-        memcpy(attended + (size_t)(q / group) * wide + (head * group + q % group) * width,
-               lookout->mixed + q * width, sizeof(float) * width);
+    for (int q = 0; q < rows * group; q++) {
+        float *out = attended + (size_t)(q / group) * wide + (head * group + q % group) * width;
+        for (int d = 0; d < width; d += LANES) store(out + d, load(lookout->mixed + q * width + d) * inverse[q]);
+    }
 }
 
 /* What ``rows`` tokens get; queries are the first numbers of ``projected``, ``stride`` apart. */

@@ -33,7 +33,7 @@ SWITCH = "THISTHAT_NATIVE"
 _CPU_INFO = Path("/proc/cpuinfo")
 _FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-Wno-psabi")
 _INSTRUCTIONS = {
-    "amx": ("-march=native", "-mamx-tile", "-mamx-int8", "-mamx-bf16"),
+    "amx": ("-march=native", "-mamx-tile", "-mamx-int8"),
     "vnni": ("-march=native", "-mavx512vnni"),
     "neon": ("-mcpu=native",),
     "plain": ("-march=native" if platform.machine() == "x86_64" else "-mcpu=native",),
@@ -53,9 +53,14 @@ class Library:
     variant: Variant
 
     @property
+    def multiplies_bytes(self) -> bool:
+        """Whether activations become bytes; else weights become float32 as they are read."""
+        return self.variant != "plain"
+
+    @property
     def order(self) -> Order:
         """How these kernels want weights to be packed."""
-        return "by ones" if self.variant == "plain" else "by fours"
+        return "by fours" if self.multiplies_bytes else "by ones"
 
     @property
     def doubling_costs(self) -> bool:
@@ -76,7 +81,7 @@ def variants_here(cpu_info: Path = _CPU_INFO) -> list[Variant]:
     if machine == "aarch64" and "asimddp" in flags:
         found.append("neon")
     if machine == "x86_64" and {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags:
-        if {"amx_tile", "amx_int8", "amx_bf16"} <= flags:
+        if {"amx_tile", "amx_int8"} <= flags:
             found.append("amx")
         if "avx512_vnni" in flags:
             found.append("vnni")

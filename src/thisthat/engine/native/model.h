@@ -31,6 +31,6 @@ typedef struct {
     int32_t tokens, slots, segments, terms, keep;
     const int32_t *ids, *positions, *since, *until, *slot;
     const Kept *kept;
-    float *keys, *values; /* as in Kept, for all steps if they are to be kept, else for one */
+    float *keys, *values; /* as in Kept, for all steps if they are to be kept, else for two */
     float *logits;        /* slots x labels */
 } Pass;

@@ -53,21 +53,28 @@ static inline integers nearest(floats value) {
     return (integers)(value + ROUNDER) - (integers)spread(ROUNDER);
 }
 
-/* exp for values of at most about 80; exactly zero below -80. */
+#define SERIES(rest)                                                                                           \
+    ((((((1.9875691500e-4f * rest + 1.3981999507e-3f) * rest + 8.3334519073e-3f) * rest + 4.1665795894e-2f) *   \
+           rest +                                                                                              \
+       1.6666665459e-1f) *                                                                                     \
+          rest +                                                                                               \
+      5.0000001201e-1f) *                                                                                      \
+         (rest * rest) +                                                                                       \
+     rest + 1.0f)
+
+/* exp for values of at most about 80; exactly zero far below. */
 static inline floats exponential(floats value) {
+#if defined(__AVX512F__)
+    value = (floats)_mm512_max_ps((__m512)value, (__m512)spread(-200.0f));
+    __m512 power = _mm512_roundscale_ps((__m512)(value * 1.44269504f), 8);
+    floats whole = (floats)power, rest = value - whole * 0.693359375f + whole * 2.12194440e-4f;
+    return (floats)_mm512_scalef_ps((__m512)SERIES(rest), power);
+#else
     integers hidden = value < -80.0f;
     value = choose(hidden, spread(-80.0f), value);
     floats shifted = value * 1.44269504f + ROUNDER;
-    floats whole = shifted - ROUNDER;
-    floats rest = value - whole * 0.693359375f;
-    rest = rest + whole * 2.12194440e-4f;
-    floats series = spread(1.9875691500e-4f);
-    series = series * rest + 1.3981999507e-3f;
-    series = series * rest + 8.3334519073e-3f;
-    series = series * rest + 4.1665795894e-2f;
-    series = series * rest + 1.6666665459e-1f;
-    series = series * rest + 5.0000001201e-1f;
-    series = series * rest * rest + rest + 1.0f;
+    floats whole = shifted - ROUNDER, rest = value - whole * 0.693359375f + whole * 2.12194440e-4f;
     integers power = ((integers)shifted - (integers)spread(ROUNDER) + 127) << 23;
-    return choose(hidden, spread(0), series * (floats)power);
+    return choose(hidden, spread(0), SERIES(rest) * (floats)power);
+#endif
 }

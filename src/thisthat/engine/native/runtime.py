@@ -144,7 +144,7 @@ class NativeRuntime:
         """
         shape, tokens = self._shape, len(flat.tokens)
         places = -(-tokens // LANES) * LANES
-        steps = len(shape.order) if keep else 1
+        steps = len(shape.order) if keep else 2
         size = (steps, shape.shared_heads, places, shape.head_width)
         keys, values = np.zeros(size, np.float32), np.zeros(size, np.float32)
         logits = np.zeros((len(flat.slots), self._labels), np.float32)

@@ -13,10 +13,11 @@ static inline void relax(void) {
 #endif
 }
 
-/* Looks for a while, then lets others have the core: a thread that is waited for may need it. */
+/* Looks a few times, then lets others have the core between looks: one that is waited for may need it, and
+ * a virtual machine stops those that only pause. */
 static void wait_until_changed(atomic_int *value, int old) {
     for (int looks = 0; atomic_load_explicit(value, memory_order_acquire) == old; looks++) {
-        if (looks < 1000)
+        if (looks < 50)
             relax();
         else
             sched_yield();
