@@ -21,12 +21,24 @@
 #define SCORE_BLOCKS 2
 #define MIX_ROWS 6
 #define MIX_COLUMNS 4
-#else
+#elif defined(__AVX2__)
+#define SCORE_ROWS 6
+#define SCORE_BLOCKS 1
+#define MIX_ROWS 6
+#define MIX_COLUMNS 1
+#elif defined(__aarch64__)
 #define SCORE_ROWS 4
 #define SCORE_BLOCKS 1
 #define MIX_ROWS 4
 #define MIX_COLUMNS 1
+#else
+#define SCORE_ROWS 2
+#define SCORE_BLOCKS 1
+#define MIX_ROWS 2
+#define MIX_COLUMNS 1
 #endif
+#define SCORE_PARTS (SCORE_BLOCKS * PARTS)
+#define MIX_PARTS (MIX_COLUMNS * PARTS)
 
 /* A block of keys is width x LANES, one of values LANES x width. */
 
@@ -48,19 +60,20 @@ static void score(const float *queries, int width, const float *const *block, in
     size_t stride = (size_t)blocks * LANES;
     for (int b = 0; b < blocks; b += SCORE_BLOCKS)
         for (int first = 0; first < QUERIES; first += SCORE_ROWS) {
-            floats sum[SCORE_ROWS][SCORE_BLOCKS] = {{{0}}};
+            floats sum[SCORE_ROWS][SCORE_PARTS] = {{{0}}};
             const float *key[SCORE_BLOCKS];
             UNROLL for (int c = 0; c < SCORE_BLOCKS; c++) key[c] = block[b + c < blocks ? b + c : b];
             for (int d = 0; d < width; d++) {
-                floats wide[SCORE_BLOCKS];
-                UNROLL for (int c = 0; c < SCORE_BLOCKS; c++) wide[c] = load(key[c] + d * LANES);
+                floats wide[SCORE_PARTS];
+                UNROLL for (int p = 0; p < SCORE_PARTS; p++)
+                    wide[p] = load(key[p / PARTS] + d * LANES + p % PARTS * WIDE);
                 UNROLL for (int q = 0; q < SCORE_ROWS; q++)
-                    UNROLL for (int c = 0; c < SCORE_BLOCKS; c++)
-                        sum[q][c] += queries[d * QUERIES + first + q] * wide[c];
+                    UNROLL for (int p = 0; p < SCORE_PARTS; p++)
+                        sum[q][p] += queries[d * QUERIES + first + q] * wide[p];
             }
             UNROLL for (int q = 0; q < SCORE_ROWS; q++)
-                for (int c = 0; c < SCORE_BLOCKS && b + c < blocks; c++)
-                    store(scores + (first + q) * stride + (b + c) * LANES, sum[q][c]);
+                UNROLL for (int p = 0; p < SCORE_PARTS; p++)
+                    if (b + p / PARTS < blocks) store(scores + (first + q) * stride + b * LANES + p * WIDE, sum[q][p]);
         }
 }
 
@@ -69,19 +82,19 @@ static void mix(const float *scores, int width, const float *const *block, int b
     size_t stride = (size_t)blocks * LANES;
     for (int first = 0; first < QUERIES; first += MIX_ROWS)
         for (int column = 0; column < width; column += MIX_COLUMNS * LANES) {
-            floats sum[MIX_ROWS][MIX_COLUMNS] = {{{0}}};
+            floats sum[MIX_ROWS][MIX_PARTS] = {{{0}}};
             for (int b = 0; b < blocks; b++) {
                 const float *value = block[b] + column, *share = scores + first * stride + b * LANES;
                 for (int key = 0; key < LANES; key++, value += width, share++) {
-                    floats wide[MIX_COLUMNS];
-                    UNROLL for (int c = 0; c < MIX_COLUMNS; c++) wide[c] = load(value + c * LANES);
+                    floats wide[MIX_PARTS];
+                    UNROLL for (int p = 0; p < MIX_PARTS; p++) wide[p] = load(value + p * WIDE);
                     UNROLL for (int q = 0; q < MIX_ROWS; q++)
-                        UNROLL for (int c = 0; c < MIX_COLUMNS; c++) sum[q][c] += share[q * stride] * wide[c];
+                        UNROLL for (int p = 0; p < MIX_PARTS; p++) sum[q][p] += share[q * stride] * wide[p];
                 }
             }
             UNROLL for (int q = 0; q < MIX_ROWS; q++)
-                UNROLL for (int c = 0; c < MIX_COLUMNS; c++)
-                    store(out + (first + q) * width + column + c * LANES, sum[q][c]);
+                UNROLL for (int p = 0; p < MIX_PARTS; p++)
+                    store(out + (first + q) * width + column + p * WIDE, sum[q][p]);
         }
 }
 
@@ -170,27 +183,33 @@ static int choose_blocks(Lookout *lookout, const Segment *segments, int count, i
 
 /* Scores of one query become shares, keys that the token does not see get none; the inverse of their sum. */
 static float share_out(const Lookout *lookout, const Segment *segments, int blocks, int token, float *scores) {
-    const integers lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    static const int32_t lanes[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     floats most = spread(-1e30f), sum = {0};
     for (int b = 0; b < blocks; b++) {
         const Segment *segment = segments + lookout->active[2 * b];
         int block = lookout->active[2 * b + 1], place = block * LANES;
-        floats value = load(scores + b * LANES);
         const Sight *sight = lookout->sight + block;
-        if (segment->fresh && !(sight->last_since <= token && token < sight->first_until)) {
-            integers seen = (*(const loose_integers *)(lookout->since + place) <= token) &
-                            (*(const loose_integers *)(lookout->until + place) > token);
-            store(scores + b * LANES, value = choose(seen, value, spread(-1e30f)));
-        } else if (!segment->fresh && place + LANES > segment->tokens) {
-            store(scores + b * LANES, value = choose(lane + place < segment->tokens, value, spread(-1e30f)));
+        int partly = segment->fresh ? sight->last_since > token || token >= sight->first_until
+                                    : place + LANES > segment->tokens;
+        for (int k = 0; k < LANES; k += WIDE) {
+            floats value = load(scores + b * LANES + k);
+            if (partly) {
+                integers seen;
+                if (segment->fresh)
+                    seen = (*(const loose_integers *)(lookout->since + place + k) <= token) &
+                           (*(const loose_integers *)(lookout->until + place + k) > token);
+                else
+                    seen = *(const loose_integers *)(lanes + k) + place < segment->tokens;
+                store(scores + b * LANES + k, value = choose(seen, value, spread(-1e30f)));
+            }
+            most = larger(most, value);
         }
-        most = larger(most, value);
     }
     float top = largest(most);
-    for (int b = 0; b < blocks; b++) {
-        floats value = exponential(load(scores + b * LANES) - top);
+    for (int k = 0; k < blocks * LANES; k += WIDE) {
+        floats value = exponential(load(scores + k) - top);
         sum += value;
-        store(scores + b * LANES, value);
+        store(scores + k, value);
     }
     return 1 / total(sum);
 }
@@ -231,7 +250,7 @@ static void attend_to_head(Lookout *lookout, const Segment *segments, int blocks
     mix(lookout->scores, width, listed(lookout, segments, blocks, head, 1), blocks, lookout->mixed);
     for (int q = 0; q < rows * group; q++) {
         float *out = attended + (size_t)(q / group) * wide + (head * group + q % group) * width;
-        for (int d = 0; d < width; d += LANES) store(out + d, load(lookout->mixed + q * width + d) * inverse[q]);
+        for (int d = 0; d < width; d += WIDE) store(out + d, load(lookout->mixed + q * width + d) * inverse[q]);
     }
 }
 

@@ -131,9 +131,9 @@ static int up_to(int count, int most) { return count < most ? count : most; }
 
 static void norm(const Model *model, const float *row, const float *weight, float *out) {
     floats squares = {0};
-    for (int k = 0; k < model->width; k += LANES) squares += load(row + k) * load(row + k);
+    for (int k = 0; k < model->width; k += WIDE) squares += load(row + k) * load(row + k);
     float scale = 1 / sqrtf(total(squares) / model->width + model->epsilon);
-    for (int k = 0; k < model->width; k += LANES) store(out + k, load(row + k) * scale * load(weight + k));
+    for (int k = 0; k < model->width; k += WIDE) store(out + k, load(row + k) * scale * load(weight + k));
 }
 
 static void lay_out(Work *work, int row, const float *values, int width) {
@@ -195,8 +195,8 @@ static void show_rows(Work *work, int rows, const float *projected, int stride, 
 static void begin(Work *work, int rows) {
     int width = work->model->width;
     for (int r = 0; r < rows; r++) {
-        const _Float16 *from = work->model->embedding + (size_t)work->pass->ids[work->token[r]] * width;
-        for (int k = 0; k < width; k++) work->hidden[(size_t)r * width + k] = (float)from[k];
+        const uint16_t *from = work->model->embedding + (size_t)work->pass->ids[work->token[r]] * width;
+        for (int k = 0; k < width; k++) work->hidden[(size_t)r * width + k] = from_half(from[k]);
     }
 }
 
@@ -222,9 +222,13 @@ static void read_labels(Work *work, int slots) {
         for (int label = 0; label < model->labels; label++) {
             const float *row = model->label_rows + (size_t)label * model->width;
             floats sum = {0};
-            for (int k = 0; k < model->width; k += LANES) sum += load(work->normed + k) * load(row + k);
+            for (int k = 0; k < model->width; k += WIDE) sum += load(work->normed + k) * load(row + k);
             logits[label] = total(sum);
         }
+        /* A token may hold several slots; this row stands for the first of them. */
+        for (int other = work->slot[s] + 1; other < work->pass->slots; other++)
+            if (work->pass->slot[other] == work->token[s])
+                memcpy(work->pass->logits + (size_t)other * model->labels, logits, sizeof(float) * model->labels);
     }
 }
 
@@ -277,14 +281,30 @@ static void run_pass(Engine *engine, int number, Work *work) {
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static void set_up_thread(void) {
+/* Numbers too small for full speed are zero while a thread works; what was set before. */
+static uint64_t flush_small(void) {
+    uint64_t before = 0;
 #if defined(__x86_64__)
-    _mm_setcsr(_mm_getcsr() | 0x8040); /* numbers too small for full speed are zero */
+    before = _mm_getcsr();
+    _mm_setcsr((unsigned)before | 0x8040);
 #elif defined(__aarch64__)
-    uint64_t control;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
-    __asm__ volatile("msr fpcr, %0" ::"r"(control | (1 << 24)));
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+    __asm__ volatile("msr fpcr, %0" ::"r"(before | (1 << 24)));
 #endif
+    return before;
+}
+
+static void flush_as(uint64_t before) {
+#if defined(__x86_64__)
+    _mm_setcsr((unsigned)before);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" ::"r"(before));
+#else
+    (void)before;
+#endif
+}
+
+static void set_up_thread(void) {
 #if defined(VARIANT_AMX)
     struct {
         uint8_t palette, start, unused[14];
@@ -310,7 +330,9 @@ static void work_on(Engine *engine, Worker *worker) {
     Stock stock = {worker->memory, 0};
     Work work = lay_out_work(engine->model, engine->pass, engine->meeting.threads, &stock);
     set_up_thread();
+    uint64_t before = flush_small();
     run_pass(engine, worker->number, &work);
+    flush_as(before);
 #if defined(VARIANT_AMX)
     _tile_release();
 #endif

@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
     int32_t steps, width, inner, heads, shared_heads, head_width, labels;
     float epsilon;
-    const _Float16 *embedding;
+    const uint16_t *embedding; /* half precision */
     const float *norm, *label_rows, *cosines, *sines;
     const Step *step;
 } Model;

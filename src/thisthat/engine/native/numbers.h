@@ -1,4 +1,4 @@
-/* Sixteen numbers at a time: in one register, or in several where registers are shorter. */
+/* As many numbers at a time as a register holds; layouts count in sixteens. */
 
 #pragma once
 
@@ -6,18 +6,27 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #define UNROLL _Pragma("GCC unroll 16")
 #define LANES 16
 
-typedef float floats __attribute__((vector_size(4 * LANES)));
-typedef float loose_floats __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int32_t integers __attribute__((vector_size(4 * LANES)));
-typedef int32_t loose_integers __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int16_t words __attribute__((vector_size(2 * LANES)));
-typedef int8_t bytes __attribute__((vector_size(LANES)));
-typedef int8_t loose_bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
+/* Numbers in a register. Compilers keep longer vectors in memory and compare them one by one. */
+#if defined(__AVX512F__)
+#define WIDE 16
+#elif defined(__AVX2__)
+#define WIDE 8
+#else
+#define WIDE 4
+#endif
+#define PARTS (LANES / WIDE)
+
+typedef float floats __attribute__((vector_size(4 * WIDE)));
+typedef float loose_floats __attribute__((vector_size(4 * WIDE), aligned(4), may_alias));
+typedef int32_t integers __attribute__((vector_size(4 * WIDE)));
+typedef int32_t loose_integers __attribute__((vector_size(4 * WIDE), aligned(4), may_alias));
 
 static inline floats load(const float *from) { return *(const loose_floats *)from; }
 static inline void store(float *to, floats value) { *(loose_floats *)to = value; }
@@ -27,23 +36,38 @@ static inline floats choose(integers where, floats yes, floats no) {
 }
 static inline floats larger(floats a, floats b) { return choose(a > b, a, b); }
 static inline floats smaller(floats a, floats b) { return choose(a < b, a, b); }
-/* Compilers take this number by number, unless one size follows the other or they are told. */
-static inline floats widened(const int8_t *from) {
+/* LANES bytes as numbers. */
+static inline void widen(const int8_t *from, floats wide[PARTS]) {
 #if defined(__AVX512F__)
-    return (floats)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)from)));
+    wide[0] = (floats)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)from)));
+#elif defined(__AVX2__)
+    wide[0] = (floats)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)from)));
+    wide[1] = (floats)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(from + 8))));
+#elif defined(__aarch64__)
+    int8x16_t bytes = vld1q_s8(from);
+    int16x8_t left = vmovl_s8(vget_low_s8(bytes)), right = vmovl_high_s8(bytes);
+    wide[0] = (floats)vcvtq_f32_s32(vmovl_s16(vget_low_s16(left)));
+    wide[1] = (floats)vcvtq_f32_s32(vmovl_high_s16(left));
+    wide[2] = (floats)vcvtq_f32_s32(vmovl_s16(vget_low_s16(right)));
+    wide[3] = (floats)vcvtq_f32_s32(vmovl_high_s16(right));
 #else
-    words wide = __builtin_convertvector(*(const loose_bytes *)from, words);
-    return __builtin_convertvector(__builtin_convertvector(wide, integers), floats);
+    __m128i bytes = _mm_loadu_si128((const __m128i *)from);
+    __m128i left = _mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8);
+    __m128i right = _mm_srai_epi16(_mm_unpackhi_epi8(bytes, bytes), 8);
+    wide[0] = (floats)_mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(left, left), 16));
+    wide[1] = (floats)_mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpackhi_epi16(left, left), 16));
+    wide[2] = (floats)_mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(right, right), 16));
+    wide[3] = (floats)_mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpackhi_epi16(right, right), 16));
 #endif
 }
 static inline float total(floats value) {
     float sum = 0;
-    for (int lane = 0; lane < LANES; lane++) sum += value[lane];
+    for (int lane = 0; lane < WIDE; lane++) sum += value[lane];
     return sum;
 }
 static inline float largest(floats value) {
     float most = value[0];
-    for (int lane = 1; lane < LANES; lane++) most = value[lane] > most ? value[lane] : most;
+    for (int lane = 1; lane < WIDE; lane++) most = value[lane] > most ? value[lane] : most;
     return most;
 }
 
@@ -77,4 +101,15 @@ static inline floats exponential(floats value) {
     integers power = ((integers)shifted - (integers)spread(ROUNDER) + 127) << 23;
     return choose(hidden, spread(0), SERIES(rest) * (floats)power);
 #endif
+}
+
+/* Half precision, finite; not every compiler knows it as a type. */
+static inline float from_half(uint16_t half) {
+    union {
+        uint32_t bits;
+        float value;
+    } number = {(uint32_t)(half & 0x7fff) << 13};
+    int small = (half & 0x7c00) == 0;
+    float size = small ? (float)(half & 0x3ff) * 0x1p-24f : number.value * 0x1p112f;
+    return half & 0x8000 ? -size : size;
 }

@@ -11,10 +11,6 @@
 
 #include "numbers.h"
 
-#if defined(VARIANT_NEON)
-#include <arm_neon.h>
-#endif
-
 #define PANEL 32 /* outputs of one micro-kernel */
 #define DEPTH 64 /* inputs come in multiples of this */
 
@@ -37,15 +33,21 @@ typedef enum { STORE, ADD, GATE } Use;
 
 #if defined(VARIANT_PLAIN)
 
+/* As many sums as registers hold. */
 #if defined(__AVX512F__)
-#define PLAIN_ROWS 12
+#define GROUP 12
 #define PLAIN_BLOCKS 2
+#elif defined(__AVX2__)
+#define GROUP 6
+#define PLAIN_BLOCKS 1
+#elif defined(__aarch64__)
+#define GROUP 4
+#define PLAIN_BLOCKS 1
 #else
-#define PLAIN_ROWS 4
+#define GROUP 2
 #define PLAIN_BLOCKS 1
 #endif
-
-#define GROUP PLAIN_ROWS
+#define PLAIN_PARTS (PLAIN_BLOCKS * PARTS)
 
 /* sums[row][PANEL] of the rows from ``first`` on with one panel of weights [inputs][PANEL]. */
 static void multiply(const Rows *rows, int first, int count, const int8_t *panel, float sums[][PANEL]) {
@@ -54,17 +56,17 @@ static void multiply(const Rows *rows, int first, int count, const int8_t *panel
         for (int block = 0; block < PANEL / LANES; block += PLAIN_BLOCKS) {
             const float *given = (const float *)rows->laid_out + (size_t)(first + done) * inputs;
             const int8_t *weights = panel + block * LANES;
-            floats sum[GROUP][PLAIN_BLOCKS] = {{{0}}};
+            floats sum[GROUP][PLAIN_PARTS] = {{{0}}};
             for (int k = 0; k < inputs; k++, weights += PANEL, given += GROUP) {
-                floats wide[PLAIN_BLOCKS];
-                UNROLL for (int b = 0; b < PLAIN_BLOCKS; b++) wide[b] = widened(weights + b * LANES);
+                floats wide[PLAIN_PARTS];
+                UNROLL for (int b = 0; b < PLAIN_BLOCKS; b++) widen(weights + b * LANES, wide + b * PARTS);
                 UNROLL for (int r = 0; r < GROUP; r++)
-                    UNROLL for (int b = 0; b < PLAIN_BLOCKS; b++) sum[r][b] += given[r] * wide[b];
+                    UNROLL for (int p = 0; p < PLAIN_PARTS; p++) sum[r][p] += given[r] * wide[p];
             }
             UNROLL for (int r = 0; r < GROUP; r++) {
                 if (done + r >= count) break;
-                UNROLL for (int b = 0; b < PLAIN_BLOCKS; b++)
-                    store(sums[done + r] + (block + b) * LANES, sum[r][b]);
+                UNROLL for (int p = 0; p < PLAIN_PARTS; p++)
+                    store(sums[done + r] + block * LANES + p * WIDE, sum[r][p]);
             }
         }
 }
@@ -75,11 +77,10 @@ static void multiply(const Rows *rows, int first, int count, const int8_t *panel
 #define FINER 254
 
 static inline void combine(const int32_t *coarse, const int32_t *fine, float *sums) {
-    for (int block = 0; block < PANEL; block += LANES) {
-        floats sum = __builtin_convertvector(*(const loose_integers *)(coarse + block), floats);
-        if (fine)
-            sum += __builtin_convertvector(*(const loose_integers *)(fine + block), floats) * (1.0f / FINER);
-        store(sums + block, sum);
+    for (int k = 0; k < PANEL; k += WIDE) {
+        floats sum = __builtin_convertvector(*(const loose_integers *)(coarse + k), floats);
+        if (fine) sum += __builtin_convertvector(*(const loose_integers *)(fine + k), floats) * (1.0f / FINER);
+        store(sums + k, sum);
     }
 }
 
@@ -158,29 +159,27 @@ static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, 
 #elif defined(VARIANT_NEON)
 
 #define GROUP 6
-#define CHUNK 16
+#define CHUNK 4
 
-/* ``given`` holds sixteen bytes of every row of a group, then the next sixteen. */
+/* ``given`` holds four bytes of every row of a group, then the next four. */
 static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, int32_t *found) {
     for (int block = 0; block < PANEL / LANES; block++) {
         const int8_t *weights = panel + (size_t)block * inputs * LANES, *given = rows;
         int32x4_t sum[GROUP][4];
         UNROLL for (int r = 0; r < GROUP; r++)
             UNROLL for (int c = 0; c < 4; c++) sum[r][c] = vdupq_n_s32(0);
-        for (int k = 0; k < inputs; k += CHUNK, given += GROUP * CHUNK) {
-            int8x16_t four[GROUP];
-            UNROLL for (int r = 0; r < GROUP; r++) four[r] = vld1q_s8(given + r * CHUNK);
-#define QUARTER(lane)                                                                               \
-    UNROLL for (int c = 0; c < 4; c++) {                                                            \
-        int8x16_t w = vld1q_s8(weights + (size_t)(k + 4 * lane) * LANES + 16 * c);                  \
-        UNROLL for (int r = 0; r < GROUP; r++)                                                      \
-            sum[r][c] = vdotq_laneq_s32(sum[r][c], w, four[r], lane);                               \
-    }
-            QUARTER(0)
-            QUARTER(1)
-            QUARTER(2)
-            QUARTER(3)
-#undef QUARTER
+        for (int k = 0; k < inputs; k += CHUNK, given += GROUP * CHUNK, weights += CHUNK * LANES) {
+            int8x16_t front = vld1q_s8(given);
+            int8x8_t back = vld1_s8(given + 16);
+            UNROLL for (int c = 0; c < 4; c++) {
+                int8x16_t w = vld1q_s8(weights + 16 * c);
+                sum[0][c] = vdotq_laneq_s32(sum[0][c], w, front, 0);
+                sum[1][c] = vdotq_laneq_s32(sum[1][c], w, front, 1);
+                sum[2][c] = vdotq_laneq_s32(sum[2][c], w, front, 2);
+                sum[3][c] = vdotq_laneq_s32(sum[3][c], w, front, 3);
+                sum[4][c] = vdotq_lane_s32(sum[4][c], w, back, 0);
+                sum[5][c] = vdotq_lane_s32(sum[5][c], w, back, 1);
+            }
         }
         UNROLL for (int r = 0; r < GROUP; r++)
             UNROLL for (int c = 0; c < 4; c++)
@@ -202,8 +201,8 @@ static void multiply(const Rows *rows, int first, int count, const int8_t *panel
 #if defined(VARIANT_VNNI)
         /* Activations are stored 128 too high, because one factor must not have a sign. */
         for (int r = 0; r < GROUP; r++)
-            for (int block = 0; block < PANEL; block += LANES)
-                *(loose_integers *)(found + r * PANEL + block) -= *(const loose_integers *)(lost + block) * 128;
+            for (int k = 0; k < PANEL; k += WIDE)
+                *(loose_integers *)(found + r * PANEL + k) -= *(const loose_integers *)(lost + k) * 128;
 #else
         (void)lost;
 #endif
@@ -227,23 +226,36 @@ static void place_row(const int8_t *bytes, int row, int term, int terms, int inp
 #define RAISED 0
 #endif
 
+/* LANES whole numbers as bytes. */
+static inline void narrow(const integers whole[PARTS], int8_t *to) {
+#if defined(__AVX512F__)
+    _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8((__m512i)whole[0]));
+#else
+    int16x8_t left = vmovn_high_s32(vmovn_s32((int32x4_t)whole[0]), (int32x4_t)whole[1]);
+    int16x8_t right = vmovn_high_s32(vmovn_s32((int32x4_t)whole[2]), (int32x4_t)whole[3]);
+    vst1q_s8(to, vmovn_high_s16(vmovn_s16(left), right));
+#endif
+}
+
 /* The row in bytes; the step of its first term. */
 static float round_row(const float *row, int width, int terms, int8_t *coarse, int8_t *fine) {
     floats most = {0};
-    for (int k = 0; k < width; k += LANES) {
+    for (int k = 0; k < width; k += WIDE) {
         floats value = load(row + k);
         most = larger(most, larger(value, -value));
     }
     float limit = largest(most);
     float step = limit / 127, inverse = limit > 0 ? 127 / limit : 0;
     for (int k = 0; k < width; k += LANES) {
-        floats scaled = load(row + k) * inverse;
-        integers near = nearest(scaled);
-        *(loose_bytes *)(coarse + k) = __builtin_convertvector(near + RAISED, bytes);
-        if (terms == 2) {
-            floats rest = (scaled - __builtin_convertvector(near, floats)) * FINER;
-            *(loose_bytes *)(fine + k) = __builtin_convertvector(nearest(rest) + RAISED, bytes);
+        integers near[PARTS], rest[PARTS];
+        UNROLL for (int p = 0; p < PARTS; p++) {
+            floats scaled = load(row + k + p * WIDE) * inverse;
+            integers whole = nearest(scaled);
+            near[p] = whole + RAISED;
+            rest[p] = nearest((scaled - __builtin_convertvector(whole, floats)) * FINER) + RAISED;
         }
+        narrow(near, coarse + k);
+        if (terms == 2) narrow(rest, fine + k);
     }
     return step;
 }
@@ -278,7 +290,6 @@ static void product(const Rows *rows, int count, const Matrix *matrix, int from,
     float sums[AT_ONCE][PANEL] __attribute__((aligned(64)));
     for (int column = from; column < to; column += PANEL) {
         const int8_t *panel = matrix->weights + (size_t)column * rows->inputs;
-        floats left = load(matrix->steps + column), right = load(matrix->steps + column + LANES);
         for (int first = 0; first < count; first += AT_ONCE) {
             int some = count - first < AT_ONCE ? count - first : AT_ONCE;
 #if defined(VARIANT_PLAIN)
@@ -288,16 +299,21 @@ static void product(const Rows *rows, int count, const Matrix *matrix, int from,
 #endif
             for (int r = 0; r < some; r++) {
                 float scale = rows->scale[first + r];
-                floats one = load(sums[r]) * (left * scale), two = load(sums[r] + LANES) * (right * scale);
                 float *to_row = out + (size_t)(first + r) * stride;
-                if (use == GATE) {
-                    /* Panels hold 16 gates and then their 16 inputs. */
-                    store(to_row + column / 2, one / (1.0f + exponential(smaller(spread(80), -one))) * two);
-                } else {
-                    float *place = to_row + column - from;
-                    if (use == ADD) one += load(place), two += load(place + LANES);
-                    store(place, one);
-                    store(place + LANES, two);
+                UNROLL for (int k = 0; k < LANES; k += WIDE) {
+                    const float *steps = matrix->steps + column + k;
+                    floats one = load(sums[r] + k) * (load(steps) * scale);
+                    floats two = load(sums[r] + LANES + k) * (load(steps + LANES) * scale);
+                    if (use == GATE) {
+                        /* Panels hold 16 gates and then their 16 inputs. */
+                        floats gate = one / (1.0f + exponential(smaller(spread(80), -one)));
+                        store(to_row + column / 2 + k, gate * two);
+                    } else {
+                        float *place = to_row + column - from + k;
+                        if (use == ADD) one += load(place), two += load(place + LANES);
+                        store(place, one);
+                        store(place + LANES, two);
+                    }
                 }
             }
         }
