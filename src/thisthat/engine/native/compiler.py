@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -89,9 +90,10 @@ def variants_here(cpu_info: Path = _CPU_INFO) -> list[Variant]:
 
 
 def library_here() -> Library:
-    """The fastest library for this processor, compiled now unless it is kept.
+    """The fastest library for this processor, compiled and tried now unless it is kept.
 
-    Raises CannotCompileError when no variant can be compiled, or the switch says no.
+    Raises CannotCompileError when no variant can be compiled and gives right numbers, or the switch
+    says no.
     """
     return _library(os.environ.get(SWITCH), os.environ.get("CC"), home())
 
@@ -103,10 +105,31 @@ def _library(switch: str | None, compiler: str | None, store: Path) -> Library:
     reasons: list[str] = []
     for variant in variants_here():
         try:
-            return Library(compiled(variant, compiler or "cc", store / "native"), variant)
+            library = Library(compiled(variant, compiler or "cc", store / "native"), variant)
+            _prove(library)
         except CannotCompileError as error:
             reasons.append(str(error))
+        else:
+            return library
     raise CannotCompileError(reasons[0])
+
+
+def _prove(library: Library) -> None:
+    """Try the kernels once; a mark beside them says that they gave right numbers.
+
+    Raises CannotCompileError when they did not.
+    """
+    mark = library.path.with_suffix(".proven")
+    if mark.is_file():
+        return
+    # It imports models and runtimes, which a proven library does not need.
+    from thisthat.engine.native.proof import why_wrong
+
+    reason = why_wrong(library)
+    if reason is not None:
+        raise CannotCompileError(reason)
+    with suppress(OSError):  # Without a mark they are tried again the next time.
+        write_atomically(mark, b"")
 
 
 def compiled(variant: Variant, compiler: str, folder: Path) -> Path:

@@ -1,0 +1,189 @@
+"""Kernels give right numbers on this processor: a small model, by them and by plain arithmetic.
+
+Run as a program of its own, because kernels compiled for the wrong processor end the process.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thisthat.engine.flat_engine import KeptTokens
+from thisthat.engine.flat_pass import FlatPass, Tree, lay_flat
+from thisthat.engine.llama_shape import LlamaShape
+from thisthat.engine.native.pack import LEVELS, write_packed
+from thisthat.engine.native.runtime import NativeRuntime
+from thisthat.engine.rotary import rotary_tables
+from thisthat.engine.rows import Branch, Slot
+
+if TYPE_CHECKING:
+    from thisthat.engine.native.compiler import Library
+
+Array = NDArray[np.float64]
+Weights = dict[str, NDArray[np.float32]]
+
+SHAPE = LlamaShape(
+    order=(0, 1),
+    width=192,
+    heads=3,
+    shared_heads=1,
+    head_width=64,
+    epsilon=1e-5,
+    rope_base=10_000.0,
+    longest=128,
+    vocabulary=40,
+    tied=True,
+)
+INNER = 256
+LABELS = tuple(range(9))
+KEPT = tuple(range(20))
+TREE = Tree(
+    tuple(range(5, 38)),
+    (Branch(tuple(range(9)), (Slot(3, 9), Slot(8, 9))), Branch((7, 1, 2), (Slot(2, 9),))),
+    opened=21,
+)
+
+LARGEST_ERROR = 0.002
+"""Of a logit, as a share of the largest one; two terms of eight bits leave a tenth of that."""
+
+_PATIENCE = 60
+
+
+def why_wrong(library: Library) -> str | None:
+    """What is wrong with the numbers of ``library``; None when they are right."""
+    command = [sys.executable, "-m", __name__, str(library.path), library.variant]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_PATIENCE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"the kernels were not tried: {error}"
+    if done.returncode == 0:
+        return None
+    said = done.stderr.strip().splitlines()
+    return f"the {library.variant} kernels fail here: {said[-1] if said else done.returncode}"
+
+
+def largest_error(library: Library) -> float:
+    """Of a logit, as a share of the largest one."""
+    weights = _weights()
+    with tempfile.TemporaryDirectory() as folder:
+        data, index = Path(folder) / "weights.bin", Path(folder) / "index.json"
+        with data.open("wb") as file:
+            index.write_bytes(write_packed(weights, SHAPE, LABELS, library.order, file))
+        runtime = NativeRuntime(library, index, data, SHAPE, INNER, len(LABELS), terms=2, threads=2)
+        first = lay_flat([Tree(KEPT, ())], 0)
+        second = lay_flat([TREE], len(KEPT))
+        _, kept = runtime.read(first, runtime.nothing, True)
+        assert isinstance(kept, KeptTokens)
+        found, _ = runtime.read(second, kept, False)
+        runtime.close()
+    wanted = _plainly(weights, first, second)
+    if not np.isfinite(found).all():
+        return np.inf
+    return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+
+
+def _weights() -> Weights:
+    """Random ones that packing does not round."""
+    random = np.random.default_rng(0)
+
+    def matrix(outputs: int, inputs: int) -> NDArray[np.float32]:
+        whole = random.integers(-LEVELS, LEVELS + 1, (outputs, inputs))
+        whole[:, 0] = LEVELS
+        return (whole * (0.15 / LEVELS)).astype(np.float32)
+
+    wide, shared = SHAPE.heads * SHAPE.head_width, SHAPE.shared_heads * SHAPE.head_width
+    found: Weights = {
+        "model.embed_tokens.weight": random.standard_normal((SHAPE.vocabulary, SHAPE.width))
+        .astype(np.float16)
+        .astype(np.float32),
+        "model.norm.weight": np.ones(SHAPE.width, np.float32),
+    }
+    for layer in SHAPE.order:
+        start = f"model.layers.{layer}."
+        for name in ("input_layernorm", "post_attention_layernorm"):
+            found[f"{start}{name}.weight"] = random.uniform(0.5, 1.5, SHAPE.width).astype(
+                np.float32
+            )
+        sizes = {
+            "self_attn.q_proj": (wide, SHAPE.width),
+            "self_attn.k_proj": (shared, SHAPE.width),
+            "self_attn.v_proj": (shared, SHAPE.width),
+            "self_attn.o_proj": (SHAPE.width, wide),
+            "mlp.gate_proj": (INNER, SHAPE.width),
+            "mlp.up_proj": (INNER, SHAPE.width),
+            "mlp.down_proj": (SHAPE.width, INNER),
+        }
+        for name, size in sizes.items():
+            found[f"{start}{name}.weight"] = matrix(*size)
+    return found
+
+
+def _plainly(weights: Weights, first: FlatPass, second: FlatPass) -> Array:
+    """Logits at the slots of ``second`` read after ``first``, in float64."""
+    before = len(first.tokens)
+    tokens = np.concatenate([first.tokens, second.tokens])
+    positions = np.concatenate([first.positions, second.positions])
+    since = np.concatenate([first.since, second.since + before])
+    until = np.concatenate([np.full(before, len(tokens)), second.until + before])
+    places = np.arange(len(tokens))[:, None]
+    seen = (since <= places) & (places < until)
+    cosine, sine = (table[positions] for table in rotary_tables(SHAPE, SHAPE.longest))
+    hidden = weights["model.embed_tokens.weight"][tokens].astype(np.float64)
+    for layer in SHAPE.order:
+        start = f"model.layers.{layer}."
+        part = {
+            name.removeprefix(start).removesuffix(".weight").split(".")[-1]: value
+            for name, value in weights.items()
+            if name.startswith(start)
+        }
+        normed = _norm(hidden, part["input_layernorm"])
+        query, key, value = (
+            (normed @ part[f"{name}_proj"].T).reshape(len(tokens), -1, SHAPE.head_width)
+            for name in "qkv"
+        )
+        query, key = (_turn(heads, cosine, sine) for heads in (query, key))
+        scores = np.einsum("ihd,jd->hij", query, key[:, 0]) / np.sqrt(SHAPE.head_width)
+        scores = np.where(seen, scores, -np.inf)
+        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        mixed = np.einsum("hij,jd->ihd", shares, value[:, 0]).reshape(len(tokens), -1)
+        hidden = hidden + mixed @ part["o_proj"].T
+        normed = _norm(hidden, part["post_attention_layernorm"])
+        gate = normed @ part["gate_proj"].T
+        inner = gate / (1 + np.exp(-gate)) * (normed @ part["up_proj"].T)
+        hidden = hidden + inner @ part["down_proj"].T
+    slots = _norm(hidden, weights["model.norm.weight"])[second.slots + before]
+    logits: Array = slots @ weights["model.embed_tokens.weight"][list(LABELS)].T
+    return logits
+
+
+def _norm(hidden: Array, weight: NDArray[np.float32]) -> Array:
+    scale = 1 / np.sqrt((hidden**2).mean(axis=-1, keepdims=True) + SHAPE.epsilon)
+    normed: Array = hidden * scale * weight
+    return normed
+
+
+def _turn(heads: Array, cosine: NDArray[np.float32], sine: NDArray[np.float32]) -> Array:
+    one, two = np.split(heads, 2, axis=-1)
+    cosine, sine = cosine[:, None], sine[:, None]
+    return np.concatenate([one * cosine - two * sine, two * cosine + one * sine], axis=-1)
+
+
+def _main(path: str, variant: str) -> None:
+    from thisthat.engine.native.compiler import Library
+
+    error = largest_error(Library(Path(path), variant))  # type: ignore[arg-type]
+    if not error <= LARGEST_ERROR:
+        sys.exit(f"a logit is wrong by {error:.2g} of the largest")
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
