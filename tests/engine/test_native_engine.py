@@ -145,6 +145,12 @@ def test_many_slots_in_one_branch_and_many_branches(engine: NativeEngine, model:
     assert_same(engine.run([row])[0], path_by_path(model, row), NEAR)
 
 
+def test_a_token_may_hold_several_slots(engine: NativeEngine, model: Any) -> None:
+    branch = Branch((4, 5, 6), (Slot(1, 5), Slot(1, 12), Slot(2, 3)))
+    row = Row((1, 2), (3,) * 5, (branch, branch))
+    assert_same(engine.run([row])[0], path_by_path(model, row), NEAR)
+
+
 def test_looped_layers_have_their_own_keys_and_values(folder: Path) -> None:
     looped = whole_model()
     engine = engine_of(looped, folder / "loop", loop=Looped(1, 1, 3))

@@ -245,8 +245,10 @@ static void attend_to_head(Lookout *lookout, const Segment *segments, int blocks
     }
     score(lookout->queries, width, listed(lookout, segments, blocks, head, 0), blocks, lookout->scores);
     float inverse[QUERIES];
-    for (int q = 0; q < rows * group; q++)
-        inverse[q] = share_out(lookout, segments, blocks, token[q / group], lookout->scores + (size_t)q * blocks * LANES);
+    for (int q = 0; q < rows * group; q++) {
+        float *scores = lookout->scores + (size_t)q * blocks * LANES;
+        inverse[q] = share_out(lookout, segments, blocks, token[q / group], scores);
+    }
     mix(lookout->scores, width, listed(lookout, segments, blocks, head, 1), blocks, lookout->mixed);
     for (int q = 0; q < rows * group; q++) {
         float *out = attended + (size_t)(q / group) * wide + (head * group + q % group) * width;
