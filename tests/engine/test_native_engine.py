@@ -29,8 +29,14 @@ from thisthat.engine.rows import Branch, Engine, Row, Slot
 from thisthat.errors import CheckpointError, InvalidInputError
 
 TASKS = Path("/proc/self/task")
-NEAR = 4e-3
-"""Two terms of eight bits leave this much of logits of about ten."""
+
+
+def near(variant: Variant) -> float:
+    """How far logits of about ten may be: two terms of eight bits leave a thousandth."""
+    return 5e-3 if variant == "plain" else 0.02
+
+
+NEAR_HERE = near(variants_here()[0])
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +70,10 @@ def long_row(tokens: int, opened: int = 0, seed: int = 5) -> Row:
 @settings(deadline=None, max_examples=40)
 @given(rows=st.lists(random_rows, min_size=1, max_size=4))
 def test_every_path_is_answered_as_if_read_alone(
-    rows: list[Row], engine: NativeEngine, model: Any
+    rows: list[Row], engine: NativeEngine, model: Any, variant: Variant
 ) -> None:
     for row, found in zip(rows, engine.run(rows), strict=True):
-        assert_same(found, path_by_path(model, row), NEAR)
+        assert_same(found, path_by_path(model, row), near(variant))
 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
@@ -94,7 +100,7 @@ def test_rows_are_read_in_parts_and_open_trunks_block_by_block(
         patch.setattr(open_trunk, "OPEN_BLOCK", block)
         for _ in range(2):
             for row, found in zip(rows, engine.run(rows), strict=True):
-                assert_same(found, path_by_path(model, row), NEAR)
+                assert_same(found, path_by_path(model, row), NEAR_HERE)
     engine.close()
 
 
@@ -105,7 +111,7 @@ def test_heads_may_share_keys_in_any_number(
     model = whole_model(heads, shared, max_position_embeddings=1024)
     engine = engine_of(model, folder / f"{heads}-{shared}", variant, threads=2)
     for row in (long_row(3), long_row(70, 70), long_row(401), long_row(700, 350)):
-        assert_same(engine.run([row])[0], path_by_path(model, row), NEAR)
+        assert_same(engine.run([row])[0], path_by_path(model, row), near(variant))
     engine.close()
 
 
@@ -133,22 +139,24 @@ def test_one_term_is_near_and_two_are_nearer(model: Any, folder: Path, variant: 
         errors.append(max(np.abs(one - two).max() for one, two in zip(found, wanted, strict=True)))
         assert engine.rounds == (terms == 1 and variant != "plain")
         engine.close()
-    assert errors[1] < NEAR
+    assert errors[1] < near(variant)
     assert errors[0] < 0.6
     if variant != "plain":
         assert errors[0] > 10 * errors[1]
 
 
-def test_many_slots_in_one_branch_and_many_branches(engine: NativeEngine, model: Any) -> None:
+def test_many_slots_in_one_branch_and_many_branches(
+    engine: NativeEngine, model: Any, variant: Variant
+) -> None:
     many = tuple(Slot(place, 5) for place in range(0, 60, 2))
     row = Row((1, 2), (3,) * 5, (Branch(tuple(range(60)), many), *[question((9,), 3)] * 40))
-    assert_same(engine.run([row])[0], path_by_path(model, row), NEAR)
+    assert_same(engine.run([row])[0], path_by_path(model, row), near(variant))
 
 
-def test_a_token_may_hold_several_slots(engine: NativeEngine, model: Any) -> None:
+def test_a_token_may_hold_several_slots(engine: NativeEngine, model: Any, variant: Variant) -> None:
     branch = Branch((4, 5, 6), (Slot(1, 5), Slot(1, 12), Slot(2, 3)))
     row = Row((1, 2), (3,) * 5, (branch, branch))
-    assert_same(engine.run([row])[0], path_by_path(model, row), NEAR)
+    assert_same(engine.run([row])[0], path_by_path(model, row), near(variant))
 
 
 def test_looped_layers_have_their_own_keys_and_values(folder: Path) -> None:
@@ -157,7 +165,7 @@ def test_looped_layers_have_their_own_keys_and_values(folder: Path) -> None:
     loop_layers(looped, 1, 1, 3)
     row = Row((5, 6, 7), (1, 2, 3, 4), (question((8, 9)), question((9, 10, 11))))
     for _ in range(2):
-        assert_same(engine.run([row])[0], path_by_path(looped, row), NEAR)
+        assert_same(engine.run([row])[0], path_by_path(looped, row), NEAR_HERE)
 
 
 def test_a_token_without_any_embedding_is_no_trouble(folder: Path, variant: Variant) -> None:
