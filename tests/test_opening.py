@@ -84,6 +84,7 @@ def test_a_processor_that_multiplies_bytes_gets_kernels_of_our_own(
         def close(self) -> None: ...
 
     monkeypatch.setattr(opening, "_has_nvidia_gpu", lambda: False)
+    monkeypatch.setattr(native_engine, "variants_here", lambda: [variant or "vnni"])
     monkeypatch.setattr(native_engine, "library_here", library)
     monkeypatch.setattr(native_engine, "NativeRuntime", Still)
     monkeypatch.setattr(Checkpoint, "has_byte_weights", True)

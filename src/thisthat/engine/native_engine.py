@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING
 from thisthat.cores import usable_cores
 from thisthat.engine.flat_engine import PREFIX_CACHE_BYTES, FlatEngine
 from thisthat.engine.llama_shape import LlamaShape, read_shape, supports
-from thisthat.engine.native.compiler import CannotCompileError, Library, library_here
+from thisthat.engine.native.compiler import (
+    CannotCompileError,
+    Library,
+    library_here,
+    variants_here,
+)
 from thisthat.engine.native.pack import inner_size, obstacle, write_packed
 from thisthat.engine.native.runtime import NativeRuntime
 from thisthat.engine.runtime_form import WEIGHTS_FILE, open_form
@@ -52,6 +57,9 @@ def is_faster_here(checkpoint: Checkpoint) -> bool:
 
     They are where the processor has dot products of bytes, and as fast as float32 elsewhere.
     """
+    # Asked first, so that nothing is compiled where it would not be used.
+    if variants_here() == ["plain"]:
+        return False
     return why_not_native(checkpoint) is None and library_here().multiplies_bytes
 
 

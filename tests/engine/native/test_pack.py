@@ -14,22 +14,10 @@ from hypothesis import strategies as st
 
 from tests.engine.native.models import whole_model
 from tests.engine.trees import LABELS
-from thisthat.engine.llama_shape import LlamaShape, read_shape
+from thisthat.engine.llama_shape import read_shape
 from thisthat.engine.native.pack import inner_size, obstacle, packed, write_packed
+from thisthat.engine.native.proof import SHAPE
 from thisthat.errors import CheckpointError
-
-SHAPE = LlamaShape(
-    order=(0, 1),
-    width=576,
-    heads=9,
-    shared_heads=3,
-    head_width=64,
-    epsilon=1e-5,
-    rope_base=1e5,
-    longest=64,
-    vocabulary=64,
-    tied=True,
-)
 
 
 @given(panels=st.integers(1, 3), blocks=st.integers(1, 3), seed=st.integers(0, 99))

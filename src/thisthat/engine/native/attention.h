@@ -122,6 +122,9 @@ typedef struct {
     int *active;            /* per block that is looked at: its segment and its place there */
 } Lookout;
 
+/* Tokens that look at keys together. */
+static int neighbours(const Model *model) { return QUERIES * model->shared_heads / model->heads; }
+
 static int blocks_of(int tokens) { return (tokens + LANES - 1) / LANES; }
 
 static void prepare_sight(Lookout *lookout, const Pass *pass) {
@@ -260,7 +263,7 @@ static void attend_to_head(Lookout *lookout, const Segment *segments, int blocks
 static void attend(Lookout *lookout, const Segment *segments, int count, const int *token, int rows,
                    const float *projected, int stride, float *attended) {
     const Model *model = lookout->model;
-    int at_once = QUERIES * model->shared_heads / model->heads, some;
+    int at_once = neighbours(model), some;
     for (int first = 0; first < rows; first += some) {
         /* Neighbours see nearly the same. */
         for (some = 1; some < at_once && first + some < rows; some++)

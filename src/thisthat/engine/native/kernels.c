@@ -74,8 +74,7 @@ static void *take(Stock *stock, size_t count, size_t size) {
     return found;
 }
 
-/* Tokens that look at keys together, and that are dealt to a thread together. */
-static int neighbours(const Model *model) { return QUERIES * model->shared_heads / model->heads; }
+/* Tokens that are dealt to a thread together. */
 static int tile_of(const Model *model) { return LANES / neighbours(model) * neighbours(model); }
 
 static Work lay_out_work(const Model *model, const Pass *pass, int threads, Stock *stock) {

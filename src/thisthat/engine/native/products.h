@@ -15,7 +15,6 @@
 #define DEPTH 64 /* inputs come in multiples of this */
 
 typedef struct {
-    int32_t outputs, inputs;
     const int8_t *weights; /* packed, see pack.py */
     const float *steps;    /* per output */
     const int32_t *sums;   /* per output: the sum of its weights */

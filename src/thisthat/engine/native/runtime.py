@@ -29,8 +29,6 @@ _MATRICES = ("projections", "out", "gate_up", "down")
 
 class _Matrix(ctypes.Structure):
     _fields_: ClassVar = [
-        ("outputs", _Number),
-        ("inputs", _Number),
         ("weights", _Pointer),
         ("steps", _Pointer),
         ("sums", _Pointer),
@@ -183,7 +181,7 @@ class NativeRuntime:
 
     def _described(self, inner: int) -> _Model:
         shape = self._shape
-        layers = {layer: self._layer(layer, inner) for layer in set(shape.order)}
+        layers = {layer: self._layer(layer) for layer in set(shape.order)}
         # Held here, because the kernels only point to it.
         self._steps = (_Step * len(shape.order))(*(layers[layer] for layer in shape.order))
         return _Model(
@@ -199,20 +197,9 @@ class NativeRuntime:
             ctypes.addressof(self._steps),
         )
 
-    def _layer(self, layer: int, inner: int) -> _Step:
-        shape = self._shape
-        wide = shape.heads * shape.head_width
-        sizes = {
-            "projections": (wide + 2 * shape.shared_heads * shape.head_width, shape.width),
-            "out": (shape.width, wide),
-            "gate_up": (2 * inner, shape.width),
-            "down": (shape.width, inner),
-        }
+    def _layer(self, layer: int) -> _Step:
         matrices = [
-            _Matrix(
-                *sizes[name],
-                *(self._at(f"{layer}.{name}{part}") for part in ("", ".steps", ".sums")),
-            )
+            _Matrix(*(self._at(f"{layer}.{name}{part}") for part in ("", ".steps", ".sums")))
             for name in _MATRICES
         ]
         return _Step(self._at(f"{layer}.before"), self._at(f"{layer}.after"), *matrices)
