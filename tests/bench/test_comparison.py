@@ -90,3 +90,24 @@ def test_a_bar_is_judged_on_its_own_machine_alone() -> None:
     assert slow.reached("aarch64") is False
     assert slow.reached("x86_64") is None
     assert Bar("x", 5, 5, at_least=True).reached("any") is True
+
+
+def test_a_quick_run_leaves_out_the_longest_states_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contest, "PAUSE", 0.0)
+    outcome = comparison.compare(
+        path_decider(),
+        {},
+        [],
+        TurnJournal(tmp_path, {}),
+        Limits(seconds=0, patience=0, least=1, most=1),
+        seed=1,
+        advance=lambda _: None,
+        workloads=comparison.QUICK_WORKLOADS,
+    )
+    assert f"{comparison.LONG.name}: left out of a quick run." in outcome.caveats
+    assert comparison.LONG.name not in {timing.workload for timing in outcome.timings}
+    assert {timing.workload for timing in outcome.timings} == {
+        workload.name for workload in comparison.QUICK_WORKLOADS
+    }

@@ -69,7 +69,7 @@ def open_paths(name: str, options: SystemOptions) -> EngineSystem:
 @pytest.fixture
 def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
     monkeypatch.setattr(measure, "open_system", open_paths)
-    monkeypatch.setattr(released, "released_items", few_released)
+    monkeypatch.setattr(released, "read_released", few_released)
     monkeypatch.setattr(branch, "QUICK_PER_FAMILY", 4)
     monkeypatch.setattr(heldout, "QUICK_PER_FAMILY", 12)
     monkeypatch.setattr(actuator, "QUICK_STATES_PER_SIDE", 6)

@@ -110,6 +110,8 @@ STATES = Workload(
 FOUR_LABEL, ONE_LABEL = f"{OURS}, 4 questions", f"{OURS}, 1 question"
 SCHEMA_LABEL, STATE_LABEL = f"{OURS}, schema-first", f"{OURS}, state-first"
 WORKLOADS = (*COMPARED, FOUR, STATES)
+QUICK_WORKLOADS = tuple(workload for workload in WORKLOADS if workload is not LONG)
+"""Without the one whose every turn takes some systems a minute."""
 WARM_UP_TOKENS = 30
 AT_ONCE = 20
 
@@ -133,6 +135,7 @@ def compare(
     limits: Limits,
     seed: int,
     advance: Callable[[int], None],
+    workloads: Sequence[Workload] = WORKLOADS,
 ) -> Outcome:
     """Time every workload; one that the checkpoint cannot read is left out and named."""
     held: dict[Workload, dict[str, list[Turn]]] = {}
@@ -140,7 +143,12 @@ def compare(
     caveats += [f"{listed.label}: {known.settings}." for listed, known in competitors.items()]
     caveats += [f"{missing.listed.label}: absent. {missing.reason}." for missing in absent]
     longest = decider.reading.state_tokens
-    for workload in WORKLOADS:
+    caveats += [
+        f"{workload.name}: left out of a quick run."
+        for workload in WORKLOADS
+        if workload not in workloads
+    ]
+    for workload in workloads:
         if workload.tokens > longest:
             caveats.append(f"{workload.name}: longer than this checkpoint reads; left out.")
         else:

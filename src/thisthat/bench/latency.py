@@ -13,8 +13,8 @@ import numpy as np
 
 from thisthat.bench import metrics
 from thisthat.bench.busy import busy_caveats
+from thisthat.bench.comparison import QUICK_WORKLOADS, Outcome, compare
 from thisthat.bench.comparison import WORKLOADS as COMPARED
-from thisthat.bench.comparison import Outcome, compare
 from thisthat.bench.competitors import COMPETITORS, Absent, Competitor, Listed
 from thisthat.bench.contest import Limits, TurnJournal
 from thisthat.bench.footprint import Footprint, start_up
@@ -110,7 +110,8 @@ def _compared(context: Context) -> Outcome:
     opened, absent = _competitors(context)
     identity = context.engine.identity.as_dict()
     journal = TurnJournal(setting.out, {**identity, "seed": setting.seed, "quick": setting.quick})
-    with context.progress("in turns with competitors", len(COMPARED)) as advance:
+    workloads = QUICK_WORKLOADS if setting.quick else COMPARED
+    with context.progress("in turns with competitors", len(workloads)) as advance:
         found = compare(
             context.engine.decider,
             opened,
@@ -119,6 +120,7 @@ def _compared(context: Context) -> Outcome:
             QUICK_LIMITS if setting.quick else LIMITS,
             setting.seed,
             advance,
+            workloads,
         )
     journal.finish()
     return found

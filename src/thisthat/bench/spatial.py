@@ -18,9 +18,9 @@ CAVEATS = (
 
 def spatial_items(context: Context) -> list[Item]:
     """The released set, or its quick subset."""
-    from thisthat.suites.spatial.released import released_items
+    from thisthat.suites.spatial.released import read_released
 
-    return context.once("spatial items", lambda: context.quick(released_items()))
+    return context.once("spatial items", lambda: context.quick(read_released()))
 
 
 def run(context: Context) -> Findings:

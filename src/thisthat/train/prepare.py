@@ -149,9 +149,9 @@ def _evaluated(run: Run) -> Iterator[Item]:
     for path in (*(evaluation.file for evaluation in run.evaluations), *run.never_train_on):
         yield from read_items(path)
     if any(source.suite == "spatial" for source in run.sources):
-        from thisthat.suites.spatial.released import released_items
+        from thisthat.suites.spatial.released import read_released
 
-        yield from released_items()
+        yield from read_released()
 
 
 def _allowed(file: Path, run: Run, evaluated: list[Item], say: Say) -> Iterator[Item]:

@@ -21,7 +21,11 @@ WIDE = "avx512f avx512bw avx512vl avx512dq"
 @pytest.mark.parametrize(
     ("machine", "flags", "variants"),
     [
-        ("x86_64", f"sse2 {WIDE} avx512_vnni amx_tile amx_int8", ["amx", "vnni", "plain"]),
+        (
+            "x86_64",
+            f"sse2 {WIDE} avx512_vnni amx_tile amx_int8 amx_bf16 avx512_bf16",
+            ["amx", "vnni", "plain"],
+        ),
         ("x86_64", f"sse2 {WIDE} avx512_vnni", ["vnni", "plain"]),
         ("x86_64", f"sse2 {WIDE}", ["plain"]),
         ("x86_64", "sse2 avx2 avx512_vnni", ["plain"]),

@@ -1,21 +1,20 @@
 from __future__ import annotations
 
-import hashlib
+import json
 from collections import Counter
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
+from thisthat.errors import InvalidInputError
 from thisthat.suites.contamination import ContaminationError, check_contamination
-from thisthat.suites.files import read_items
+from thisthat.suites.files import write_items
 from thisthat.suites.item import Item, dump_row
 from thisthat.suites.spatial import held_out_sets, released
 from thisthat.suites.spatial.registry import SEARCH_FAMILIES, benchmark_families
 from thisthat.suites.spatial.training import TrainingSettings, training_items
 from thisthat.worlds.render.window import parse_window
-
-COMMITTED = Path(__file__).parents[3] / "benchmarks" / "spatial.jsonl.zst"
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +26,19 @@ def test_regenerated_bit_for_bit(items: list[Item]) -> None:
     assert released.released_sha256(items) == released.SHA256
 
 
-def test_committed_file_is_the_released_set() -> None:
-    digest = hashlib.sha256()
-    for item in read_items(COMMITTED):
-        digest.update(dump_row(item.as_dict()).encode() + b"\n")
-    assert digest.hexdigest() == released.SHA256
+def test_the_file_of_the_package_holds_what_is_drawn(items: list[Item]) -> None:
+    assert [item.as_dict() for item in released.read_released()] == [
+        json.loads(dump_row(item.as_dict())) for item in items
+    ]
+
+
+def test_a_file_that_was_changed_is_refused(
+    items: list[Item], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(released, "FILE", tmp_path / "released.jsonl.zst")
+    write_items(released.FILE, items[:-1])
+    with pytest.raises(InvalidInputError, match="not the released benchmark"):
+        released.read_released()
 
 
 def test_size_states_and_chance(items: list[Item]) -> None:

@@ -34,7 +34,7 @@ SWITCH = "THISTHAT_NATIVE"
 _CPU_INFO = Path("/proc/cpuinfo")
 _FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-Wno-psabi")
 _INSTRUCTIONS = {
-    "amx": ("-march=native", "-mamx-tile", "-mamx-int8"),
+    "amx": ("-march=native", "-mamx-tile", "-mamx-int8", "-mamx-bf16", "-mavx512bf16"),
     "vnni": ("-march=native", "-mavx512vnni"),
     "neon": ("-mcpu=native",),
     "plain": ("-march=native" if platform.machine() == "x86_64" else "-mcpu=native",),
@@ -82,7 +82,7 @@ def variants_here(cpu_info: Path = _CPU_INFO) -> list[Variant]:
     if machine == "aarch64" and "asimddp" in flags:
         found.append("neon")
     if machine == "x86_64" and {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags:
-        if {"amx_tile", "amx_int8"} <= flags:
+        if {"amx_tile", "amx_int8", "amx_bf16", "avx512_bf16"} <= flags:
             found.append("amx")
         if "avx512_vnni" in flags:
             found.append("vnni")

@@ -23,8 +23,13 @@
 #include <unistd.h>
 #endif
 
-#define ROWS_AT_ONCE 120 /* tokens whose numbers stay in the second cache from product to product */
-#define MARGIN 32        /* rows that kernels may read beyond the last one: whole tiles and groups */
+/* Tokens whose numbers stay in the second cache from product to product; whole groups and tiles. */
+#if defined(VARIANT_AMX)
+#define ROWS_AT_ONCE 160
+#else
+#define ROWS_AT_ONCE 120
+#endif
+#define MARGIN 32 /* rows that kernels may read beyond the last one: whole tiles and groups */
 
 typedef struct Engine Engine;
 
@@ -75,12 +80,15 @@ static void *take(Stock *stock, size_t count, size_t size) {
 }
 
 /* Tokens that are dealt to a thread together. */
-static int tile_of(const Model *model) { return LANES / neighbours(model) * neighbours(model); }
+static int tile_of(const Model *model) {
+    int some = neighbours(model);
+    return some < LANES ? LANES / some * some : some;
+}
 
 static Work lay_out_work(const Model *model, const Pass *pass, int threads, Stock *stock) {
     int blocks = blocks_of(pass->tokens), all = blocks, queries = model->heads * model->head_width;
     for (int s = 0; s < pass->segments; s++) all += blocks_of(pass->kept[s].tokens);
-    int rows = (pass->tokens + threads - 1) / threads + LANES, some = ROWS_AT_ONCE + MARGIN;
+    int rows = (pass->tokens + threads - 1) / threads + tile_of(model), some = ROWS_AT_ONCE + MARGIN;
     int most = queries > model->width ? queries : model->width;
     most = model->inner > most ? model->inner : most;
     return (Work){
@@ -100,12 +108,12 @@ static Work lay_out_work(const Model *model, const Pass *pass, int threads, Stoc
             {
                 .model = model,
                 .positions = pass->positions,
-                .since = take(stock, blocks * LANES, sizeof(int32_t)),
-                .until = take(stock, blocks * LANES, sizeof(int32_t)),
+                .since = take(stock, blocks * BLOCK, sizeof(int32_t)),
+                .until = take(stock, blocks * BLOCK, sizeof(int32_t)),
                 .sight = take(stock, blocks, sizeof(Sight)),
                 .queries = take(stock, QUERIES * model->head_width, sizeof(float)),
                 .mixed = take(stock, QUERIES * model->head_width, sizeof(float)),
-                .scores = take(stock, (size_t)QUERIES * all * LANES, sizeof(float)),
+                .scores = take(stock, QUERIES * stride_of(all), sizeof(float)),
                 .active = take(stock, 2 * all, sizeof(int)),
                 .block = take(stock, all, sizeof(float *)),
             },
@@ -233,7 +241,7 @@ static void read_labels(Work *work, int slots) {
 
 static int segments_of(const Model *model, const Pass *pass, int step, const float *keys, const float *values,
                        Segment *segments) {
-    size_t size = (size_t)model->shared_heads * LANES * model->head_width;
+    size_t size = (size_t)model->shared_heads * BLOCK * model->head_width;
     for (int k = 0; k < pass->segments; k++) {
         const Kept *kept = pass->kept + k;
         int blocks = blocks_of(kept->tokens);
@@ -249,7 +257,7 @@ static void run_pass(Engine *engine, int number, Work *work) {
     const Pass *pass = work->pass;
     int queries = model->heads * model->head_width;
     int whole = queries + 2 * model->shared_heads * model->head_width;
-    size_t size = (size_t)model->shared_heads * blocks_of(pass->tokens) * LANES * model->head_width;
+    size_t size = (size_t)model->shared_heads * blocks_of(pass->tokens) * BLOCK * model->head_width;
     int rows = deal(model, pass->tokens, engine->meeting.threads, number, work->token);
     Segment segments[pass->segments + 1];
     prepare_sight(&work->lookout, pass);

@@ -23,7 +23,7 @@ typedef struct {
 } Model;
 
 typedef struct {
-    const float *keys, *values; /* steps x heads x blocks of LANES tokens, see attention.h */
+    const float *keys, *values; /* steps x heads x blocks of tokens, see attention.h */
     int32_t tokens;
 } Kept;
 

@@ -34,8 +34,13 @@ static inline floats spread(float value) { return (floats){0} + value; }
 static inline floats choose(integers where, floats yes, floats no) {
     return (floats)(((integers)yes & where) | ((integers)no & ~where));
 }
+#if defined(__AVX512F__)
+static inline floats larger(floats a, floats b) { return (floats)_mm512_max_ps((__m512)a, (__m512)b); }
+static inline floats smaller(floats a, floats b) { return (floats)_mm512_min_ps((__m512)a, (__m512)b); }
+#else
 static inline floats larger(floats a, floats b) { return choose(a > b, a, b); }
 static inline floats smaller(floats a, floats b) { return choose(a < b, a, b); }
+#endif
 /* LANES bytes as numbers. */
 static inline void widen(const int8_t *from, floats wide[PARTS]) {
 #if defined(__AVX512F__)
@@ -60,6 +65,10 @@ static inline void widen(const int8_t *from, floats wide[PARTS]) {
     wide[3] = (floats)_mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpackhi_epi16(right, right), 16));
 #endif
 }
+#if defined(__AVX512F__)
+static inline float total(floats value) { return _mm512_reduce_add_ps((__m512)value); }
+static inline float largest(floats value) { return _mm512_reduce_max_ps((__m512)value); }
+#else
 static inline float total(floats value) {
     float sum = 0;
     for (int lane = 0; lane < WIDE; lane++) sum += value[lane];
@@ -69,6 +78,17 @@ static inline float largest(floats value) {
     float most = value[0];
     for (int lane = 1; lane < WIDE; lane++) most = value[lane] > most ? value[lane] : most;
     return most;
+}
+#endif
+
+/* One over a number that is neither very large nor very small, to the last bit or two. */
+static inline floats inverse(floats value) {
+#if defined(__AVX512F__)
+    floats near = (floats)_mm512_rcp14_ps((__m512)value);
+    return near * (2.0f - value * near);
+#else
+    return 1.0f / value;
+#endif
 }
 
 #define ROUNDER 12582912.0f /* adding it leaves the nearest whole number in the last bits */
@@ -102,6 +122,11 @@ static inline floats exponential(floats value) {
     return choose(hidden, spread(0), SERIES(rest) * (floats)power);
 #endif
 }
+
+#if defined(VARIANT_AMX)
+/* What was stored is in memory from here on: loads of tiles do not tell the compiler that they read it. */
+static inline void settle(void) { __asm__ volatile("" ::: "memory"); }
+#endif
 
 /* Half precision, finite; not every compiler knows it as a type. */
 static inline float from_half(uint16_t half) {

@@ -48,26 +48,38 @@ typedef enum { STORE, ADD, GATE } Use;
 #endif
 #define PLAIN_PARTS (PLAIN_BLOCKS * PARTS)
 
-/* sums[row][PANEL] of the rows from ``first`` on with one panel of weights [inputs][PANEL]. */
-static void multiply(const Rows *rows, int first, int count, const int8_t *panel, float sums[][PANEL]) {
+typedef float Found[GROUP * PANEL];
+
+static int at_once(const Rows *rows) {
+    (void)rows;
+    return GROUP;
+}
+
+/* Sums of a group of rows, from ``first`` on, with one panel of weights [inputs][PANEL]. */
+static void multiply(const Rows *rows, int first, const int8_t *panel, const int8_t *next, Found found) {
+    (void)next;
     int inputs = rows->inputs;
-    for (int done = 0; done < count; done += GROUP)
-        for (int block = 0; block < PANEL / LANES; block += PLAIN_BLOCKS) {
-            const float *given = (const float *)rows->laid_out + (size_t)(first + done) * inputs;
-            const int8_t *weights = panel + block * LANES;
-            floats sum[GROUP][PLAIN_PARTS] = {{{0}}};
-            for (int k = 0; k < inputs; k++, weights += PANEL, given += GROUP) {
-                floats wide[PLAIN_PARTS];
-                UNROLL for (int b = 0; b < PLAIN_BLOCKS; b++) widen(weights + b * LANES, wide + b * PARTS);
-                UNROLL for (int r = 0; r < GROUP; r++)
-                    UNROLL for (int p = 0; p < PLAIN_PARTS; p++) sum[r][p] += given[r] * wide[p];
-            }
-            UNROLL for (int r = 0; r < GROUP; r++) {
-                if (done + r >= count) break;
-                UNROLL for (int p = 0; p < PLAIN_PARTS; p++)
-                    store(sums[done + r] + block * LANES + p * WIDE, sum[r][p]);
-            }
+    for (int block = 0; block < PANEL / LANES; block += PLAIN_BLOCKS) {
+        const float *given = (const float *)rows->laid_out + (size_t)first * inputs;
+        const int8_t *weights = panel + block * LANES;
+        floats sum[GROUP][PLAIN_PARTS] = {{{0}}};
+        for (int k = 0; k < inputs; k++, weights += PANEL, given += GROUP) {
+            floats wide[PLAIN_PARTS];
+            UNROLL for (int b = 0; b < PLAIN_BLOCKS; b++) widen(weights + b * LANES, wide + b * PARTS);
+            UNROLL for (int r = 0; r < GROUP; r++)
+                UNROLL for (int p = 0; p < PLAIN_PARTS; p++) sum[r][p] += given[r] * wide[p];
         }
+        UNROLL for (int r = 0; r < GROUP; r++)
+            UNROLL for (int p = 0; p < PLAIN_PARTS; p++)
+                store(found + r * PANEL + block * LANES + p * WIDE, sum[r][p]);
+    }
+}
+
+/* WIDE sums of one row of the group. */
+static inline floats sums_at(const Rows *rows, const Found found, const int32_t *lost, int row, int k) {
+    (void)rows;
+    (void)lost;
+    return load(found + row * PANEL + k);
 }
 
 #else
@@ -75,32 +87,33 @@ static void multiply(const Rows *rows, int first, int count, const int8_t *panel
 /* A pair of terms leaves half a step of the first to the second, which has 127 steps either way. */
 #define FINER 254
 
-static inline void combine(const int32_t *coarse, const int32_t *fine, float *sums) {
-    for (int k = 0; k < PANEL; k += WIDE) {
-        floats sum = __builtin_convertvector(*(const loose_integers *)(coarse + k), floats);
-        if (fine) sum += __builtin_convertvector(*(const loose_integers *)(fine + k), floats) * (1.0f / FINER);
-        store(sums + k, sum);
-    }
-}
-
 #if defined(VARIANT_AMX)
 
 #define GROUP 16
 
+#define FOUND_ROWS (2 * GROUP)
+
+/* Sums of two tiles of rows with one panel; meanwhile the ``next`` panel, if there is one, is fetched. */
 static void multiply_tiles(const int8_t *upper, const int8_t *lower, int inputs, const int8_t *panel,
-                           int32_t *found) {
+                           const int8_t *next, int32_t *found) {
+    settle();
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
-    const int8_t *right = panel + (size_t)inputs * LANES;
+    size_t right = (size_t)inputs * LANES;
     for (int k = 0; k < inputs; k += DEPTH) {
         _tile_loadd(4, upper + k, inputs);
         _tile_loadd(6, panel + k * LANES, 4 * LANES);
-        _tile_loadd(7, right + k * LANES, 4 * LANES);
+        _tile_loadd(7, panel + right + k * LANES, 4 * LANES);
         _tile_dpbssd(0, 4, 6);
         _tile_dpbssd(1, 4, 7);
         _tile_loadd(5, lower + k, inputs);
+        if (next)
+            UNROLL for (int line = 0; line < GROUP; line++) {
+                __builtin_prefetch(next + k * LANES + line * DEPTH, 0, 2);
+                __builtin_prefetch(next + right + k * LANES + line * DEPTH, 0, 2);
+            }
         _tile_dpbssd(2, 5, 6);
         _tile_dpbssd(3, 5, 7);
     }
@@ -110,32 +123,20 @@ static void multiply_tiles(const int8_t *upper, const int8_t *lower, int inputs,
     _tile_stored(3, found + GROUP * PANEL + LANES, 4 * PANEL);
 }
 
-static void multiply(const Rows *rows, int first, int count, const int8_t *panel, const int32_t *lost,
-                     float sums[][PANEL]) {
-    (void)lost;
-    int32_t found[2 * GROUP * PANEL] __attribute__((aligned(64)));
-    int inputs = rows->inputs, at_once = 2 * GROUP / rows->terms;
-    for (int done = 0; done < count; done += at_once) {
-        const int8_t *upper = (const int8_t *)rows->laid_out + (size_t)(first + done) * rows->terms * inputs;
-        multiply_tiles(upper, upper + (size_t)GROUP * inputs, inputs, panel, found);
-        for (int r = 0; r < at_once && done + r < count; r++)
-            combine(found + r * PANEL, rows->terms == 2 ? found + (GROUP + r) * PANEL : NULL, sums[done + r]);
-    }
-}
-
-/* A tile of first terms, then one of second terms. */
-static void place_row(const int8_t *bytes, int row, int term, int terms, int inputs, int8_t *out) {
-    int place = terms == 2 ? row / GROUP * 2 * GROUP + term * GROUP + row % GROUP : row;
-    memcpy(out + (size_t)place * inputs, bytes, inputs);
+/* Two tiles: other rows, or first and second terms. */
+static void multiply_group(const int8_t *group, int inputs, const int8_t *panel, const int8_t *next, int32_t *found) {
+    multiply_tiles(group, group + (size_t)GROUP * inputs, inputs, panel, next, found);
 }
 
 #elif defined(VARIANT_VNNI)
 
 #define GROUP 12
+#define FOUND_ROWS GROUP
 #define CHUNK 4
 
 /* ``given`` holds four bytes of every row of a group, then the next four. */
-static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, int32_t *found) {
+static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, const int8_t *next, int32_t *found) {
+    (void)next;
     const int32_t *given = (const int32_t *)rows;
     __m512i sum[GROUP][2];
     UNROLL for (int r = 0; r < GROUP; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
@@ -158,10 +159,12 @@ static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, 
 #elif defined(VARIANT_NEON)
 
 #define GROUP 6
+#define FOUND_ROWS GROUP
 #define CHUNK 4
 
 /* ``given`` holds four bytes of every row of a group, then the next four. */
-static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, int32_t *found) {
+static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, const int8_t *next, int32_t *found) {
+    (void)next;
     for (int block = 0; block < PANEL / LANES; block++) {
         const int8_t *weights = panel + (size_t)block * inputs * LANES, *given = rows;
         int32x4_t sum[GROUP][4];
@@ -188,42 +191,31 @@ static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, 
 
 #endif
 
-#if defined(VARIANT_VNNI) || defined(VARIANT_NEON)
-
-static void multiply(const Rows *rows, int first, int count, const int8_t *panel, const int32_t *lost,
-                     float sums[][PANEL]) {
-    int32_t found[GROUP * PANEL] __attribute__((aligned(64)));
-    int inputs = rows->inputs, at_once = GROUP / rows->terms;
-    for (int done = 0; done < count; done += at_once) {
-        const int8_t *group = (const int8_t *)rows->laid_out + (size_t)(first + done) * rows->terms * inputs;
-        multiply_group(group, inputs, panel, found);
 #if defined(VARIANT_VNNI)
-        /* Activations are stored 128 too high, because one factor must not have a sign. */
-        for (int r = 0; r < GROUP; r++)
-            for (int k = 0; k < PANEL; k += WIDE)
-                *(loose_integers *)(found + r * PANEL + k) -= *(const loose_integers *)(lost + k) * 128;
-#else
-        (void)lost;
-#endif
-        for (int r = 0; r < at_once && done + r < count; r++)
-            combine(found + r * PANEL, rows->terms == 2 ? found + (at_once + r) * PANEL : NULL, sums[done + r]);
-    }
-}
-
-/* A chunk of every first term of a group, then of every second term, then the next chunk. */
-static void place_row(const int8_t *bytes, int row, int term, int terms, int inputs, int8_t *out) {
-    int at_once = GROUP / terms;
-    out += (size_t)(row / at_once) * GROUP * inputs + (term * at_once + row % at_once) * CHUNK;
-    for (int k = 0; k < inputs; k += CHUNK, out += GROUP * CHUNK) memcpy(out, bytes + k, CHUNK);
-}
-
-#endif
-
-#if defined(VARIANT_VNNI)
-#define RAISED 128
+#define RAISED 128 /* one factor must not have a sign */
 #else
 #define RAISED 0
 #endif
+
+typedef int32_t Found[FOUND_ROWS * PANEL];
+
+static int at_once(const Rows *rows) { return FOUND_ROWS / rows->terms; }
+
+/* Sums of a group of rows, from ``first`` on, with one panel of weights. */
+static void multiply(const Rows *rows, int first, const int8_t *panel, const int8_t *next, Found found) {
+    const int8_t *group = (const int8_t *)rows->laid_out + (size_t)first * rows->terms * rows->inputs;
+    multiply_group(group, rows->inputs, panel, next, found);
+}
+
+/* WIDE sums of one row of the group; ``lost`` are those of the panel's weights. */
+static inline floats sums_at(const Rows *rows, const Found found, const int32_t *lost, int row, int k) {
+    integers raised = *(const loose_integers *)(lost + k) * RAISED;
+    const int32_t *coarse = found + row * PANEL + k, *fine = coarse + at_once(rows) * PANEL;
+    floats sum = __builtin_convertvector(*(const loose_integers *)coarse - raised, floats);
+    if (rows->terms == 2)
+        sum += __builtin_convertvector(*(const loose_integers *)fine - raised, floats) * (1.0f / FINER);
+    return sum;
+}
 
 /* LANES whole numbers as bytes. */
 static inline void narrow(const integers whole[PARTS], int8_t *to) {
@@ -269,43 +261,47 @@ static float lay_out_row(const float *values, int row, int width, int terms, int
     (void)terms;
     (void)bytes;
     return 1;
+#elif defined(VARIANT_AMX)
+    /* A tile of first terms, then one of second terms. */
+    int place = terms == 2 ? row / GROUP * 2 * GROUP + row % GROUP : row;
+    int8_t *coarse = (int8_t *)laid_out + (size_t)place * width;
+    (void)bytes;
+    return round_row(values, width, terms, coarse, coarse + (size_t)GROUP * width);
 #else
     float scale = round_row(values, width, terms, bytes, bytes + width);
-    for (int term = 0; term < terms; term++) place_row(bytes + term * width, row, term, terms, width, laid_out);
+    /* A chunk of every first term of a group, then of every second term, then the next chunk. */
+    int some = GROUP / terms;
+    int8_t *group = (int8_t *)laid_out + (size_t)(row / some) * GROUP * width;
+    for (int term = 0; term < terms; term++, bytes += width) {
+        int8_t *out = group + (term * some + row % some) * CHUNK;
+        for (int k = 0; k < width; k += CHUNK, out += GROUP * CHUNK) memcpy(out, bytes + k, CHUNK);
+    }
     return scale;
 #endif
 }
 
-/* Tokens between which a panel of weights stays in the nearest cache; whole groups. */
-#if defined(VARIANT_AMX)
-#define AT_ONCE 64
-#else
-#define AT_ONCE 60
-#endif
-
 /* rows x matrix, outputs ``from`` to ``to``; ``out`` has ``stride`` numbers per row. */
 static void product(const Rows *rows, int count, const Matrix *matrix, int from, int to, Use use, float *out,
                     int stride) {
-    float sums[AT_ONCE][PANEL] __attribute__((aligned(64)));
+    Found found __attribute__((aligned(64)));
+    int group = at_once(rows);
+    size_t size = (size_t)PANEL * rows->inputs;
     for (int column = from; column < to; column += PANEL) {
         const int8_t *panel = matrix->weights + (size_t)column * rows->inputs;
-        for (int first = 0; first < count; first += AT_ONCE) {
-            int some = count - first < AT_ONCE ? count - first : AT_ONCE;
-#if defined(VARIANT_PLAIN)
-            multiply(rows, first, some, panel, sums);
-#else
-            multiply(rows, first, some, panel, matrix->sums + column, sums);
-#endif
-            for (int r = 0; r < some; r++) {
+        const int8_t *next = column + PANEL < to ? panel + size : NULL;
+        for (int first = 0; first < count; first += group, next = NULL) {
+            multiply(rows, first, panel, next, found);
+            for (int r = 0; r < group && first + r < count; r++) {
                 float scale = rows->scale[first + r];
                 float *to_row = out + (size_t)(first + r) * stride;
                 UNROLL for (int k = 0; k < LANES; k += WIDE) {
                     const float *steps = matrix->steps + column + k;
-                    floats one = load(sums[r] + k) * (load(steps) * scale);
-                    floats two = load(sums[r] + LANES + k) * (load(steps + LANES) * scale);
+                    const int32_t *lost = matrix->sums + column;
+                    floats one = sums_at(rows, found, lost, r, k) * (load(steps) * scale);
+                    floats two = sums_at(rows, found, lost, r, LANES + k) * (load(steps + LANES) * scale);
                     if (use == GATE) {
                         /* Panels hold 16 gates and then their 16 inputs. */
-                        floats gate = one / (1.0f + exponential(smaller(spread(80), -one)));
+                        floats gate = one * inverse(1.0f + exponential(smaller(spread(80), -one)));
                         store(to_row + column / 2 + k, gate * two);
                     } else {
                         float *place = to_row + column - from + k;

@@ -18,12 +18,13 @@ from thisthat.engine.flat_engine import KeptTokens
 from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.compiler import Library
-from thisthat.engine.native.pack import LANES
 from thisthat.engine.rows import Logits
 from thisthat.errors import CheckpointError
 
 _Pointer = ctypes.c_void_p
 _Number = ctypes.c_int32
+_BLOCK = 32
+"""Tokens whose keys stand together; some variants have shorter blocks."""
 _MATRICES = ("projections", "out", "gate_up", "down")
 
 
@@ -141,7 +142,7 @@ class NativeRuntime:
         Raises MemoryError when the pass does not fit.
         """
         shape, tokens = self._shape, len(flat.tokens)
-        places = -(-tokens // LANES) * LANES
+        places = -(-tokens // _BLOCK) * _BLOCK
         steps = len(shape.order) if keep else 2
         size = (steps, shape.shared_heads, places, shape.head_width)
         keys, values = np.zeros(size, np.float32), np.zeros(size, np.float32)

@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from thisthat.errors import InvalidInputError
 from thisthat.random import Rng
-from thisthat.suites.files import write_items
+from thisthat.suites.files import read_items, write_items
 from thisthat.suites.item import Item, dump_row
 from thisthat.suites.spatial.ask import SpatialFamily
 from thisthat.suites.spatial.balance import (
@@ -66,6 +67,8 @@ BANDS_BY_SIDE = {
     32: (12, 12, 22, 22, 102),
 }
 EQUAL_SIDES = ("goal_bearing", "first_move", "reachable_within")
+FILE = Path(__file__).with_name("released.jsonl.zst")
+"""The benchmark as it was released; ``write_released`` writes the same."""
 SHA256 = "530c945ec460dc491527468ec1547341c99bdd85206cade06fae672f78bc7f5c"
 
 
@@ -80,6 +83,17 @@ def released_items() -> list[Item]:
         drawn = _draw_family(family, pool, seen[family.scene_kind])
         items.extend(interleave(drawn, Rng("released order", name)))
     return [replace(item, facts={**item.facts, "fingerprint": item.fingerprint}) for item in items]
+
+
+def read_released() -> list[Item]:
+    """The benchmark out of the file that comes with the package: what ``released_items`` draws.
+
+    Raises InvalidInputError when the file was changed, MissingExtraError where it cannot be read.
+    """
+    items = list(read_items(FILE))
+    if released_sha256(items) != SHA256:
+        raise InvalidInputError(str(FILE), "is not the released benchmark: its hash is another one")
+    return items
 
 
 def write_released(path: str | Path) -> str:

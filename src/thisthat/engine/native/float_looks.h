@@ -1,0 +1,101 @@
+/* Scores and sums of values in float32. */
+
+#pragma once
+
+#include <string.h>
+
+#include "numbers.h"
+
+#define QUERIES 12  /* vectors that look at keys together */
+#define BLOCK LANES /* tokens whose keys stand together */
+
+/* As many sums as registers hold. */
+#if defined(__AVX512F__)
+#define SCORE_ROWS 12
+#define SCORE_BLOCKS 2
+#define MIX_ROWS 6
+#define MIX_COLUMNS 4
+#elif defined(__AVX2__)
+#define SCORE_ROWS 6
+#define SCORE_BLOCKS 1
+#define MIX_ROWS 6
+#define MIX_COLUMNS 1
+#elif defined(__aarch64__)
+#define SCORE_ROWS 4
+#define SCORE_BLOCKS 1
+#define MIX_ROWS 4
+#define MIX_COLUMNS 1
+#else
+#define SCORE_ROWS 2
+#define SCORE_BLOCKS 1
+#define MIX_ROWS 2
+#define MIX_COLUMNS 1
+#endif
+#define SCORE_PARTS (SCORE_BLOCKS * PARTS)
+#define MIX_PARTS (MIX_COLUMNS * PARTS)
+
+/* A block of keys is width x BLOCK, one of values BLOCK x width. */
+
+static void put_key(float *block, int lane, const float *key, int width) {
+    for (int d = 0; d < width; d++) block[d * LANES + lane] = key[d];
+}
+
+static void put_value(float *block, int lane, const float *value, int width) {
+    memcpy(block + lane * width, value, sizeof(float) * width);
+}
+
+/* Queries are width x QUERIES. */
+static void put_query(float *queries, int q, const float *query, int width) {
+    for (int d = 0; d < width; d++) queries[d * QUERIES + q] = query[d];
+}
+
+/* Numbers from the scores of a query to those of the next. */
+static size_t stride_of(int blocks) { return (size_t)blocks * BLOCK; }
+
+/* Scores of ``count`` queries with ``blocks`` blocks of keys, which are listed. */
+static void score(const float *queries, int count, int width, const float *const *block, int blocks, float *scores) {
+    size_t stride = stride_of(blocks);
+    for (int b = 0; b < blocks; b += SCORE_BLOCKS)
+        for (int first = 0; first < count; first += SCORE_ROWS) {
+            floats sum[SCORE_ROWS][SCORE_PARTS] = {{{0}}};
+            const float *key[SCORE_BLOCKS];
+            UNROLL for (int c = 0; c < SCORE_BLOCKS; c++) key[c] = block[b + c < blocks ? b + c : b];
+            for (int d = 0; d < width; d++) {
+                floats wide[SCORE_PARTS];
+                UNROLL for (int p = 0; p < SCORE_PARTS; p++)
+                    wide[p] = load(key[p / PARTS] + d * LANES + p % PARTS * WIDE);
+                UNROLL for (int q = 0; q < SCORE_ROWS; q++)
+                    UNROLL for (int p = 0; p < SCORE_PARTS; p++)
+                        sum[q][p] += queries[d * QUERIES + first + q] * wide[p];
+            }
+            UNROLL for (int q = 0; q < SCORE_ROWS; q++)
+                UNROLL for (int p = 0; p < SCORE_PARTS; p++)
+                    if (b + p / PARTS < blocks) store(scores + (first + q) * stride + b * LANES + p * WIDE, sum[q][p]);
+        }
+}
+
+/* Shares of a block's values take the place of scores. */
+static inline void put_shares(float *scores, const floats shares[PARTS]) {
+    UNROLL for (int p = 0; p < PARTS; p++) store(scores + p * WIDE, shares[p]);
+}
+
+/* Sums of values, weighed by the shares that took the place of scores: queries x width. */
+static void mix(const float *shares, int count, int width, const float *const *block, int blocks, float *out) {
+    size_t stride = stride_of(blocks);
+    for (int first = 0; first < count; first += MIX_ROWS)
+        for (int column = 0; column < width; column += MIX_COLUMNS * LANES) {
+            floats sum[MIX_ROWS][MIX_PARTS] = {{{0}}};
+            for (int b = 0; b < blocks; b++) {
+                const float *value = block[b] + column, *share = shares + first * stride + b * BLOCK;
+                for (int key = 0; key < BLOCK; key++, value += width, share++) {
+                    floats wide[MIX_PARTS];
+                    UNROLL for (int p = 0; p < MIX_PARTS; p++) wide[p] = load(value + p * WIDE);
+                    UNROLL for (int q = 0; q < MIX_ROWS; q++)
+                        UNROLL for (int p = 0; p < MIX_PARTS; p++) sum[q][p] += share[q * stride] * wide[p];
+                }
+            }
+            UNROLL for (int q = 0; q < MIX_ROWS; q++)
+                UNROLL for (int p = 0; p < MIX_PARTS; p++)
+                    store(out + (first + q) * width + column + p * WIDE, sum[q][p]);
+        }
+}
