@@ -92,7 +92,7 @@ def test_a_bar_is_judged_on_its_own_machine_alone() -> None:
     assert Bar("x", 5, 5, at_least=True).reached("any") is True
 
 
-def test_a_quick_run_leaves_out_the_longest_states_and_says_so(
+def test_a_quick_run_leaves_out_slow_workloads_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contest, "PAUSE", 0.0)

@@ -110,8 +110,9 @@ STATES = Workload(
 FOUR_LABEL, ONE_LABEL = f"{OURS}, 4 questions", f"{OURS}, 1 question"
 SCHEMA_LABEL, STATE_LABEL = f"{OURS}, schema-first", f"{OURS}, state-first"
 WORKLOADS = (*COMPARED, FOUR, STATES)
-QUICK_WORKLOADS = tuple(workload for workload in WORKLOADS if workload is not LONG)
-"""Without the one whose every turn takes some systems a minute."""
+QUICK_WORKLOADS = (BOOLEAN_WARM, TRIAGE_COLD, TRIAGE_WARM, FOUR)
+"""Those of which no system needs more than a few seconds a turn."""
+LEFT_OUT = "left out of a quick run"
 WARM_UP_TOKENS = 30
 AT_ONCE = 20
 
@@ -143,11 +144,8 @@ def compare(
     caveats += [f"{listed.label}: {known.settings}." for listed, known in competitors.items()]
     caveats += [f"{missing.listed.label}: absent. {missing.reason}." for missing in absent]
     longest = decider.reading.state_tokens
-    caveats += [
-        f"{workload.name}: left out of a quick run."
-        for workload in WORKLOADS
-        if workload not in workloads
-    ]
+    left_out = [workload for workload in WORKLOADS if workload not in workloads]
+    caveats += [f"{workload.name}: {LEFT_OUT}." for workload in left_out]
     for workload in workloads:
         if workload.tokens > longest:
             caveats.append(f"{workload.name}: longer than this checkpoint reads; left out.")
@@ -159,7 +157,9 @@ def compare(
     return Outcome(
         lines,
         timings,
-        _bars(held, saving, {missing.listed.letter: missing.reason for missing in absent}),
+        _bars(
+            held, saving, left_out, {missing.listed.letter: missing.reason for missing in absent}
+        ),
         caveats,
         {
             workload.name: {label: _per_state(turns) for label, turns in by_entry.items()}
@@ -335,6 +335,7 @@ def _many_states(
 def _bars(
     held: Mapping[Workload, Mapping[str, Sequence[Turn]]],
     saving: tuple[float, float] | None,
+    left_out: Sequence[Workload],
     absent: Mapping[str, str],
 ) -> list[Bar]:
     labels = {listed.letter: listed.label for listed in COMPETITORS}
@@ -346,12 +347,14 @@ def _bars(
     def over(letter: str, workload: Workload, limit: float) -> Bar:
         ours, theirs = median(workload, OURS), median(workload, labels[letter])
         value = theirs / ours if ours and theirs else None
-        note = absent.get(letter, "") if value is None else ""
+        reason = LEFT_OUT if workload in left_out else absent.get(letter, "")
+        note = reason if value is None else ""
         return Bar(f"{workload.name}: ({letter})/(a)", value, limit, True, "ratio", note)
 
     four, one = median(FOUR, FOUR_LABEL), median(FOUR, ONE_LABEL)
     measured, expected = saving or (None, None)
     near = measured / expected if measured and expected else None
+    many = LEFT_OUT if STATES in left_out else ""
     return [
         over("b", TRIAGE_COLD, 5),
         over("b", TRIAGE_WARM, 10),
@@ -369,6 +372,6 @@ def _bars(
             "aarch64",
         ),
         Bar(FOUR.name, four / one if four and one else None, 1.25, False, "ratio"),
-        Bar(f"{STATES.name}: state-first/schema-first", measured, 6, True, "ratio"),
-        Bar("the same, over what the token formula says", near, 0.85, True, "ratio"),
+        Bar(f"{STATES.name}: state-first/schema-first", measured, 6, True, "ratio", many),
+        Bar("the same, over what the token formula says", near, 0.85, True, "ratio", many),
     ]

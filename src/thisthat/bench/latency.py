@@ -29,9 +29,9 @@ from thisthat.random import Rng
 WARM_UP = 2
 LEAST_CALLS, QUICK_LEAST_CALLS = 10, 5
 MOST_CALLS = 200
-SECONDS, QUICK_SECONDS = 8.0, 4.0
+SECONDS, QUICK_SECONDS = 8.0, 2.0
 LIMITS = Limits(seconds=6, patience=15)
-QUICK_LIMITS = Limits(seconds=2, patience=4, least=3)
+QUICK_LIMITS = Limits(seconds=1, patience=3, least=2)
 
 _CHOICE = Choice(
     {"refund": "money back", "replace": "send again", "escalate": "a person", "close": "nothing"},
