@@ -12,7 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.engine.native.models import Looped, engine_of, library_of, whole_model
+from tests.engine.native.models import (
+    Looped,
+    engine_of,
+    library_of,
+    variants_to_try,
+    whole_model,
+)
 from tests.engine.trees import (
     VOCABULARY,
     assert_same,
@@ -31,9 +37,16 @@ from thisthat.errors import CheckpointError, InvalidInputError
 TASKS = Path("/proc/self/task")
 
 
+# Of those that are emulated, the one that does everything its own way.
+TRIED = [one for one in variants_to_try() if one in variants_here() or one == "amx"]
+
+
 def near(variant: Variant) -> float:
-    """How far logits of about ten may be: two terms of eight bits leave a thousandth."""
-    return 5e-3 if variant == "plain" else 0.02
+    """How far logits of about ten may be: two terms of eight bits leave a thousandth.
+
+    The widest of these random models make that thirty times as much, in float32 too.
+    """
+    return 5e-3 if variant == "plain" else 0.05
 
 
 NEAR_HERE = near(variants_here()[0])
@@ -49,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("native")
 
 
-@pytest.fixture(scope="module", params=variants_here())
+@pytest.fixture(scope="module", params=TRIED)
 def variant(request: pytest.FixtureRequest, folder: Path) -> Variant:
     library_of(request.param, folder)
     found: Variant = request.param

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import torch
 
 from tests.engine.trees import LABELS, random_model
 from thisthat.engine.llama_shape import Span, read_shape
+from thisthat.engine.native import compiler
 from thisthat.engine.native.compiler import (
     CannotCompileError,
     Library,
@@ -23,6 +25,9 @@ from thisthat.engine.native.pack import LEVELS, inner_size, write_packed
 from thisthat.engine.native_engine import NativeEngine
 from thisthat.engine.runtime_form import open_form
 
+EMULATED: tuple[Variant, ...] = ("amx", "vnni", "neon")
+WIDE = {"avx512f", "avx512bw", "avx512vl", "avx512dq"}
+_NATIVE = ("-march=native",)
 SIZES = {"intermediate_size": 128, "head_dim": 64}
 
 
@@ -51,10 +56,23 @@ def whole_model(heads: int = 3, shared: int = 1, **changes: Any) -> Any:
     return model
 
 
+def variants_to_try() -> list[Variant]:
+    """Those that run here, and those whose instructions can be emulated beside 512-bit vectors."""
+    here = variants_here()
+    try:
+        wide = set(Path("/proc/cpuinfo").read_text().split()) >= WIDE
+    except OSError:
+        wide = False
+    return [*here, *(variant for variant in EMULATED if wide and variant not in here)]
+
+
 def library_of(variant: Variant, folder: Path) -> Library:
     """The variant's library; the test is skipped where there is no compiler for it."""
+    header = Path(__file__).parent / "emulated" / f"{variant}.h"
+    emulated = {} if variant in variants_here() else {variant: (*_NATIVE, "-include", str(header))}
     try:
-        return Library(compiled(variant, "cc", folder), variant)
+        with patch.dict(compiler._INSTRUCTIONS, emulated):
+            return Library(compiled(variant, "cc", folder), variant)
     except CannotCompileError as error:
         pytest.skip(str(error))
 

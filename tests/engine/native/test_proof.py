@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.native.models import library_of
+from tests.engine.native.models import library_of, variants_to_try
 from thisthat.engine.native import compiler, proof
-from thisthat.engine.native.compiler import CannotCompileError, Library, Variant, variants_here
+from thisthat.engine.native.compiler import CannotCompileError, Library, Variant
 
 
-@pytest.mark.parametrize("variant", variants_here())
+@pytest.mark.parametrize("variant", variants_to_try())
 def test_kernels_agree_with_plain_arithmetic(variant: Variant, tmp_path: Path) -> None:
     library = library_of(variant, tmp_path)
     assert proof.largest_error(library) < proof.LARGEST_ERROR
