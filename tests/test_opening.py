@@ -95,6 +95,35 @@ def test_a_processor_that_multiplies_bytes_gets_kernels_of_our_own(
         assert ("twice" in decider.engine.description) == ("twice" in said) or said == "onnxruntime"
 
 
+@pytest.mark.parametrize(
+    ("here", "made", "reason"),
+    [
+        (["plain"], "plain", "this processor has no dot products of bytes that its kernels know"),
+        (["vnni", "plain"], "plain", "its kernels that multiply bytes could not be compiled, or"),
+        (["vnni", "plain"], None, "there is no C compiler"),
+        (["vnni", "plain"], "vnni", None),
+    ],
+)
+def test_why_native_is_not_the_faster_engine(
+    here: list[Variant],
+    made: Variant | None,
+    reason: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def library() -> Library:
+        if made is None:
+            raise CannotCompileError("there is no C compiler")
+        return Library(Path("nowhere"), made)
+
+    monkeypatch.setattr(native_engine, "variants_here", lambda: here)
+    monkeypatch.setattr(native_engine, "library_here", library)
+    native_checkpoint(tmp_path / "model")
+    found = native_engine.why_not_faster(open_checkpoint(tmp_path / "model"))
+    assert (found is None) == (reason is None)
+    assert (found or "").startswith(reason or "")
+
+
 def test_native_can_be_asked_for_and_says_when_it_cannot_be(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

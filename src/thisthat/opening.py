@@ -154,9 +154,9 @@ def _fitting_engine(checkpoint: Checkpoint, device: str, form: str) -> EngineNam
     if wants_torch and find_spec("torch") is not None:
         return "torch"
     if form == "int8":
-        from thisthat.engine.native_engine import is_faster_here
+        from thisthat.engine.native_engine import why_not_faster
 
-        if is_faster_here(checkpoint):
+        if why_not_faster(checkpoint) is None:
             return "native"
     return "onnx" if supports(checkpoint.config) else "torch"
 

@@ -97,6 +97,15 @@ def test_headers_without_an_end_are_a_400_that_names_the_limit() -> None:
         assert b"more than 2000 bytes" in answer
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+def test_probes_that_ask_for_headers_alone_get_them(path: str) -> None:
+    with on_loopback(service_for()) as address, connect(address) as client:
+        client.sendall(f"HEAD {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".encode())
+        head, _, body = everything(client).partition(b"\r\n\r\n")
+        assert b" 200 " in head.splitlines()[0]
+        assert body == b""
+
+
 def test_what_is_no_http_is_refused_like_all_else() -> None:
     with on_loopback(service_for()) as address:
         with connect(address) as client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Annotated
 
 import typer
 
@@ -28,6 +29,18 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=info.version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
 app.command("ask")(ask.ask)
 app.command("info")(info.info)
 app.command("pull")(info.pull)

@@ -39,13 +39,31 @@ def pull(
         str, typer.Argument(help="default, a folder, a GGUF file or a Hub id.")
     ] = "default",
 ) -> None:
-    """Fetch and verify a checkpoint, and build its runtime forms so that later starts are quick."""
+    """Fetch and verify a checkpoint, and build its runtime forms so that later starts are quick.
+
+    Says which engine answers and, where it is not the fastest there is for a CPU, why.
+    """
     from thisthat.opening import open_decider
 
     decider = open_decider(checkpoint)
     decider.open_all()
-    source = decider.source
-    print(f"{source.name} {source.version}, λ = {source.lam:g}: {decider.engine.description}")
+    source, engine = decider.source, decider.engine.description
+    print(f"{source.name} {source.version}, λ = {source.lam:g}: {engine}")
+    if engine.startswith("onnxruntime") and "int8" in engine:
+        from thisthat.checkpoint import open_checkpoint
+        from thisthat.engine.native_engine import why_not_faster
+
+        reason = why_not_faster(open_checkpoint(checkpoint))
+        print(f"The native engine is not used: {reason}.")
+
+
+def version(wanted: bool) -> None:
+    """Print the version of the package and stop, when that is wanted."""
+    if wanted:
+        from thisthat import __version__
+
+        print(f"thisthat {__version__}")
+        raise typer.Exit
 
 
 def _flat(card: dict[str, object], parent: str = "") -> dict[str, object]:

@@ -52,15 +52,18 @@ def why_not_native(checkpoint: Checkpoint) -> str | None:
     return None
 
 
-def is_faster_here(checkpoint: Checkpoint) -> bool:
-    """Whether kernels of our own are known to be faster here than onnxruntime's.
+def why_not_faster(checkpoint: Checkpoint) -> str | None:
+    """Why kernels of our own are not known to be faster here than onnxruntime's; None: they are.
 
     They are where the processor has dot products of bytes, and as fast as float32 elsewhere.
     """
     # Asked first, so that nothing is compiled where it would not be used.
     if variants_here() == ["plain"]:
-        return False
-    return why_not_native(checkpoint) is None and library_here().multiplies_bytes
+        return "this processor has no dot products of bytes that its kernels know"
+    reason = why_not_native(checkpoint)
+    if reason is None and not library_here().multiplies_bytes:
+        return "its kernels that multiply bytes could not be compiled, or gave wrong numbers"
+    return reason
 
 
 class NativeEngine(FlatEngine):

@@ -82,6 +82,9 @@ def operations_router(service: Service) -> APIRouter:
         shape="detail",
         method="GET",
     )
+    # Load balancers ask with HEAD; uvicorn sends the headers alone.
+    for path, endpoint in ((HEALTH, healthz), (READY, readyz), (METRICS, metrics)):
+        router.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
     add_route(
         router,
         RELOAD,
