@@ -75,7 +75,7 @@ def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
     monkeypatch.setattr(actuator, "QUICK_STATES_PER_SIDE", 6)
     monkeypatch.setattr(parity, "QUICK_MAZES", 30)
     monkeypatch.setattr(ladder_module, "QUICK_WORLDS_PER_SIDE", 1)
-    monkeypatch.setattr(sweep_module, "LAMBDAS", (0.0, 1.0))
+    monkeypatch.setattr(sweep_module, "QUICK_LAMBDAS", (0.0, 1.0))
     monkeypatch.setattr(latency, "QUICK_SECONDS", 0.1)
     monkeypatch.setattr(contest, "PAUSE", 0.0)
     once = Limits(seconds=0, patience=0, least=1, most=1)

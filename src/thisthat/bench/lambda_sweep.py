@@ -15,7 +15,7 @@ from thisthat.bench.spatial import spatial_items
 from thisthat.bench.surfaces import SURFACES
 from thisthat.suites.item import Item
 
-LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+LAMBDAS, QUICK_LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0)
 SPATIAL_PER_FAMILY, BRANCH_PER_FAMILY, ACTUATOR = 60, 24, 400
 QUICK = 60
 CAVEATS = (
@@ -32,7 +32,7 @@ def run(context: Context) -> Findings:
     points: list[dict[str, Any]] = []
     asked: list[Item] = []
     said: list[Reply] = []
-    for lam in LAMBDAS:
+    for lam in QUICK_LAMBDAS if context.setting.quick else LAMBDAS:
         system = context.system_at(lam)
         for name, items in sets.items():
             title = f"λ = {lam:g}, {name}"
