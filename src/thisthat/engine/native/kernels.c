@@ -2,8 +2,8 @@
  *
  * Each thread owns some tokens and computes all of their numbers; it looks at the others only to attend, so
  * threads meet once a step. (Sharing each product by its outputs reads weights once, but takes nine meetings
- * a step, which cost more.) What a token gives depends neither on the number of threads nor on tokens that
- * it does not see. Knows nothing of files, prompts or caches; sizes were checked by the caller.
+ * a step, which cost more.) What a token gives depends neither on the number of threads nor on tokens
+ * behind it that it does not see. Knows nothing of files, prompts or caches; sizes were checked by the caller.
  */
 
 #define _GNU_SOURCE
@@ -319,6 +319,7 @@ static void set_up_thread(void) {
         uint8_t rows[16];
     } tiles __attribute__((aligned(64))) = {.palette = 1};
     for (int tile = 0; tile < 8; tile++) tiles.columns[tile] = DEPTH, tiles.rows[tile] = GROUP;
+    __asm__ volatile("" ::"m"(tiles)); /* some headers say that only its first bytes are read */
     _tile_loadconfig(&tiles);
 #endif
 }

@@ -118,9 +118,9 @@ static void multiply_tiles(const int8_t *upper, const int8_t *lower, int inputs,
         _tile_dpbssd(3, 5, 7);
     }
     _tile_stored(0, found, 4 * PANEL);
-    _tile_stored(1, found + LANES, 4 * PANEL);
-    _tile_stored(2, found + GROUP * PANEL, 4 * PANEL);
-    _tile_stored(3, found + GROUP * PANEL + LANES, 4 * PANEL);
+    _tile_stored(1, (found + LANES), 4 * PANEL);
+    _tile_stored(2, (found + GROUP * PANEL), 4 * PANEL);
+    _tile_stored(3, (found + GROUP * PANEL + LANES), 4 * PANEL);
 }
 
 /* Two tiles: other rows, or first and second terms. */

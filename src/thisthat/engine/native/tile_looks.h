@@ -106,8 +106,8 @@ static inline void add_products(int tiles, const char *left, size_t stride, size
 
 static inline void store_sums(int tiles, float *to, size_t stride) {
     _tile_stored(0, to, 4 * stride);
-    if (tiles > 1) _tile_stored(1, to + LANES * stride, 4 * stride);
-    if (tiles > 2) _tile_stored(2, to + 2 * LANES * stride, 4 * stride);
+    if (tiles > 1) _tile_stored(1, (to + LANES * stride), 4 * stride);
+    if (tiles > 2) _tile_stored(2, (to + 2 * LANES * stride), 4 * stride);
 }
 
 static int tiles_of(int count) { return (count + LANES - 1) / LANES; }
