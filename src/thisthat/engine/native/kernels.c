@@ -29,7 +29,6 @@
 #else
 #define ROWS_AT_ONCE 120
 #endif
-#define MARGIN 32 /* rows that kernels may read beyond the last one: whole tiles and groups */
 
 typedef struct Engine Engine;
 
@@ -88,7 +87,7 @@ static int tile_of(const Model *model) {
 static Work lay_out_work(const Model *model, const Pass *pass, int threads, Stock *stock) {
     int blocks = blocks_of(pass->tokens), all = blocks, queries = model->heads * model->head_width;
     for (int s = 0; s < pass->segments; s++) all += blocks_of(pass->kept[s].tokens);
-    int rows = (pass->tokens + threads - 1) / threads + tile_of(model), some = ROWS_AT_ONCE + MARGIN;
+    int rows = (pass->tokens + threads - 1) / threads + tile_of(model), some = ROWS_AT_ONCE;
     int most = queries > model->width ? queries : model->width;
     most = model->inner > most ? model->inner : most;
     return (Work){

@@ -210,10 +210,12 @@ static void multiply(const Rows *rows, int first, const int8_t *panel, const int
 /* WIDE sums of one row of the group; ``lost`` are those of the panel's weights. */
 static inline floats sums_at(const Rows *rows, const Found found, const int32_t *lost, int row, int k) {
     integers raised = *(const loose_integers *)(lost + k) * RAISED;
-    const int32_t *coarse = found + row * PANEL + k, *fine = coarse + at_once(rows) * PANEL;
+    const int32_t *coarse = found + row * PANEL + k;
     floats sum = __builtin_convertvector(*(const loose_integers *)coarse - raised, floats);
-    if (rows->terms == 2)
+    if (rows->terms == 2) {
+        const int32_t *fine = coarse + at_once(rows) * PANEL;
         sum += __builtin_convertvector(*(const loose_integers *)fine - raised, floats) * (1.0f / FINER);
+    }
     return sum;
 }
 
