@@ -15,6 +15,12 @@ def test_two_trees_in_one_sequence() -> None:
     assert flat.since.tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert flat.until.tolist() == [5, 5, 3, 5, 5, 7, 7]
     assert flat.slots.tolist() == [2, 4, 6]
+    assert flat.starts.tolist() == [0, 2, 3, 5, 6]
+
+
+def test_a_branch_without_a_trunk_starts_where_its_tree_does() -> None:
+    flat = lay_flat([Tree((), (Branch((3, 4), ()), Branch((5,), ())))], kept=0)
+    assert flat.starts.tolist() == [0, 2]
 
 
 def test_open_trunks_are_seen_from_their_first_token_on() -> None:

@@ -51,6 +51,10 @@ class Runtime(Protocol):
     def nothing(self) -> KeptTokens:
         """What is kept before the first token."""
 
+    @property
+    def trees_apart(self) -> bool:
+        """Whether a tree's numbers are the same, to the last bit, with other trees in the pass."""
+
     def read(
         self, flat: FlatPass, kept: KeptTokens, keep: bool
     ) -> tuple[Logits, KeptTokens | None]:
@@ -156,9 +160,9 @@ class FlatEngine:
                 for row in rows
             ]
         kept, saved = self._read_prefix(prefix)
+        together = [rows] if self._runtime.trees_apart else [[row] for row in rows]
         results = []
-        for row in rows:
-            (answer,) = self._answer([row], kept)
+        for answer in chain.from_iterable(self._answer(some, kept) for some in together):
             results.append(RowResult(tuple(answer), saved))
             self._reused_tokens += saved
             saved = len(prefix)

@@ -39,13 +39,17 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class FlatPass:
-    """Token k is seen from ``since[k]`` to ``until[k]`` (not included); ``slots`` are places."""
+    """Token k is seen from ``since[k]`` to ``until[k]`` (not included); ``slots`` are places.
+
+    ``starts`` are the places where a trunk or a branch begins, each once.
+    """
 
     tokens: Integers
     positions: Integers
     since: Integers
     until: Integers
     slots: Integers
+    starts: Integers
 
 
 def lay_flat(trees: Sequence[Tree], kept: int) -> FlatPass:
@@ -55,8 +59,10 @@ def lay_flat(trees: Sequence[Tree], kept: int) -> FlatPass:
     since: list[int] = []
     until: list[int] = []
     slots: list[int] = []
+    starts: set[int] = set()
     for tree in trees:
         first, end = len(tokens), len(tokens) + tree.tokens
+        starts.add(first)
         tokens += tree.trunk
         fork = kept + len(tree.trunk)
         positions += range(kept, fork)
@@ -64,6 +70,7 @@ def lay_flat(trees: Sequence[Tree], kept: int) -> FlatPass:
         until += [end] * len(tree.trunk)
         for branch in tree.branches:
             start = len(tokens)
+            starts.add(start)
             tokens += branch.tokens
             positions += range(fork, fork + len(branch.tokens))
             until += [start + len(branch.tokens)] * len(branch.tokens)
@@ -74,6 +81,7 @@ def lay_flat(trees: Sequence[Tree], kept: int) -> FlatPass:
         np.array(since, np.int64),
         np.array(until, np.int64),
         np.array(slots, np.int64),
+        np.array(sorted(starts), np.int64),
     )
 
 

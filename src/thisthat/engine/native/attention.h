@@ -15,6 +15,8 @@
 
 #if defined(VARIANT_AMX)
 #include "tile_looks.h"
+#elif defined(VARIANT_NEON)
+#include "half_looks.h"
 #else
 #include "float_looks.h"
 #endif
@@ -24,7 +26,7 @@
 /* Keys and values of one step. */
 typedef struct {
     const float *keys, *values;
-    int tokens, blocks, fresh; /* tokens of a segment that is not fresh are seen by everyone */
+    int tokens, blocks, fresh; /* tokens of a segment that is not fresh are seen by everyone and have no gaps */
 } Segment;
 
 /* Which tokens see some of a block, and which see all of it. */
@@ -36,10 +38,10 @@ typedef struct {
 typedef struct {
     const Model *model;
     const int32_t *positions;
-    int32_t *since, *until; /* of fresh tokens, filled up to whole blocks with some that nobody sees */
+    int32_t *since, *until; /* of fresh tokens at their places; nobody sees the places between */
     Sight *sight;           /* per block of fresh tokens */
-    float *queries;         /* QUERIES x head_width */
-    float *mixed;           /* the same */
+    float *queries;         /* QUERIES of head_width numbers */
+    float *mixed;           /* QUERIES x head_width */
     float *scores;          /* QUERIES x stride_of(blocks) */
     const float **block;    /* of each that is looked at */
     int *active;            /* per block that is looked at: its segment and its place there */
@@ -51,10 +53,11 @@ static int neighbours(const Model *model) { return QUERIES * model->shared_heads
 static int blocks_of(int tokens) { return (tokens + BLOCK - 1) / BLOCK; }
 
 static void prepare_sight(Lookout *lookout, const Pass *pass) {
-    int blocks = blocks_of(pass->tokens);
-    for (int t = 0; t < blocks * BLOCK; t++) {
-        lookout->since[t] = t < pass->tokens ? pass->since[t] : INT32_MAX;
-        lookout->until[t] = t < pass->tokens ? pass->until[t] : 0;
+    int blocks = blocks_of(pass->places);
+    for (int p = 0; p < blocks * BLOCK; p++) lookout->since[p] = INT32_MAX, lookout->until[p] = 0;
+    for (int t = 0; t < pass->tokens; t++) {
+        lookout->since[pass->place[t]] = pass->since[t];
+        lookout->until[pass->place[t]] = pass->until[t];
     }
     for (int b = 0; b < blocks; b++) {
         Sight sight = {INT32_MAX, 0, INT32_MAX, 0};
@@ -81,16 +84,16 @@ static void turn(const Model *model, int position, float *head) {
 }
 
 /* Put the keys and values of a token, projected one after the other, where others will look for them. */
-static void show(const Model *model, const float *projected, int token, int position, int blocks, float *keys,
+static void show(const Model *model, const float *projected, int place, int position, int blocks, float *keys,
                  float *values) {
     int width = model->head_width;
     for (int head = 0; head < model->shared_heads; head++, projected += width) {
         float key[MOST_WIDTH];
         memcpy(key, projected, sizeof(float) * width);
         turn(model, position, key);
-        size_t block = ((size_t)head * blocks + token / BLOCK) * width * BLOCK;
-        put_key(keys + block, token % BLOCK, key, width);
-        put_value(values + block, token % BLOCK, projected + model->shared_heads * width, width);
+        size_t block = ((size_t)head * blocks + place / BLOCK) * width * BLOCK;
+        put_key(keys + block, place % BLOCK, key, width);
+        put_value(values + block, place % BLOCK, projected + model->shared_heads * width, width);
     }
 }
 
@@ -99,8 +102,10 @@ static int choose_blocks(Lookout *lookout, const Segment *segments, int count, i
     int found = 0;
     for (int s = 0; s < count; s++)
         for (int b = 0; b < segments[s].blocks; b++) {
-            const Sight *sight = lookout->sight + b;
-            if (segments[s].fresh && (sight->first_since > last || sight->last_until <= first)) continue;
+            if (segments[s].fresh) {
+                const Sight *sight = lookout->sight + b;
+                if (sight->first_since > last || sight->last_until <= first) continue;
+            }
             lookout->active[2 * found] = s;
             lookout->active[2 * found++ + 1] = b;
         }
@@ -114,9 +119,11 @@ static float share_out(const Lookout *lookout, const Segment *segments, int bloc
     for (int b = 0; b < blocks; b++) {
         const Segment *segment = segments + lookout->active[2 * b];
         int block = lookout->active[2 * b + 1], place = block * BLOCK;
-        const Sight *sight = lookout->sight + block;
-        int partly = segment->fresh ? sight->last_since > token || token >= sight->first_until
-                                    : place + BLOCK > segment->tokens;
+        int partly = place + BLOCK > segment->tokens;
+        if (segment->fresh) {
+            const Sight *sight = lookout->sight + block;
+            partly = sight->last_since > token || token >= sight->first_until;
+        }
         for (int k = 0; k < BLOCK; k += WIDE) {
             floats value = load(scores + b * BLOCK + k);
             if (partly) {
@@ -135,7 +142,7 @@ static float share_out(const Lookout *lookout, const Segment *segments, int bloc
     for (int b = 0; b < blocks; b++) {
         floats shares[BLOCK / WIDE];
         UNROLL for (int p = 0; p < BLOCK / WIDE; p++) {
-            shares[p] = exponential(load(scores + b * BLOCK + p * WIDE) - top);
+            shares[p] = share_of(load(scores + b * BLOCK + p * WIDE) - top);
             sum += shares[p];
         }
         put_shares(scores + b * BLOCK, shares);

@@ -79,7 +79,7 @@ def variants_here(cpu_info: Path = _CPU_INFO) -> list[Variant]:
     except OSError:
         flags = set()
     found: list[Variant] = []
-    if machine == "aarch64" and "asimddp" in flags:
+    if machine == "aarch64" and {"asimddp", "asimdhp"} <= flags:
         found.append("neon")
     if machine == "x86_64" and {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags:
         if {"amx_tile", "amx_int8", "amx_bf16", "avx512_bf16"} <= flags:

@@ -74,6 +74,9 @@ static void score(const float *queries, int count, int width, const float *const
         }
 }
 
+/* exp of a score. */
+static inline floats share_of(floats score) { return exponential(score); }
+
 /* Shares of a block's values take the place of scores. */
 static inline void put_shares(float *scores, const floats shares[PARTS]) {
     UNROLL for (int p = 0; p < PARTS; p++) store(scores + p * WIDE, shares[p]);

@@ -2,8 +2,8 @@
  *
  * Each thread owns some tokens and computes all of their numbers; it looks at the others only to attend, so
  * threads meet once a step. (Sharing each product by its outputs reads weights once, but takes nine meetings
- * a step, which cost more.) What a token gives depends neither on the number of threads nor on tokens
- * behind it that it does not see. Knows nothing of files, prompts or caches; sizes were checked by the caller.
+ * a step, which cost more.) What a token gives depends neither on the number of threads nor on tokens that it
+ * does not see, if those it sees stand in the same lanes of their blocks. Knows nothing of files, prompts or caches; sizes were checked by the caller.
  */
 
 #define _GNU_SOURCE
@@ -28,6 +28,13 @@
 #define ROWS_AT_ONCE 160
 #else
 #define ROWS_AT_ONCE 120
+#endif
+
+/* Tokens that are not parted when tokens are shared evenly: a tile takes as long with fewer. */
+#if defined(VARIANT_AMX)
+#define GRAIN GROUP
+#else
+#define GRAIN 1
 #endif
 
 typedef struct Engine Engine;
@@ -85,7 +92,7 @@ static int tile_of(const Model *model) {
 }
 
 static Work lay_out_work(const Model *model, const Pass *pass, int threads, Stock *stock) {
-    int blocks = blocks_of(pass->tokens), all = blocks, queries = model->heads * model->head_width;
+    int blocks = blocks_of(pass->places), all = blocks, queries = model->heads * model->head_width;
     for (int s = 0; s < pass->segments; s++) all += blocks_of(pass->kept[s].tokens);
     int rows = (pass->tokens + threads - 1) / threads + tile_of(model), some = ROWS_AT_ONCE;
     int most = queries > model->width ? queries : model->width;
@@ -121,15 +128,17 @@ static Work lay_out_work(const Model *model, const Pass *pass, int threads, Stoc
 
 /* ---- a pass ---------------------------------------------------------------------------------- */
 
-/* A thread's tokens. Whole tiles are dealt to and fro, because late tokens see more. */
+/* A thread's tokens. Whole tiles are dealt to and fro, because late tokens see more; what is left over is shared. */
 static int deal(const Model *model, int tokens, int threads, int number, int *token) {
-    int count = 0, tile = tile_of(model);
-    if (tokens < 2 * tile * threads) tile = (tokens + threads - 1) / threads;
-    for (int at = 0, turn = 0; at < tokens; at += tile, turn++) {
+    int count = 0, tile = tile_of(model), turns = tokens / (2 * tile * threads) * 2 * threads;
+    for (int turn = 0; turn < turns; turn++) {
         int place = turn % (2 * threads);
         if ((place < threads ? place : 2 * threads - 1 - place) != number) continue;
-        for (int t = at; t < at + tile && t < tokens; t++) token[count++] = t;
+        for (int k = 0; k < tile; k++) token[count++] = turn * tile + k;
     }
+    int first = turns * tile, grains = (tokens - first + GRAIN - 1) / GRAIN;
+    int share = (grains + threads - 1) / threads * GRAIN;
+    for (int k = 0, t = first + number * share; k < share && t < tokens; k++, t++) token[count++] = t;
     return count;
 }
 
@@ -191,10 +200,12 @@ static void finish(Work *work, const Step *step, int rows, const Segment *segmen
 }
 
 static void show_rows(Work *work, int rows, const float *projected, int stride, float *keys, float *values) {
-    int blocks = blocks_of(work->pass->tokens);
+    const Pass *pass = work->pass;
+    int blocks = blocks_of(pass->places);
     for (int r = 0; r < rows; r++) {
         int token = work->token[r];
-        show(work->model, projected + (size_t)r * stride, token, work->pass->positions[token], blocks, keys, values);
+        show(work->model, projected + (size_t)r * stride, pass->place[token], pass->positions[token], blocks, keys,
+             values);
     }
 }
 
@@ -247,7 +258,7 @@ static int segments_of(const Model *model, const Pass *pass, int step, const flo
         size_t place = step * size * blocks;
         segments[k] = (Segment){kept->keys + place, kept->values + place, kept->tokens, blocks, 0};
     }
-    segments[pass->segments] = (Segment){keys, values, pass->tokens, blocks_of(pass->tokens), 1};
+    segments[pass->segments] = (Segment){keys, values, pass->tokens, blocks_of(pass->places), 1};
     return pass->segments + 1;
 }
 
@@ -256,7 +267,7 @@ static void run_pass(Engine *engine, int number, Work *work) {
     const Pass *pass = work->pass;
     int queries = model->heads * model->head_width;
     int whole = queries + 2 * model->shared_heads * model->head_width;
-    size_t size = (size_t)model->shared_heads * blocks_of(pass->tokens) * BLOCK * model->head_width;
+    size_t size = (size_t)model->shared_heads * blocks_of(pass->places) * BLOCK * model->head_width;
     int rows = deal(model, pass->tokens, engine->meeting.threads, number, work->token);
     Segment segments[pass->segments + 1];
     prepare_sight(&work->lookout, pass);

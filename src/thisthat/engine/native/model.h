@@ -28,8 +28,9 @@ typedef struct {
 } Kept;
 
 typedef struct {
-    int32_t tokens, slots, segments, terms, keep;
+    int32_t tokens, places, slots, segments, terms, keep;
     const int32_t *ids, *positions, *since, *until, *slot;
+    const int32_t *place; /* of a token's keys and values; ascending, with gaps that nobody sees */
     const Kept *kept;
     float *keys, *values; /* as in Kept, for all steps if they are to be kept, else for two */
     float *logits;        /* slots x labels */

@@ -37,6 +37,9 @@ static inline floats choose(integers where, floats yes, floats no) {
 #if defined(__AVX512F__)
 static inline floats larger(floats a, floats b) { return (floats)_mm512_max_ps((__m512)a, (__m512)b); }
 static inline floats smaller(floats a, floats b) { return (floats)_mm512_min_ps((__m512)a, (__m512)b); }
+#elif defined(__aarch64__)
+static inline floats larger(floats a, floats b) { return (floats)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
+static inline floats smaller(floats a, floats b) { return (floats)vminq_f32((float32x4_t)a, (float32x4_t)b); }
 #else
 static inline floats larger(floats a, floats b) { return choose(a > b, a, b); }
 static inline floats smaller(floats a, floats b) { return choose(a < b, a, b); }
@@ -97,6 +100,7 @@ static inline integers nearest(floats value) {
     return (integers)(value + ROUNDER) - (integers)spread(ROUNDER);
 }
 
+/* exp of a number between -0.35 and 0.35. */
 #define SERIES(rest)                                                                                           \
     ((((((1.9875691500e-4f * rest + 1.3981999507e-3f) * rest + 8.3334519073e-3f) * rest + 4.1665795894e-2f) *   \
            rest +                                                                                              \
@@ -106,22 +110,26 @@ static inline integers nearest(floats value) {
          (rest * rest) +                                                                                       \
      rest + 1.0f)
 
-/* exp for values of at most about 80; exactly zero far below. */
-static inline floats exponential(floats value) {
+/* The same to the fourth digit. */
+#define SHORT_SERIES(rest) ((((0.0416667f * rest + 0.1666667f) * rest + 0.5f) * rest + 1.0f) * rest + 1.0f)
+
+/* exp for values of at most about 80, next to nothing far below; ``roughly`` is known when this is compiled. */
+static inline floats power_of_e(floats value, const int roughly) {
 #if defined(__AVX512F__)
     value = (floats)_mm512_max_ps((__m512)value, (__m512)spread(-200.0f));
     __m512 power = _mm512_roundscale_ps((__m512)(value * 1.44269504f), 8);
     floats whole = (floats)power, rest = value - whole * 0.693359375f + whole * 2.12194440e-4f;
-    return (floats)_mm512_scalef_ps((__m512)SERIES(rest), power);
+    return (floats)_mm512_scalef_ps((__m512)(roughly ? SHORT_SERIES(rest) : SERIES(rest)), power);
 #else
-    integers hidden = value < -80.0f;
-    value = choose(hidden, spread(-80.0f), value);
+    value = larger(value, spread(-86.0f));
     floats shifted = value * 1.44269504f + ROUNDER;
     floats whole = shifted - ROUNDER, rest = value - whole * 0.693359375f + whole * 2.12194440e-4f;
-    integers power = ((integers)shifted - (integers)spread(ROUNDER) + 127) << 23;
-    return choose(hidden, spread(0), SERIES(rest) * (floats)power);
+    /* The last bits of ``shifted`` are the power of two, which is added to the exponent. */
+    return (floats)((integers)(roughly ? SHORT_SERIES(rest) : SERIES(rest)) + ((integers)shifted << 23));
 #endif
 }
+
+static inline floats exponential(floats value) { return power_of_e(value, 0); }
 
 #if defined(VARIANT_AMX)
 /* What was stored is in memory from here on: loads of tiles do not tell the compiler that they read it. */

@@ -56,7 +56,8 @@ static int at_once(const Rows *rows) {
 }
 
 /* Sums of a group of rows, from ``first`` on, with one panel of weights [inputs][PANEL]. */
-static void multiply(const Rows *rows, int first, const int8_t *panel, const int8_t *next, Found found) {
+static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next, Found found) {
+    (void)used;
     (void)next;
     int inputs = rows->inputs;
     for (int block = 0; block < PANEL / LANES; block += PLAIN_BLOCKS) {
@@ -124,7 +125,9 @@ static void multiply_tiles(const int8_t *upper, const int8_t *lower, int inputs,
 }
 
 /* Two tiles: other rows, or first and second terms. */
-static void multiply_group(const int8_t *group, int inputs, const int8_t *panel, const int8_t *next, int32_t *found) {
+static void multiply_group(const int8_t *group, int used, int inputs, const int8_t *panel, const int8_t *next,
+                           int32_t *found) {
+    (void)used;
     multiply_tiles(group, group + (size_t)GROUP * inputs, inputs, panel, next, found);
 }
 
@@ -135,7 +138,9 @@ static void multiply_group(const int8_t *group, int inputs, const int8_t *panel,
 #define CHUNK 4
 
 /* ``given`` holds four bytes of every row of a group, then the next four. */
-static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, const int8_t *next, int32_t *found) {
+static void multiply_group(const int8_t *rows, int used, int inputs, const int8_t *panel, const int8_t *next,
+                           int32_t *found) {
+    (void)used;
     (void)next;
     const int32_t *given = (const int32_t *)rows;
     __m512i sum[GROUP][2];
@@ -162,13 +167,14 @@ static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, 
 #define FOUND_ROWS GROUP
 #define CHUNK 4
 
-/* ``given`` holds four bytes of every row of a group, then the next four. */
-static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, const int8_t *next, int32_t *found) {
-    (void)next;
+/* The first ``some`` rows of a group: 2, 4 or all 6, known when this is compiled. ``given`` holds four bytes of every
+ * row, then the next four. */
+static inline __attribute__((always_inline)) void multiply_some(const int some, const int8_t *rows, int inputs,
+                                                                const int8_t *panel, int32_t *found) {
     for (int block = 0; block < PANEL / LANES; block++) {
         const int8_t *weights = panel + (size_t)block * inputs * LANES, *given = rows;
         int32x4_t sum[GROUP][4];
-        UNROLL for (int r = 0; r < GROUP; r++)
+        UNROLL for (int r = 0; r < some; r++)
             UNROLL for (int c = 0; c < 4; c++) sum[r][c] = vdupq_n_s32(0);
         for (int k = 0; k < inputs; k += CHUNK, given += GROUP * CHUNK, weights += CHUNK * LANES) {
             int8x16_t front = vld1q_s8(given);
@@ -177,16 +183,26 @@ static void multiply_group(const int8_t *rows, int inputs, const int8_t *panel, 
                 int8x16_t w = vld1q_s8(weights + 16 * c);
                 sum[0][c] = vdotq_laneq_s32(sum[0][c], w, front, 0);
                 sum[1][c] = vdotq_laneq_s32(sum[1][c], w, front, 1);
+                if (some < 4) continue;
                 sum[2][c] = vdotq_laneq_s32(sum[2][c], w, front, 2);
                 sum[3][c] = vdotq_laneq_s32(sum[3][c], w, front, 3);
+                if (some < 6) continue;
                 sum[4][c] = vdotq_lane_s32(sum[4][c], w, back, 0);
                 sum[5][c] = vdotq_lane_s32(sum[5][c], w, back, 1);
             }
         }
-        UNROLL for (int r = 0; r < GROUP; r++)
+        UNROLL for (int r = 0; r < some; r++)
             UNROLL for (int c = 0; c < 4; c++)
                 vst1q_s32(found + r * PANEL + block * LANES + 4 * c, sum[r][c]);
     }
+}
+
+static void multiply_group(const int8_t *rows, int used, int inputs, const int8_t *panel, const int8_t *next,
+                           int32_t *found) {
+    (void)next;
+    if (used <= 2) multiply_some(2, rows, inputs, panel, found);
+    else if (used <= 4) multiply_some(4, rows, inputs, panel, found);
+    else multiply_some(6, rows, inputs, panel, found);
 }
 
 #endif
@@ -201,10 +217,11 @@ typedef int32_t Found[FOUND_ROWS * PANEL];
 
 static int at_once(const Rows *rows) { return FOUND_ROWS / rows->terms; }
 
-/* Sums of a group of rows, from ``first`` on, with one panel of weights. */
-static void multiply(const Rows *rows, int first, const int8_t *panel, const int8_t *next, Found found) {
+/* Sums of a group of rows, of which ``used`` from ``first`` on are read, with one panel of weights. */
+static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next, Found found) {
     const int8_t *group = (const int8_t *)rows->laid_out + (size_t)first * rows->terms * rows->inputs;
-    multiply_group(group, rows->inputs, panel, next, found);
+    /* Second terms stand behind all first ones. */
+    multiply_group(group, rows->terms == 1 ? used : GROUP, rows->inputs, panel, next, found);
 }
 
 /* WIDE sums of one row of the group; ``lost`` are those of the panel's weights. */
@@ -292,8 +309,9 @@ static void product(const Rows *rows, int count, const Matrix *matrix, int from,
         const int8_t *panel = matrix->weights + (size_t)column * rows->inputs;
         const int8_t *next = column + PANEL < to ? panel + size : NULL;
         for (int first = 0; first < count; first += group, next = NULL) {
-            multiply(rows, first, panel, next, found);
-            for (int r = 0; r < group && first + r < count; r++) {
+            int used = group < count - first ? group : count - first;
+            multiply(rows, first, used, panel, next, found);
+            for (int r = 0; r < used; r++) {
                 float scale = rows->scale[first + r];
                 float *to_row = out + (size_t)(first + r) * stride;
                 UNROLL for (int k = 0; k < LANES; k += WIDE) {

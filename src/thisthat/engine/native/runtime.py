@@ -72,7 +72,7 @@ class _Kept(ctypes.Structure):
 
 class _Pass(ctypes.Structure):
     _fields_: ClassVar = [
-        *((name, _Number) for name in ("tokens", "slots", "segments", "terms", "keep")),
+        *((name, _Number) for name in ("tokens", "places", "slots", "segments", "terms", "keep")),
         *(
             (name, _Pointer)
             for name in (
@@ -81,6 +81,7 @@ class _Pass(ctypes.Structure):
                 "since",
                 "until",
                 "slot",
+                "place",
                 "kept",
                 "keys",
                 "values",
@@ -96,6 +97,8 @@ Segment = tuple[NDArray[np.float32], NDArray[np.float32], int]
 
 class NativeRuntime:
     """Passes by the kernels of ``library`` over the weights that ``index`` describes."""
+
+    trees_apart = True
 
     def __init__(
         self,
@@ -142,20 +145,22 @@ class NativeRuntime:
         Raises MemoryError when the pass does not fit.
         """
         shape, tokens = self._shape, len(flat.tokens)
-        places = -(-tokens // _BLOCK) * _BLOCK
+        place = _places(flat)
+        places = int(place[-1]) + 1
         steps = len(shape.order) if keep else 2
-        size = (steps, shape.shared_heads, places, shape.head_width)
+        size = (steps, shape.shared_heads, -(-places // _BLOCK) * _BLOCK, shape.head_width)
         keys, values = np.zeros(size, np.float32), np.zeros(size, np.float32)
         logits = np.zeros((len(flat.slots), self._labels), np.float32)
         lists = [
             np.ascontiguousarray(given, np.int32)
-            for given in (flat.tokens, flat.positions, flat.since, flat.until, flat.slots)
+            for given in (flat.tokens, flat.positions, flat.since, flat.until, flat.slots, place)
         ]
         before = (_Kept * len(kept.tensors))(
             *(_Kept(k.ctypes.data, v.ctypes.data, count) for k, v, count in kept.tensors)
         )
         asked = _Pass(
             tokens,
+            places,
             len(flat.slots),
             len(kept.tensors),
             self._terms,
@@ -207,3 +212,16 @@ class NativeRuntime:
 
     def _at(self, name: str) -> int:
         return int(self._data.ctypes.data) + self._index[name]
+
+
+def _places(flat: FlatPass) -> NDArray[np.int64]:
+    """Where the keys of each token stand.
+
+    Every trunk and branch begins a block, so that what a row answers does not depend on the rows
+    and branches beside it, to the last bit.
+    """
+    lengths = np.diff(flat.starts, append=len(flat.tokens))
+    rooms = -(-lengths // _BLOCK) * _BLOCK
+    shifts = np.cumsum(rooms) - rooms - flat.starts
+    found: NDArray[np.int64] = np.arange(len(flat.tokens)) + np.repeat(shifts, lengths)
+    return found

@@ -62,6 +62,9 @@ static void put_query(float *queries, int q, const float *query, int width) {
     }
 }
 
+/* exp of a score. */
+static inline floats share_of(floats score) { return exponential(score); }
+
 /* Shares of a block's values take the place of scores, and then their rests. */
 static inline void put_shares(float *scores, const floats shares[BLOCK / WIDE]) {
     __m256i *place = (__m256i *)scores, near, rest;

@@ -1,45 +1,81 @@
-/* What the dot products of ARM need, in plain C. */
+/* What the kernels use of ARM's vectors, in plain C; for processors with vectors of four numbers. */
 
 #pragma once
 
 #include <stdint.h>
 #include <string.h>
 
-typedef struct {
-    int32_t lane[4];
-} int32x4_t;
-typedef struct {
-    int8_t lane[16];
-} int8x16_t;
-typedef struct {
-    int8_t lane[8];
-} int8x8_t;
+typedef _Float16 float16_t;
 
-static inline int32x4_t vdupq_n_s32(int32_t value) { return (int32x4_t){{value, value, value, value}}; }
+#define VECTOR(name, type, size) \
+    typedef type name __attribute__((vector_size(size), may_alias));
+VECTOR(int8x8_t, int8_t, 8)
+VECTOR(int8x16_t, int8_t, 16)
+VECTOR(int16x4_t, int16_t, 8)
+VECTOR(int16x8_t, int16_t, 16)
+VECTOR(int32x4_t, int32_t, 16)
+VECTOR(float16x4_t, float16_t, 8)
+VECTOR(float16x8_t, float16_t, 16)
+VECTOR(float32x4_t, float, 16)
+#undef VECTOR
 
-static inline int8x16_t vld1q_s8(const int8_t *from) {
-    int8x16_t found;
-    memcpy(found.lane, from, sizeof found.lane);
-    return found;
+#define LOADS_AND_STORES(load, store, vector, type)                                        \
+    static inline vector load(const type *from) {                                          \
+        vector found;                                                                      \
+        memcpy(&found, from, sizeof found);                                                \
+        return found;                                                                      \
+    }                                                                                      \
+    static inline void store(type *to, vector value) { memcpy(to, &value, sizeof value); }
+LOADS_AND_STORES(vld1_s8, vst1_s8, int8x8_t, int8_t)
+LOADS_AND_STORES(vld1q_s8, vst1q_s8, int8x16_t, int8_t)
+LOADS_AND_STORES(vld1q_s32, vst1q_s32, int32x4_t, int32_t)
+LOADS_AND_STORES(vld1q_f32, vst1q_f32, float32x4_t, float)
+LOADS_AND_STORES(vld1_f16, vst1_f16, float16x4_t, float16_t)
+LOADS_AND_STORES(vld1q_f16, vst1q_f16, float16x8_t, float16_t)
+#undef LOADS_AND_STORES
+
+static inline int32x4_t vdupq_n_s32(int32_t value) { return (int32x4_t){value, value, value, value}; }
+static inline float32x4_t vdupq_n_f32(float value) { return (float32x4_t){value, value, value, value}; }
+static inline float16x8_t vdupq_n_f16(float16_t value) {
+    return (float16x8_t){value, value, value, value, value, value, value, value};
 }
+static inline float32x4_t vaddq_f32(float32x4_t left, float32x4_t right) { return left + right; }
 
-static inline int8x8_t vld1_s8(const int8_t *from) {
-    int8x8_t found;
-    memcpy(found.lane, from, sizeof found.lane);
-    return found;
-}
-
-static inline void vst1q_s32(int32_t *to, int32x4_t value) { memcpy(to, value.lane, sizeof value.lane); }
+/* Dot products of bytes. */
 
 static inline int32x4_t emulated_dot(int32x4_t sum, int8x16_t left, const int8_t *right) {
-    for (int k = 0; k < 16; k++) sum.lane[k / 4] += (int32_t)left.lane[k] * right[k % 4];
+    for (int k = 0; k < 16; k++) sum[k / 4] += (int32_t)left[k] * right[k % 4];
     return sum;
 }
+#define vdotq_laneq_s32(sum, left, right, lane) emulated_dot(sum, left, (const int8_t *)&(right) + 4 * (lane))
+#define vdotq_lane_s32 vdotq_laneq_s32
 
-static inline int32x4_t vdotq_laneq_s32(int32x4_t sum, int8x16_t left, int8x16_t right, int lane) {
-    return emulated_dot(sum, left, right.lane + 4 * lane);
+/* Narrower and wider numbers. */
+
+static inline int16x4_t vmovn_s32(int32x4_t value) { return __builtin_convertvector(value, int16x4_t); }
+static inline int8x8_t vmovn_s16(int16x8_t value) { return __builtin_convertvector(value, int8x8_t); }
+static inline int16x8_t vmovn_high_s32(int16x4_t low, int32x4_t high) {
+    int16x4_t narrow = vmovn_s32(high);
+    return __builtin_shufflevector(low, narrow, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+static inline int8x16_t vmovn_high_s16(int8x8_t low, int16x8_t high) {
+    int8x8_t narrow = vmovn_s16(high);
+    return __builtin_shufflevector(low, narrow, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+static inline float16x4_t vget_low_f16(float16x8_t value) { return __builtin_shufflevector(value, value, 0, 1, 2, 3); }
+static inline float16x4_t vcvt_f16_f32(float32x4_t value) { return __builtin_convertvector(value, float16x4_t); }
+static inline float32x4_t vcvt_f32_f16(float16x4_t value) { return __builtin_convertvector(value, float32x4_t); }
+static inline float16x8_t vcvt_high_f16_f32(float16x4_t low, float32x4_t high) {
+    float16x4_t narrow = vcvt_f16_f32(high);
+    return __builtin_shufflevector(low, narrow, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+static inline float32x4_t vcvt_high_f32_f16(float16x8_t value) {
+    return vcvt_f32_f16(__builtin_shufflevector(value, value, 4, 5, 6, 7));
 }
 
-static inline int32x4_t vdotq_lane_s32(int32x4_t sum, int8x16_t left, int8x8_t right, int lane) {
-    return emulated_dot(sum, left, right.lane + 4 * lane);
+/* Rounded once, as there: a product of halves is exact in float32. */
+#define vfmaq_laneq_f16(sum, left, right, lane) emulated_add_times(sum, left, (right)[lane])
+static inline float16x8_t emulated_add_times(float16x8_t sum, float16x8_t left, float16_t right) {
+    for (int k = 0; k < 8; k++) sum[k] = (float16_t)((double)sum[k] + (double)left[k] * (double)right);
+    return sum;
 }
