@@ -149,6 +149,24 @@ def test_many_states_come_back_in_order_and_in_batches() -> None:
         assert decision.answers == decider.decide(state, QUESTIONS).answers
 
 
+def test_engines_that_read_rows_apart_say_how_many_tokens_they_read_together() -> None:
+    states, question = [f"the state {n}" for n in range(6)], {"q": "Is it?"}
+    plain = path_decider()
+    wanted = [decision.answers for decision in plain.decide_many(states, question)]
+    tokens = plain.prepare(states[0], question).fresh_tokens
+    for at_once, calls in ((0, [1] * 6), (tokens - 1, [1] * 6), (4 * tokens + 3, [4, 2])):
+        decider = path_decider()
+        engine: Any = decider.engine
+        engine.rows_apart, engine.tokens_together = True, at_once
+        found = decider.decide_many(states, question)
+        assert [decision.answers for decision in found] == wanted
+        assert engine.calls == calls
+    jobs = [decider.prepare(state, question) for state in states]
+    engine.calls.clear()
+    assert [number for number, _ in decider.run(jobs)] == list(range(6))
+    assert engine.calls == [1] * 6, "who waits for one gets it first"
+
+
 def test_many_states_are_tokenised_together() -> None:
     asked: list[int] = []
 

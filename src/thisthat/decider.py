@@ -30,6 +30,7 @@ from thisthat.calibrate.order import (
 )
 from thisthat.calibrate.temperature import Temperatures, softmax
 from thisthat.calibrate.tournament import Tournament
+from thisthat.engine.flat_pass import pack
 from thisthat.engine.rows import AheadEngine, Engine, Row, RowResult, Tokens
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.builder import Place, Plan, PromptBuilder, Rendered
@@ -335,7 +336,7 @@ class Decider:
         while left:
             jobs = [(number, _next_job(each)) for number, each in left.items()]
             for chunk in _chunks([job.rendered for _, job in jobs]):
-                for place, decision in self.run([jobs[at][1] for at in chunk]):
+                for place, decision in self.run([jobs[at][1] for at in chunk], together=True):
                     number = jobs[chunk[place]][0]
                     each = left[number]
                     if isinstance(each, Tournament):
@@ -451,14 +452,19 @@ class Decider:
         seconds = asking.seconds + ahead.seconds + time.perf_counter() - started
         return Job(asking.questions, rendered, asking.layout, seconds, asking.orders)
 
-    def run(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Decision]]:
+    def run(
+        self, jobs: Sequence[Job], *, together: bool = False
+    ) -> Iterator[tuple[int, Decision]]:
         """The second half of ``decide`` for several jobs: (number of the job, its decision).
 
-        Decisions come as they finish. Where the engine computes every row apart, a job's numbers
-        do not depend on the others; an engine that batches may move their last bits.
+        Decisions come as they finish; those that run ``together`` take less time in all and finish
+        together. Where the engine computes every row apart, a job's numbers do not depend on the
+        others; an engine that batches may move their last bits.
         """
-        apart = getattr(self.engine, "rows_apart", False)
-        groups = [[number] for number in range(len(jobs))] if apart else [list(range(len(jobs)))]
+        groups = [list(range(len(jobs)))]
+        if getattr(self.engine, "rows_apart", False):
+            most = getattr(self.engine, "tokens_together", 0) if together else 0
+            groups = pack([job.fresh_tokens for job in jobs], most)
         for group in groups:
             started = time.perf_counter()
             results = self._results([jobs[number].rendered for number in group])

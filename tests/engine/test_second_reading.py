@@ -101,6 +101,7 @@ def test_it_says_what_it_does() -> None:
     _, _, engine = engines()
     assert engine.description == "fast, close calls read twice"
     assert engine.longest == 99
+    assert engine.tokens_together == 0
 
 
 @given(

@@ -111,6 +111,11 @@ class FlatEngine:
         return self._shape.longest
 
     @property
+    def tokens_together(self) -> int:
+        """Rows of so many tokens in all are read in one pass; 0 where each has its own."""
+        return self._pass_tokens if self._runtime.trees_apart else 0
+
+    @property
     def statistics(self) -> EngineStatistics:
         """What has been computed and what was saved, since the engine was opened."""
         return EngineStatistics(

@@ -69,6 +69,11 @@ class SecondReading:
         return self._fast.longest
 
     @property
+    def tokens_together(self) -> int:
+        """Rows of so many tokens in all are read in one pass; 0 where each has its own."""
+        return getattr(self._fast, "tokens_together", 0)
+
+    @property
     def statistics(self) -> EngineStatistics:
         """Counts of both engines together; kept prefixes are those of the fast one."""
         fast = self._fast.statistics
