@@ -457,9 +457,10 @@ class Decider:
     ) -> Iterator[tuple[int, Decision]]:
         """The second half of ``decide`` for several jobs: (number of the job, its decision).
 
-        Decisions come as they finish; those that run ``together`` take less time in all and finish
-        together. Where the engine computes every row apart, a job's numbers do not depend on the
-        others; an engine that batches may move their last bits.
+        Decisions come as they finish. Run ``together``, jobs that an engine reads in one pass take
+        less time in all and finish at once; each is said to have taken its share of the tokens.
+        Where the engine computes every row apart, a job's numbers do not depend on the others; an
+        engine that batches may move their last bits.
         """
         groups = [list(range(len(jobs)))]
         if getattr(self.engine, "rows_apart", False):
@@ -472,9 +473,11 @@ class Decider:
                 self._answers(jobs[number], result)
                 for number, result in zip(group, results, strict=True)
             ]
-            share = (time.perf_counter() - started) / max(len(group), 1)
+            tokens = sum(jobs[number].fresh_tokens for number in group)
+            each = (time.perf_counter() - started) / max(tokens, 1)
             for number, answers, result in zip(group, answered, results, strict=True):
-                yield number, self._decision(jobs[number], answers, result, share)
+                seconds = each * jobs[number].fresh_tokens
+                yield number, self._decision(jobs[number], answers, result, seconds)
 
     def read(self, job: Job, results: Sequence[RowResult], seconds: float) -> Decision:
         """The decision that the results of a job's rows make; they took so many seconds."""

@@ -120,14 +120,14 @@ def test_rows_are_read_in_parts_and_open_trunks_block_by_block(
 
 @pytest.mark.parametrize(
     ("heads", "shared", "width"),
-    [(3, 1, 64), (2, 2, 64), (12, 1, 64), (5, 5, 64), (4, 2, 64), (2, 1, 192)],
+    [(3, 1, 64), (2, 2, 64), (12, 1, 64), (5, 5, 64), (4, 2, 64), (4, 1, 64), (2, 1, 192)],
 )
 def test_heads_may_share_keys_in_any_number_and_have_any_width(
     heads: int, shared: int, width: int, folder: Path, variant: Variant
 ) -> None:
     model = whole_model(heads, shared, max_position_embeddings=1024, head_dim=width)
     engine = engine_of(model, folder / f"{heads}-{shared}-{width}", variant, threads=2)
-    for row in (long_row(3), long_row(70, 70), long_row(401), long_row(700, 350)):
+    for row in (long_row(3), long_row(11), long_row(70, 70), long_row(401), long_row(700, 350)):
         assert_same(engine.run([row])[0], path_by_path(model, row), near(variant))
     engine.close()
 
@@ -140,12 +140,16 @@ def test_an_answer_depends_on_neither_threads_nor_neighbours(
     behind = replace(row, branches=(*row.branches, other_question))
     before = replace(row, branches=(other_question, *row.branches))
     others = [replace(row, trunk=row.trunk[:n], opened=0) for n in (0, 7, 33, 150)]
+    bare = [replace(each, prefix=()) for each in (*others, row)]
     found = []
     for threads in (1, 2, 3, 5):
         engine = engine_of(model, folder, variant, threads=threads)
         found += [engine.run([row])[0].logits, engine.run([behind])[0].logits[:2]]
         found += [engine.run([before])[0].logits[1:], engine.run([*others, row])[-1].logits]
         found += [engine.run([row, *others])[0].logits]
+        alone = [engine.run([each])[0].logits for each in bare]
+        for one, two in zip(alone, engine.run(bare), strict=True):
+            assert all(map(np.array_equal, one, two.logits)), "with nothing kept before them"
         engine.close()
     for other in found[1:]:
         assert all(np.array_equal(one, two) for one, two in zip(found[0], other, strict=True))

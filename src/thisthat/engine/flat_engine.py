@@ -1,10 +1,10 @@
 """The flow of an engine that reads flat passes: a row's tree laid out without padding, on a CPU.
 
 A tree of a few hundred tokens is answered in one pass; longer rows are read in parts, each
-continuing what is kept of the one before; an open block is never cut. Rows never share a pass:
-eight-bit rounding would carry a neighbour's last bits into an answer's second digit, and a pass of
-several short rows takes longer than the rows one by one. Prefixes are read once and kept. What a
-pass computes is a runtime's business; knows nothing of text, temperatures or weights.
+continuing what is kept of the one before; an open block is never cut. Rows share a pass only where
+the runtime answers each to the last bit as if alone: eight-bit rounding would carry a neighbour's
+last bits into an answer's second digit. Prefixes are read once and kept. What a pass computes is a
+runtime's business; knows nothing of text, temperatures or weights.
 """
 
 from __future__ import annotations
@@ -54,6 +54,10 @@ class Runtime(Protocol):
     @property
     def trees_apart(self) -> bool:
         """Whether a tree's numbers are the same, to the last bit, with other trees in the pass."""
+
+    @property
+    def block(self) -> int:
+        """Tokens of a trunk or branch take up room in multiples of this."""
 
     def read(
         self, flat: FlatPass, kept: KeptTokens, keep: bool
@@ -112,8 +116,9 @@ class FlatEngine:
 
     @property
     def tokens_together(self) -> int:
-        """Rows of so many tokens in all are read in one pass; 0 where each has its own."""
-        return self._pass_tokens if self._runtime.trees_apart else 0
+        """Rows of so many tokens in all are worth reading together; 0 where each has its pass."""
+        shares = self._runtime.trees_apart and self._keeps_prefixes
+        return self._pass_tokens if shares else 0
 
     @property
     def statistics(self) -> EngineStatistics:
@@ -197,13 +202,19 @@ class FlatEngine:
     def _answer(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
         """Rows that continue the same tokens: short ones together, long ones in parts."""
         answers: list[list[Logits]] = []
-        for group in pack([row.fresh_tokens for row in rows], self._pass_tokens):
+        for group in pack([self._room(row) for row in rows], self._pass_tokens):
             members = [rows[index] for index in group]
             if len(members) == 1 and members[0].fresh_tokens > self._pass_tokens:
                 answers.append(self._answer_long(members[0], kept))
             else:
                 answers += self._answer_short(members, kept)
         return answers
+
+    def _room(self, row: Row) -> int:
+        """What the row takes up of a pass that it shares."""
+        block = self._runtime.block
+        parts = (len(row.trunk), *(len(branch.tokens) for branch in row.branches))
+        return sum(-(-length // block) * block for length in parts)
 
     def _answer_short(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
         logits, _ = self._pass([Tree(row.trunk, row.branches, row.opened) for row in rows], kept)

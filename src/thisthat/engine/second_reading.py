@@ -70,7 +70,7 @@ class SecondReading:
 
     @property
     def tokens_together(self) -> int:
-        """Rows of so many tokens in all are read in one pass; 0 where each has its own."""
+        """Rows of so many tokens in all are worth reading together; 0 where each has its pass."""
         return getattr(self._fast, "tokens_together", 0)
 
     @property

@@ -1,7 +1,7 @@
 /* Attention of a few tokens at a time to all the keys they see.
  *
  * Keys and values stand in blocks of tokens; blocks that none of the few sees are not looked at. How keys are
- * multiplied is the variant's: by tiles or in float32.
+ * multiplied is the variant's: in float32, in halves or by tiles of bfloat16.
  */
 
 #pragma once

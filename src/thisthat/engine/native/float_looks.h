@@ -74,8 +74,14 @@ static void score(const float *queries, int count, int width, const float *const
         }
 }
 
-/* exp of a score. */
-static inline floats share_of(floats score) { return exponential(score); }
+/* exp of a score; exactly nothing for keys that are not seen. */
+static inline floats share_of(floats score) {
+#if defined(__AVX512F__)
+    return exponential(score);
+#else
+    return choose(score < -80.0f, spread(0), exponential(score));
+#endif
+}
 
 /* Shares of a block's values take the place of scores. */
 static inline void put_shares(float *scores, const floats shares[PARTS]) {

@@ -43,7 +43,7 @@ static void put_query(float *queries, int q, const float *query, int width) {
 /* Numbers from the scores of a query to those of the next. */
 static size_t stride_of(int blocks) { return (size_t)blocks * BLOCK; }
 
-/* exp of a score, as true as halves can tell. */
+/* exp of a score, as true as halves can tell; keys that are not seen get so little that it is no half. */
 static inline floats share_of(floats score) { return power_of_e(score, 1); }
 
 /* Shares of a block's values take the place of scores. */
@@ -78,7 +78,8 @@ static inline void add_eight(float16x8_t part[SUM_ROWS][2], const float16_t *lef
 }
 
 /* Sums grow by 32 numbers of every row times 32 vectors of LANES numbers. */
-static inline __attribute__((always_inline)) void add_products(Sums sum, const float16_t *left, size_t stride, const float16_t *right) {
+static inline __attribute__((always_inline)) void add_products(Sums sum, const float16_t *left, size_t stride,
+                                                               const float16_t *right) {
     float16x8_t part[SUM_ROWS][2];
     UNROLL for (int r = 0; r < SUM_ROWS; r++) part[r][0] = part[r][1] = vdupq_n_f16(0);
     for (int k = 0; k < 32; k += 8) add_eight(part, left + k, stride, right + k * LANES);

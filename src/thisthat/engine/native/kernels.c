@@ -3,7 +3,8 @@
  * Each thread owns some tokens and computes all of their numbers; it looks at the others only to attend, so
  * threads meet once a step. (Sharing each product by its outputs reads weights once, but takes nine meetings
  * a step, which cost more.) What a token gives depends neither on the number of threads nor on tokens that it
- * does not see, if those it sees stand in the same lanes of their blocks. Knows nothing of files, prompts or caches; sizes were checked by the caller.
+ * does not see, if those it sees stand in the same lanes of their blocks. Knows nothing of files, prompts or
+ * caches; sizes were checked by the caller.
  */
 
 #define _GNU_SOURCE
@@ -91,10 +92,13 @@ static int tile_of(const Model *model) {
     return some < LANES ? LANES / some * some : some;
 }
 
+/* By how many tokens a thread may have more than its even share. */
+static int spare_of(const Model *model) { return tile_of(model) > GRAIN ? tile_of(model) : GRAIN; }
+
 static Work lay_out_work(const Model *model, const Pass *pass, int threads, Stock *stock) {
     int blocks = blocks_of(pass->places), all = blocks, queries = model->heads * model->head_width;
     for (int s = 0; s < pass->segments; s++) all += blocks_of(pass->kept[s].tokens);
-    int rows = (pass->tokens + threads - 1) / threads + tile_of(model), some = ROWS_AT_ONCE;
+    int rows = (pass->tokens + threads - 1) / threads + spare_of(model), some = ROWS_AT_ONCE;
     int most = queries > model->width ? queries : model->width;
     most = model->inner > most ? model->inner : most;
     return (Work){
@@ -136,8 +140,8 @@ static int deal(const Model *model, int tokens, int threads, int number, int *to
         if ((place < threads ? place : 2 * threads - 1 - place) != number) continue;
         for (int k = 0; k < tile; k++) token[count++] = turn * tile + k;
     }
-    int first = turns * tile, grains = (tokens - first + GRAIN - 1) / GRAIN;
-    int share = (grains + threads - 1) / threads * GRAIN;
+    int first = turns * tile, left = tokens - first, grains = (left + GRAIN - 1) / GRAIN;
+    int share = grains < threads ? (left + threads - 1) / threads : (grains + threads - 1) / threads * GRAIN;
     for (int k = 0, t = first + number * share; k < share && t < tokens; k++, t++) token[count++] = t;
     return count;
 }

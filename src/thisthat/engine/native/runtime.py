@@ -99,6 +99,7 @@ class NativeRuntime:
     """Passes by the kernels of ``library`` over the weights that ``index`` describes."""
 
     trees_apart = True
+    block = _BLOCK
 
     def __init__(
         self,
@@ -147,6 +148,7 @@ class NativeRuntime:
         shape, tokens = self._shape, len(flat.tokens)
         place = _places(flat)
         places = int(place[-1]) + 1
+        assert not keep or places == tokens, "what is kept has no gaps"
         steps = len(shape.order) if keep else 2
         size = (steps, shape.shared_heads, -(-places // _BLOCK) * _BLOCK, shape.head_width)
         keys, values = np.zeros(size, np.float32), np.zeros(size, np.float32)

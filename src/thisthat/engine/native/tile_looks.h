@@ -13,8 +13,8 @@
 
 static inline __m256i narrow_to_bfloats(floats value) { return (__m256i)_mm512_cvtneps_pbh((__m512)value); }
 
-/* A block of keys: sixteen of them after the other, tiles of 32 numbers of each, two and two side by side. Bfloats leave
- * the second half of its room empty. */
+/* A block of keys: sixteen of them after the other, tiles of 32 numbers of each, two and two side by side. Bfloats
+ * leave the second half of its room empty. */
 static void put_key(float *block, int lane, const float *key, int width) {
     uint32_t *column = (uint32_t *)block + lane / LANES * LANES * width / 2 + lane % LANES;
     for (int d = 0; d < width; d += LANES) {

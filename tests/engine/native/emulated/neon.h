@@ -73,7 +73,7 @@ static inline float32x4_t vcvt_high_f32_f16(float16x8_t value) {
     return vcvt_f32_f16(__builtin_shufflevector(value, value, 4, 5, 6, 7));
 }
 
-/* Rounded once, as there: a product of halves is exact in float32. */
+/* Products and sums are exact before they are rounded, nearly as there. */
 #define vfmaq_laneq_f16(sum, left, right, lane) emulated_add_times(sum, left, (right)[lane])
 static inline float16x8_t emulated_add_times(float16x8_t sum, float16x8_t left, float16_t right) {
     for (int k = 0; k < 8; k++) sum[k] = (float16_t)((double)sum[k] + (double)left[k] * (double)right);
