@@ -452,9 +452,7 @@ class Decider:
         seconds = asking.seconds + ahead.seconds + time.perf_counter() - started
         return Job(asking.questions, rendered, asking.layout, seconds, asking.orders)
 
-    def run(
-        self, jobs: Sequence[Job], *, together: bool = False
-    ) -> Iterator[tuple[int, Decision]]:
+    def run(self, jobs: Sequence[Job], *, together: bool = False) -> Iterator[tuple[int, Decision]]:
         """The second half of ``decide`` for several jobs: (number of the job, its decision).
 
         Decisions come as they finish. Run ``together``, jobs that an engine reads in one pass take

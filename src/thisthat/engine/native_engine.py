@@ -85,8 +85,8 @@ class NativeEngine(FlatEngine):
         """Serve packed weights; ``from_checkpoint`` has them packed.
 
         ``terms`` are the eight-bit terms of an activation: with 2 products round nothing off that
-        matters. ``threads`` None is one per usable core; ``prefix_cache_bytes`` 0 reads every prefix
-        anew with its row.
+        matters. ``threads`` None is one per usable core; ``prefix_cache_bytes`` 0 reads every
+        prefix anew with its row.
         """
         if threads is not None and threads < 1:
             raise InvalidInputError("threads", f"{threads}, but must be at least 1")
