@@ -200,7 +200,7 @@ def hardware() -> dict[str, Any]:
     """The machine in words; the GPU only where torch is already loaded."""
     found: dict[str, Any] = {
         "machine": platform.machine(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": _cores(),
         "system": platform.system(),
     }
@@ -244,12 +244,28 @@ def now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.lower().startswith("model name"):
-                return line.partition(":")[2].strip()
+_ARM_PARTS = {
+    ("0x41", "0xd0c"): "Neoverse-N1",
+    ("0x41", "0xd40"): "Neoverse-V1",
+    ("0x41", "0xd49"): "Neoverse-N2",
+    ("0x41", "0xd4f"): "Neoverse-V2",
+}
+"""Processors of servers that Linux knows by number alone."""
+
+
+def processor(cpu_info: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor's name as the system tells it; for an ARM one without a name, its numbers."""
+    try:
+        lines = cpu_info.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    pairs = (line.partition(":") for line in lines)
+    told = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    if "model name" in told:
+        return told["model name"]
+    numbers = told.get("cpu implementer", ""), told.get("cpu part", "")
+    if all(numbers):
+        return _ARM_PARTS.get(numbers, f"ARM implementer {numbers[0]}, part {numbers[1]}")
     return platform.processor() or "unknown"
 
 
