@@ -167,7 +167,8 @@ def test_one_term_is_near_and_two_are_nearer(model: Any, folder: Path, variant: 
         engine.close()
     assert errors[1] < near(variant)
     assert errors[0] < 0.6
-    if variant != "plain":
+    # Attention in bfloat16 rounds about as much off as a single term.
+    if variant in ("vnni", "neon"):
         assert errors[0] > errors[1]
 
 
