@@ -203,6 +203,20 @@ def test_a_token_without_any_embedding_is_no_trouble(folder: Path, variant: Vari
     assert_same(engine.run([row])[0], path_by_path(model, row), 1e-6)
 
 
+def test_numbers_that_are_too_large_are_told(folder: Path, variant: Variant) -> None:
+    model = whole_model()
+    for layer in model.model.layers:
+        layer.self_attn.v_proj.weight.data *= 1e6
+    engine = engine_of(model, folder / "large", variant)
+    row = long_row(3)
+    if variant == "neon":
+        with pytest.raises(CheckpointError, match="do not fit the neon kernels; engine='onnx'"):
+            engine.run([row])
+    else:
+        assert all(np.isfinite(logits).all() for logits in engine.run([row])[0].logits)
+    engine.close()
+
+
 def test_prefixes_are_read_once_and_cost_nothing_again(model: Any, folder: Path) -> None:
     engine = engine_of(model, folder)
     prefix = tuple(range(20, 40))

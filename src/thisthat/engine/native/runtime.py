@@ -143,7 +143,8 @@ class NativeRuntime:
     ) -> tuple[Logits, KeptTokens | None]:
         """Logits at the slots and, if asked for, what to continue from.
 
-        Raises MemoryError when the pass does not fit.
+        Raises MemoryError when the pass does not fit, CheckpointError when numbers of the model
+        are too large for the kernels: halves end at 65,504.
         """
         shape, tokens = self._shape, len(flat.tokens)
         place = _places(flat)
@@ -175,6 +176,10 @@ class NativeRuntime:
         )
         if self._kernels.run(self._engine, ctypes.byref(asked)):
             raise MemoryError(f"no memory for a pass of {tokens} tokens")
+        if not np.isfinite(logits).all():
+            raise CheckpointError(
+                f"its numbers do not fit the {self._variant} kernels; engine='onnx' can read it"
+            )
         if not keep:
             return logits, None
         segment: Segment = (keys, values, tokens)
