@@ -39,9 +39,9 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class FlatPass:
-    """Token k is seen from ``since[k]`` to ``until[k]`` (not included); ``slots`` are places.
+    """Token k is seen by the tokens from ``since[k]`` to ``until[k]`` (not included).
 
-    ``starts`` are the places where a trunk or a branch begins, each once.
+    ``slots`` are numbers of tokens too, and so are ``starts``, where a trunk or branch begins.
     """
 
     tokens: Integers

@@ -5,8 +5,6 @@
 
 #pragma once
 
-#include <string.h>
-
 #include "numbers.h"
 
 #define QUERIES 12 /* vectors that look at keys together */
@@ -52,8 +50,8 @@ static inline void put_shares(float *scores, const floats shares[BLOCK / WIDE]) 
         vst1_f16((float16_t *)scores + p * WIDE, vcvt_f16_f32((float32x4_t)shares[p]));
 }
 
-/* ``sum`` grows by a vector times one number of a row. Told so, compilers copy that number into a vector first and run
- * out of registers. */
+/* ``sum`` grows by a vector times one number of a row. Given the intrinsic, compilers copy that number into a vector
+ * first and run out of registers; without ``volatile`` they reorder these until a sum waits for itself. */
 #if defined(__aarch64__)
 #define ADD_TIMES(sum, vector, row, place) \
     __asm__ volatile("fmla %0.8h, %1.8h, %2.h[" #place "]" : "+w"(sum) : "w"(vector), "x"(row))
