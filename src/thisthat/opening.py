@@ -122,11 +122,13 @@ def _open_engine(
 def _open_native(checkpoint: Checkpoint, label_ids: Sequence[int], threads: int | None) -> Engine:
     """The native engine; where it rounds activations coarsely, with a finer one for close calls."""
     from thisthat.engine.native_engine import NativeEngine
-    from thisthat.engine.second_reading import SecondReading
+    from thisthat.engine.second_reading import CLOSE_IN_SPANS, SecondReading
 
     open_one = partial(NativeEngine.from_checkpoint, checkpoint, label_ids, threads=threads)
     opened = open_one()
-    return SecondReading(opened, partial(open_one, finer=True)) if opened.rounds else opened
+    if not opened.rounds:
+        return opened
+    return SecondReading(opened, partial(open_one, finer=True), CLOSE_IN_SPANS)
 
 
 def _open_onnx(

@@ -132,8 +132,9 @@ def test_heads_may_share_keys_in_any_number_and_have_any_width(
     engine.close()
 
 
+@pytest.mark.parametrize("terms", [1, 2])
 def test_an_answer_depends_on_neither_threads_nor_neighbours(
-    model: Any, folder: Path, variant: Variant
+    model: Any, folder: Path, variant: Variant, terms: int
 ) -> None:
     row = long_row(200, 150)
     other_question = question((3, 1, 4), 12)
@@ -143,7 +144,7 @@ def test_an_answer_depends_on_neither_threads_nor_neighbours(
     bare = [replace(each, prefix=()) for each in (*others, row)]
     found = []
     for threads in (1, 2, 3, 5):
-        engine = engine_of(model, folder, variant, threads=threads)
+        engine = engine_of(model, folder, variant, threads=threads, terms=terms)
         found += [engine.run([row])[0].logits, engine.run([behind])[0].logits[:2]]
         found += [engine.run([before])[0].logits[1:], engine.run([*others, row])[-1].logits]
         found += [engine.run([row, *others])[0].logits]

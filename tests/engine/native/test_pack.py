@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.engine.native.models import whole_model
 from tests.engine.trees import LABELS
 from thisthat.engine.llama_shape import read_shape
-from thisthat.engine.native.pack import inner_size, obstacle, packed, write_packed
+from thisthat.engine.native.pack import inner_size, obstacle, packed, span_sums, write_packed
 from thisthat.engine.native.proof import SHAPE
 from thisthat.errors import CheckpointError
 
@@ -32,6 +32,19 @@ def test_every_weight_stands_where_its_kernel_looks(panels: int, blocks: int, se
             block, lane = divmod(output, 16)
             place = (block * inputs + entry // 4 * 4) * 16 + lane * 4 + entry % 4
             assert fours[place] == weights[output, entry]
+
+
+@given(
+    st.integers(1, 3), st.sampled_from([(64, 64), (128, 128), (320, 64), (576, 192), (1536, 192)])
+)
+def test_weights_are_summed_span_by_span(panels: int, sizes: tuple[int, int]) -> None:
+    inputs, span = sizes
+    weights = np.random.default_rng(panels).integers(-127, 128, (32 * panels, inputs))
+    found = span_sums(weights.astype(np.int8)).reshape(panels, inputs // span, 32)
+    for output in range(32 * panels):
+        for part in range(inputs // span):
+            wanted = weights[output, part * span : (part + 1) * span].sum()
+            assert found[output // 32, part, output % 32] == wanted
 
 
 @pytest.mark.parametrize(
@@ -67,10 +80,10 @@ def test_the_index_says_where_everything_begins() -> None:
     inner = inner_size(model.config.to_dict())
     whole = np.frombuffer(data, np.int8, shape.width * inner, index["1.down"])
     steps = np.frombuffer(data, np.float32, shape.width, index["1.down.steps"])
-    sums = np.frombuffer(data, np.int32, shape.width, index["1.down.sums"])
     unpacked = whole.reshape(-1, inner // 4, 16, 4).transpose(0, 2, 1, 3).reshape(shape.width, -1)
     np.testing.assert_allclose(unpacked * steps[:, None], wanted, rtol=0, atol=1e-6)
-    assert np.array_equal(sums, unpacked.sum(axis=1, dtype=np.int32))
+    sums = span_sums(unpacked).reshape(-1)
+    assert np.array_equal(np.frombuffer(data, np.int32, sums.size, index["1.down.sums"]), sums)
 
 
 def test_a_missing_tensor_is_named() -> None:

@@ -66,6 +66,7 @@ typedef struct {
     Lookout lookout;
     int *token, *slot;               /* of each row */
     float *hidden, *projected;       /* of all rows */
+    int coarse;                      /* rows with one term; the others come after them and have two */
     float *attended, *inner, *scale; /* of ROWS_AT_ONCE */
     void *laid_out;                  /* the rows that are multiplied next */
     float *normed;                   /* one row */
@@ -110,8 +111,8 @@ static Work lay_out_work(const Model *model, const Pass *pass, int threads, Stoc
         .projected = take(stock, (size_t)rows * (queries + 2 * model->shared_heads * model->head_width), sizeof(float)),
         .attended = take(stock, (size_t)some * queries, sizeof(float)),
         .inner = take(stock, (size_t)some * model->inner, sizeof(float)),
-        .scale = take(stock, some, sizeof(float)),
-        .laid_out = take(stock, (size_t)some * most, sizeof(float)),
+        .scale = take(stock, (size_t)room_for(some) * most / DEPTH, sizeof(float)),
+        .laid_out = take(stock, (size_t)room_for(some) * most, TERMS == 1 ? sizeof(float) : 1),
         .normed = take(stock, model->width, sizeof(float)),
         .bytes = take(stock, 2 * most, 1),
         .lookout =
@@ -148,6 +149,27 @@ static int deal(const Model *model, int tokens, int threads, int number, int *to
 
 static int up_to(int count, int most) { return count < most ? count : most; }
 
+static int is_slot(const Pass *pass, int token) {
+    for (int s = 0; s < pass->slots; s++)
+        if (pass->slot[s] == token) return 1;
+    return 0;
+}
+
+/* How many rows have one term. Where that is all a pass asks for, slots have two nevertheless and come last: nothing
+ * averages out what they lose. */
+static int part_rows(Work *work, int rows) {
+    if (TERMS == 1) return rows;
+    if (work->pass->terms == 2) return 0;
+    int others = 0, slots = 0;
+    for (int r = 0; r < rows; r++) {
+        int token = work->token[r];
+        if (is_slot(work->pass, token)) work->slot[slots++] = token;
+        else work->token[others++] = token;
+    }
+    memcpy(work->token + others, work->slot, sizeof(int) * slots);
+    return others;
+}
+
 static void norm(const Model *model, const float *row, const float *weight, float *out) {
     floats squares = {0};
     for (int k = 0; k < model->width; k += WIDE) squares += load(row + k) * load(row + k);
@@ -155,23 +177,21 @@ static void norm(const Model *model, const float *row, const float *weight, floa
     for (int k = 0; k < model->width; k += WIDE) store(out + k, load(row + k) * scale * load(weight + k));
 }
 
-static void lay_out(Work *work, int row, const float *values, int width) {
-    work->scale[row] = lay_out_row(values, row, width, work->pass->terms, work->bytes, work->laid_out);
+/* ``some`` rows from ``first`` on, to be laid out and multiplied. */
+static Rows rows_from(const Work *work, int first, int some, int inputs) {
+    int coarse = work->coarse < first ? 0 : up_to(work->coarse - first, some);
+    return (Rows){inputs, coarse, work->laid_out, work->scale};
 }
 
-static void lay_out_normed(Work *work, int rows, const float *hidden, const float *weight) {
-    int width = work->model->width;
-    for (int r = 0; r < rows; r++) {
-        norm(work->model, hidden + (size_t)r * width, weight, work->normed);
-        lay_out(work, r, work->normed, width);
+static void lay_out(Work *work, const Rows *rows, int count, const float *values) {
+    for (int r = 0; r < count; r++) lay_out_row(rows, r, values + (size_t)r * rows->inputs, work->bytes);
+}
+
+static void lay_out_normed(Work *work, const Rows *rows, int count, const float *hidden, const float *weight) {
+    for (int r = 0; r < count; r++) {
+        norm(work->model, hidden + (size_t)r * rows->inputs, weight, work->normed);
+        lay_out_row(rows, r, work->normed, work->bytes);
     }
-}
-
-/* What is laid out times a matrix. */
-static void multiply_laid_out(Work *work, int rows, int inputs, const Matrix *matrix, int from, int to, Use use,
-                              float *out, int stride) {
-    Rows given = {inputs, work->pass->terms, work->laid_out, work->scale};
-    product(&given, rows, matrix, from, to, use, out, stride);
 }
 
 /* Queries, keys and values, or some of them, of all rows. */
@@ -179,9 +199,10 @@ static void project(Work *work, const Step *step, int rows, int from, int to) {
     int width = work->model->width;
     for (int first = 0; first < rows; first += ROWS_AT_ONCE) {
         int some = up_to(rows - first, ROWS_AT_ONCE);
-        lay_out_normed(work, some, work->hidden + (size_t)first * width, step->before);
-        multiply_laid_out(work, some, width, &step->projections, from, to, STORE,
-                          work->projected + (size_t)first * (to - from), to - from);
+        Rows given = rows_from(work, first, some, width);
+        lay_out_normed(work, &given, some, work->hidden + (size_t)first * width, step->before);
+        product(&given, some, &step->projections, from, to, STORE, work->projected + (size_t)first * (to - from),
+                to - from);
     }
 }
 
@@ -194,12 +215,15 @@ static void finish(Work *work, const Step *step, int rows, const Segment *segmen
         float *hidden = work->hidden + (size_t)first * width;
         attend(&work->lookout, segments, count, work->token + first, some, work->projected + (size_t)first * stride,
                stride, work->attended);
-        for (int r = 0; r < some; r++) lay_out(work, r, work->attended + (size_t)r * queries, queries);
-        multiply_laid_out(work, some, queries, &step->out, 0, width, ADD, hidden, width);
-        lay_out_normed(work, some, hidden, step->after);
-        multiply_laid_out(work, some, width, &step->gate_up, 0, 2 * inner, GATE, work->inner, inner);
-        for (int r = 0; r < some; r++) lay_out(work, r, work->inner + (size_t)r * inner, inner);
-        multiply_laid_out(work, some, inner, &step->down, 0, width, ADD, hidden, width);
+        Rows attended = rows_from(work, first, some, queries);
+        lay_out(work, &attended, some, work->attended);
+        product(&attended, some, &step->out, 0, width, ADD, hidden, width);
+        Rows normed = rows_from(work, first, some, width);
+        lay_out_normed(work, &normed, some, hidden, step->after);
+        product(&normed, some, &step->gate_up, 0, 2 * inner, GATE, work->inner, inner);
+        Rows gated = rows_from(work, first, some, inner);
+        lay_out(work, &gated, some, work->inner);
+        product(&gated, some, &step->down, 0, width, ADD, hidden, width);
     }
 }
 
@@ -273,6 +297,7 @@ static void run_pass(Engine *engine, int number, Work *work) {
     int whole = queries + 2 * model->shared_heads * model->head_width;
     size_t size = (size_t)model->shared_heads * blocks_of(pass->places) * BLOCK * model->head_width;
     int rows = deal(model, pass->tokens, engine->meeting.threads, number, work->token);
+    work->coarse = part_rows(work, rows);
     Segment segments[pass->segments + 1];
     prepare_sight(&work->lookout, pass);
     begin(work, rows);
@@ -290,6 +315,7 @@ static void run_pass(Engine *engine, int number, Work *work) {
             project(work, step, rows, queries, whole);
             show_rows(work, rows, work->projected, whole - queries, keys, values);
             rows = gather_slots(work, rows);
+            work->coarse = TERMS == 1 ? rows : 0;
             project(work, step, rows, 0, queries);
             stride = queries;
         }

@@ -22,6 +22,8 @@ Array = NDArray[np.float32]
 
 LANES, PANEL, DEPTH = 16, 32, 64
 LEVELS = 127
+SPANS = (192, 128, 64)
+"""Inputs of which a token's activations share a step: the first of these that divides them."""
 _PAGE = 4096
 
 
@@ -92,7 +94,16 @@ def _write_layer(writer: _Writer, weights: Mapping[str, Array], layer: int, orde
         whole = np.rint(matrix / steps[:, None]).astype(np.int8)
         writer.add(f"{layer}.{name}", packed(whole, order))
         writer.add(f"{layer}.{name}.steps", steps)
-        writer.add(f"{layer}.{name}.sums", whole.sum(axis=1, dtype=np.int32))
+        writer.add(f"{layer}.{name}.sums", span_sums(whole))
+
+
+def span_sums(whole: NDArray[np.int8]) -> NDArray[np.int32]:
+    """Sums of the weights [outputs, inputs] in every span of inputs: panels x spans x PANEL."""
+    outputs, inputs = whole.shape
+    span = next(size for size in SPANS if inputs % size == 0)
+    parts = whole.reshape(outputs // PANEL, PANEL, inputs // span, span)
+    sums: NDArray[np.int32] = parts.sum(axis=3, dtype=np.int32)
+    return sums.transpose(0, 2, 1)
 
 
 def packed(whole: NDArray[np.int8], order: Order) -> NDArray[np.int8]:

@@ -1,7 +1,7 @@
 /* Activations times weights of eight bits, in the way the processor does it fastest.
  *
- * VARIANT_AMX, VARIANT_VNNI and VARIANT_NEON multiply bytes: an activation is one or two eight-bit terms
- * with a step per token. VARIANT_PLAIN widens weights to float32 as they are read and rounds nothing.
+ * VARIANT_AMX, VARIANT_VNNI and VARIANT_NEON multiply bytes: an activation is one or two eight-bit terms, with a
+ * step for every span of a token's inputs. VARIANT_PLAIN widens weights to float32 as they are read and rounds nothing.
  */
 
 #pragma once
@@ -17,14 +17,14 @@
 typedef struct {
     const int8_t *weights; /* packed, see pack.py */
     const float *steps;    /* per output */
-    const int32_t *sums;   /* per output: the sum of its weights */
+    const int32_t *sums;   /* of the weights in each span: panels x spans x PANEL */
 } Matrix;
 
 /* Activations of a thread's tokens, laid out as the variant's kernel reads them. */
 typedef struct {
-    int32_t inputs, terms;
-    const void *laid_out;
-    const float *scale; /* per token */
+    int32_t inputs, coarse; /* the first ``coarse`` rows have one term, the others two */
+    void *laid_out;
+    float *scale; /* lines x spans; a row is a line of bytes, or two */
 } Rows;
 
 /* What becomes of a product. */
@@ -48,17 +48,23 @@ typedef enum { STORE, ADD, GATE } Use;
 #endif
 #define PLAIN_PARTS (PLAIN_BLOCKS * PARTS)
 
+#define TERMS 1
+#define AT_ONCE GROUP
+#define SECOND 1
+
 typedef float Found[GROUP * PANEL];
 
-static int at_once(const Rows *rows) {
-    (void)rows;
-    return GROUP;
+static int spans_of(int inputs) {
+    (void)inputs;
+    return 1;
 }
 
 /* Sums of a group of rows, from ``first`` on, with one panel of weights [inputs][PANEL]. */
-static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next, Found found) {
+static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next,
+                     const int32_t *lost, Found found) {
     (void)used;
     (void)next;
+    (void)lost;
     int inputs = rows->inputs;
     for (int block = 0; block < PANEL / LANES; block += PLAIN_BLOCKS) {
         const float *given = (const float *)rows->laid_out + (size_t)first * inputs;
@@ -76,27 +82,49 @@ static void multiply(const Rows *rows, int first, int used, const int8_t *panel,
     }
 }
 
-/* WIDE sums of one row of the group. */
-static inline floats sums_at(const Rows *rows, const Found found, const int32_t *lost, int row, int k) {
+/* WIDE sums of one line of the group. */
+static inline floats sums_at(const Rows *rows, const Found found, int first, int line, int k) {
     (void)rows;
-    (void)lost;
-    return load(found + row * PANEL + k);
+    (void)first;
+    return load(found + line * PANEL + k);
 }
 
 #else
 
+#define TERMS 2
+
 /* A pair of terms leaves half a step of the first to the second, which has 127 steps either way. */
 #define FINER 254
+
+#if defined(VARIANT_VNNI)
+#define RAISED 128 /* one factor must not have a sign */
+#else
+#define RAISED 0
+#endif
 
 #if defined(VARIANT_AMX)
 
 #define GROUP 16
+#define AT_ONCE (2 * GROUP)
+#define SECOND GROUP
 
-#define FOUND_ROWS (2 * GROUP)
+typedef int32_t Found[AT_ONCE * PANEL];
 
-/* Sums of two tiles of rows with one panel; meanwhile the ``next`` panel, if there is one, is fetched. */
-static void multiply_tiles(const int8_t *upper, const int8_t *lower, int inputs, const int8_t *panel,
-                           const int8_t *next, int32_t *found) {
+/* Tiles hold sums over all inputs. */
+static int spans_of(int inputs) {
+    (void)inputs;
+    return 1;
+}
+
+/* Sums of two tiles of lines, other rows or first and second terms, with one panel; meanwhile the ``next`` panel, if
+ * there is one, is fetched. */
+static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next,
+                     const int32_t *lost, Found found) {
+    (void)used;
+    (void)lost;
+    int inputs = rows->inputs;
+    const int8_t *upper = (const int8_t *)rows->laid_out + (size_t)first * inputs;
+    const int8_t *lower = upper + (size_t)GROUP * inputs;
     settle();
     _tile_zero(0);
     _tile_zero(1);
@@ -124,117 +152,120 @@ static void multiply_tiles(const int8_t *upper, const int8_t *lower, int inputs,
     _tile_stored(3, (found + GROUP * PANEL + LANES), 4 * PANEL);
 }
 
-/* Two tiles: other rows, or first and second terms. */
-static void multiply_group(const int8_t *group, int used, int inputs, const int8_t *panel, const int8_t *next,
-                           int32_t *found) {
-    (void)used;
-    multiply_tiles(group, group + (size_t)GROUP * inputs, inputs, panel, next, found);
+/* WIDE sums of one line of the group that begins with line ``first``. */
+static inline floats sums_at(const Rows *rows, const Found found, int first, int line, int k) {
+    const int32_t *whole = found + line * PANEL + k;
+    return __builtin_convertvector(*(const loose_integers *)whole, floats) * rows->scale[first + line];
 }
 
-#elif defined(VARIANT_VNNI)
+#else
 
-#define GROUP 12
-#define FOUND_ROWS GROUP
+#define SECOND 1
 #define CHUNK 4
 
-/* ``given`` holds four bytes of every row of a group, then the next four. */
-static void multiply_group(const int8_t *rows, int used, int inputs, const int8_t *panel, const int8_t *next,
-                           int32_t *found) {
-    (void)used;
-    (void)next;
-    const int32_t *given = (const int32_t *)rows;
-    __m512i sum[GROUP][2];
-    UNROLL for (int r = 0; r < GROUP; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
-    const int8_t *right = panel + (size_t)inputs * LANES;
-    for (int k = 0; k < inputs; k += 4, given += GROUP) {
-        __m512i one = _mm512_loadu_si512(panel + k * LANES);
-        __m512i two = _mm512_loadu_si512(right + k * LANES);
-        UNROLL for (int r = 0; r < GROUP; r++) {
-            __m512i four = _mm512_set1_epi32(given[r]);
+/* As many sums as registers hold: GROUP lines, PIECES registers of each. */
+#if defined(VARIANT_VNNI)
+#define GROUP 12
+#define PIECES 2
+#define STEP_OF_LINES 4
+typedef __m512i Sum;
+#define NOTHING _mm512_setzero_si512()
+#else
+#define GROUP 6
+#define PIECES 4
+#define STEP_OF_LINES 2
+typedef int32x4_t Sum;
+#define NOTHING vdupq_n_s32(0)
+#endif
+#define AT_ONCE GROUP
+
+typedef float Found[GROUP * PANEL];
+
+/* Spans are short enough to keep a large activation from coarsening many others, and long enough to cost little. */
+static int spans_of(int inputs) {
+    for (int depths = 3; depths > 1; depths--)
+        if (inputs % (depths * DEPTH) == 0) return inputs / (depths * DEPTH);
+    return inputs / DEPTH;
+}
+
+/* Sums of the first ``some`` lines grow by ``inputs`` of them. ``given`` holds four bytes of every line, then the next
+ * four; weights of LANES outputs stand together, those of the next are ``apart``. */
+static inline __attribute__((always_inline)) void add_span(const int some, const int8_t *given, int inputs,
+                                                           const int8_t *weights, size_t apart,
+                                                           Sum sum[GROUP][PIECES]) {
+#if defined(VARIANT_VNNI)
+    const int32_t *fours = (const int32_t *)given;
+    for (int k = 0; k < inputs; k += CHUNK, fours += GROUP, weights += CHUNK * LANES) {
+        __m512i one = _mm512_loadu_si512(weights);
+        __m512i two = _mm512_loadu_si512(weights + apart);
+        UNROLL for (int r = 0; r < some; r++) {
+            __m512i four = _mm512_set1_epi32(fours[r]);
             sum[r][0] = _mm512_dpbusd_epi32(sum[r][0], four, one);
             sum[r][1] = _mm512_dpbusd_epi32(sum[r][1], four, two);
         }
     }
-    UNROLL for (int r = 0; r < GROUP; r++) {
-        _mm512_storeu_si512(found + r * PANEL, sum[r][0]);
-        _mm512_storeu_si512(found + r * PANEL + LANES, sum[r][1]);
-    }
-}
-
-#elif defined(VARIANT_NEON)
-
-#define GROUP 6
-#define FOUND_ROWS GROUP
-#define CHUNK 4
-
-/* The first ``some`` rows of a group: 2, 4 or all 6, known when this is compiled. ``given`` holds four bytes of every
- * row, then the next four. */
-static inline __attribute__((always_inline)) void multiply_some(const int some, const int8_t *rows, int inputs,
-                                                                const int8_t *panel, int32_t *found) {
-    for (int block = 0; block < PANEL / LANES; block++) {
-        const int8_t *weights = panel + (size_t)block * inputs * LANES, *given = rows;
-        int32x4_t sum[GROUP][4];
-        UNROLL for (int r = 0; r < some; r++)
-            UNROLL for (int c = 0; c < 4; c++) sum[r][c] = vdupq_n_s32(0);
-        for (int k = 0; k < inputs; k += CHUNK, given += GROUP * CHUNK, weights += CHUNK * LANES) {
-            int8x16_t front = vld1q_s8(given);
-            int8x8_t back = vld1_s8(given + 16);
-            UNROLL for (int c = 0; c < 4; c++) {
-                int8x16_t w = vld1q_s8(weights + 16 * c);
-                sum[0][c] = vdotq_laneq_s32(sum[0][c], w, front, 0);
-                sum[1][c] = vdotq_laneq_s32(sum[1][c], w, front, 1);
-                if (some < 4) continue;
-                sum[2][c] = vdotq_laneq_s32(sum[2][c], w, front, 2);
-                sum[3][c] = vdotq_laneq_s32(sum[3][c], w, front, 3);
-                if (some < 6) continue;
-                sum[4][c] = vdotq_lane_s32(sum[4][c], w, back, 0);
-                sum[5][c] = vdotq_lane_s32(sum[5][c], w, back, 1);
-            }
-        }
-        UNROLL for (int r = 0; r < some; r++)
-            UNROLL for (int c = 0; c < 4; c++)
-                vst1q_s32(found + r * PANEL + block * LANES + 4 * c, sum[r][c]);
-    }
-}
-
-static void multiply_group(const int8_t *rows, int used, int inputs, const int8_t *panel, const int8_t *next,
-                           int32_t *found) {
-    (void)next;
-    if (used <= 2) multiply_some(2, rows, inputs, panel, found);
-    else if (used <= 4) multiply_some(4, rows, inputs, panel, found);
-    else multiply_some(6, rows, inputs, panel, found);
-}
-
-#endif
-
-#if defined(VARIANT_VNNI)
-#define RAISED 128 /* one factor must not have a sign */
 #else
-#define RAISED 0
-#endif
-
-typedef int32_t Found[FOUND_ROWS * PANEL];
-
-static int at_once(const Rows *rows) { return FOUND_ROWS / rows->terms; }
-
-/* Sums of a group of rows, of which ``used`` from ``first`` on are read, with one panel of weights. */
-static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next, Found found) {
-    const int8_t *group = (const int8_t *)rows->laid_out + (size_t)first * rows->terms * rows->inputs;
-    /* Second terms stand behind all first ones. */
-    multiply_group(group, rows->terms == 1 ? used : GROUP, rows->inputs, panel, next, found);
-}
-
-/* WIDE sums of one row of the group; ``lost`` are those of the panel's weights. */
-static inline floats sums_at(const Rows *rows, const Found found, const int32_t *lost, int row, int k) {
-    integers raised = *(const loose_integers *)(lost + k) * RAISED;
-    const int32_t *coarse = found + row * PANEL + k;
-    floats sum = __builtin_convertvector(*(const loose_integers *)coarse - raised, floats);
-    if (rows->terms == 2) {
-        const int32_t *fine = coarse + at_once(rows) * PANEL;
-        sum += __builtin_convertvector(*(const loose_integers *)fine - raised, floats) * (1.0f / FINER);
+    (void)apart;
+    for (int k = 0; k < inputs; k += CHUNK, given += GROUP * CHUNK, weights += CHUNK * LANES) {
+        int8x16_t front = vld1q_s8(given);
+        int8x8_t back = vld1_s8(given + 16);
+        UNROLL for (int c = 0; c < PIECES; c++) {
+            int8x16_t w = vld1q_s8(weights + 16 * c);
+            sum[0][c] = vdotq_laneq_s32(sum[0][c], w, front, 0);
+            sum[1][c] = vdotq_laneq_s32(sum[1][c], w, front, 1);
+            if (some < 4) continue;
+            sum[2][c] = vdotq_laneq_s32(sum[2][c], w, front, 2);
+            sum[3][c] = vdotq_laneq_s32(sum[3][c], w, front, 3);
+            if (some < 6) continue;
+            sum[4][c] = vdotq_lane_s32(sum[4][c], w, back, 0);
+            sum[5][c] = vdotq_lane_s32(sum[5][c], w, back, 1);
+        }
     }
-    return sum;
+#endif
 }
+
+/* ``some`` is known when this is compiled. */
+static inline __attribute__((always_inline)) void multiply_some(const int some, const Rows *rows, int first,
+                                                                const int8_t *panel, const int32_t *lost,
+                                                                Found found) {
+    int inputs = rows->inputs, spans = spans_of(inputs), span = inputs / spans;
+    const int8_t *lines = (const int8_t *)rows->laid_out + (size_t)first * inputs;
+    const float *scale = rows->scale + (size_t)first * spans;
+    for (int column = 0; column < PANEL; column += PIECES * WIDE)
+        for (int s = 0; s < spans; s++) {
+            Sum sum[GROUP][PIECES];
+            UNROLL for (int r = 0; r < some; r++)
+                UNROLL for (int p = 0; p < PIECES; p++) sum[r][p] = NOTHING;
+            add_span(some, lines + (size_t)s * span * GROUP, span,
+                     panel + (size_t)column * inputs + (size_t)s * span * LANES, (size_t)inputs * LANES, sum);
+            UNROLL for (int r = 0; r < some; r++)
+                UNROLL for (int p = 0; p < PIECES; p++) {
+                    int place = column + p * WIDE;
+                    integers raised = *(const loose_integers *)(lost + s * PANEL + place) * RAISED;
+                    floats part = __builtin_convertvector((integers)sum[r][p] - raised, floats) * scale[r * spans + s];
+                    float *to = found + r * PANEL + place;
+                    store(to, s ? load(to) + part : part);
+                }
+        }
+}
+
+/* Sums of a group of lines, of which ``used`` from ``first`` on are read, with one panel of weights. */
+static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next,
+                     const int32_t *lost, Found found) {
+    (void)next;
+    if (used <= STEP_OF_LINES) multiply_some(STEP_OF_LINES, rows, first, panel, lost, found);
+    else if (used <= 2 * STEP_OF_LINES) multiply_some(2 * STEP_OF_LINES, rows, first, panel, lost, found);
+    else multiply_some(GROUP, rows, first, panel, lost, found);
+}
+
+/* WIDE sums of one line of the group. */
+static inline floats sums_at(const Rows *rows, const Found found, int first, int line, int k) {
+    (void)rows;
+    (void)first;
+    return load(found + line * PANEL + k);
+}
+
+#endif
 
 /* LANES whole numbers as bytes. */
 static inline void narrow(const integers whole[PARTS], int8_t *to) {
@@ -247,8 +278,8 @@ static inline void narrow(const integers whole[PARTS], int8_t *to) {
 #endif
 }
 
-/* The row in bytes; the step of its first term. */
-static float round_row(const float *row, int width, int terms, int8_t *coarse, int8_t *fine) {
+/* A span in bytes; the step of its first term. */
+static float round_span(const float *row, int width, int terms, int8_t *coarse, int8_t *fine) {
     floats most = {0};
     for (int k = 0; k < width; k += WIDE) {
         floats value = load(row + k);
@@ -272,65 +303,86 @@ static float round_row(const float *row, int width, int terms, int8_t *coarse, i
 
 #endif
 
-/* A row as the kernel reads it, and its scale; ``bytes`` has room for two terms of it. */
-static float lay_out_row(const float *values, int row, int width, int terms, int8_t *bytes, void *laid_out) {
+/* The first line of rows with two terms. */
+static int fine_from(const Rows *rows) { return (rows->coarse + 2 * SECOND - 1) / (2 * SECOND) * 2 * SECOND; }
+
+/* The line of a row's first term; that of the second comes SECOND lines later. */
+static int line_of(const Rows *rows, int row) {
+    int fine = row - rows->coarse;
+    return fine < 0 ? row : fine_from(rows) + fine / SECOND * 2 * SECOND + fine % SECOND;
+}
+
+/* Bytes, or numbers, that rows may take up, for each of their inputs. */
+static int room_for(int rows) { return TERMS == 1 ? rows + AT_ONCE : 2 * (rows + AT_ONCE); }
+
+/* A row as the kernel reads it; ``bytes`` has room for two terms of it. */
+static void lay_out_row(const Rows *rows, int row, const float *values, int8_t *bytes) {
+    int width = rows->inputs, line = line_of(rows, row);
 #if defined(VARIANT_PLAIN)
-    float *out = (float *)laid_out + (size_t)(row / GROUP) * width * GROUP + row % GROUP;
+    float *out = (float *)rows->laid_out + (size_t)(line / GROUP) * width * GROUP + line % GROUP;
     for (int k = 0; k < width; k++) out[(size_t)k * GROUP] = values[k];
-    (void)terms;
     (void)bytes;
-    return 1;
-#elif defined(VARIANT_AMX)
-    /* A tile of first terms, then one of second terms. */
-    int place = terms == 2 ? row / GROUP * 2 * GROUP + row % GROUP : row;
-    int8_t *coarse = (int8_t *)laid_out + (size_t)place * width;
-    (void)bytes;
-    return round_row(values, width, terms, coarse, coarse + (size_t)GROUP * width);
 #else
-    float scale = round_row(values, width, terms, bytes, bytes + width);
-    /* A chunk of every first term of a group, then of every second term, then the next chunk. */
-    int some = GROUP / terms;
-    int8_t *group = (int8_t *)laid_out + (size_t)(row / some) * GROUP * width;
-    for (int term = 0; term < terms; term++, bytes += width) {
-        int8_t *out = group + (term * some + row % some) * CHUNK;
+    int spans = spans_of(width), span = width / spans, terms = row < rows->coarse ? 1 : 2;
+    size_t second = width;
+#if defined(VARIANT_AMX)
+    bytes = (int8_t *)rows->laid_out + (size_t)line * width;
+    second = (size_t)SECOND * width;
+#endif
+    for (int s = 0; s < spans; s++) {
+        int8_t *part = bytes + s * span;
+        float step = round_span(values + s * span, span, terms, part, part + second);
+        rows->scale[(size_t)line * spans + s] = step;
+        if (terms == 2) rows->scale[(size_t)(line + SECOND) * spans + s] = step / FINER;
+    }
+#if !defined(VARIANT_AMX)
+    /* A chunk of every line of a group, then the next chunk. */
+    for (int term = 0; term < terms; term++, line += SECOND, bytes += width) {
+        int8_t *out = (int8_t *)rows->laid_out + (size_t)(line / GROUP) * GROUP * width + line % GROUP * CHUNK;
         for (int k = 0; k < width; k += CHUNK, out += GROUP * CHUNK) memcpy(out, bytes + k, CHUNK);
     }
-    return scale;
 #endif
+#endif
+}
+
+/* What becomes of WIDE outputs and of those LANES further on, for one row. */
+static inline void use_sums(Use use, floats one, floats two, int column, int from, int k, float *to_row) {
+    if (use == GATE) {
+        /* Panels hold 16 gates and then their 16 inputs. */
+        floats gate = one * inverse(1.0f + exponential(smaller(spread(80), -one)));
+        store(to_row + column / 2 + k, gate * two);
+    } else {
+        float *place = to_row + column - from + k;
+        if (use == ADD) one += load(place), two += load(place + LANES);
+        store(place, one);
+        store(place + LANES, two);
+    }
 }
 
 /* rows x matrix, outputs ``from`` to ``to``; ``out`` has ``stride`` numbers per row. */
 static void product(const Rows *rows, int count, const Matrix *matrix, int from, int to, Use use, float *out,
                     int stride) {
     Found found __attribute__((aligned(64)));
-    int group = at_once(rows);
+    int spans = spans_of(rows->inputs), fine = count - rows->coarse;
+    int lines = fine ? fine_from(rows) + 2 * fine : count;
     size_t size = (size_t)PANEL * rows->inputs;
     for (int column = from; column < to; column += PANEL) {
         const int8_t *panel = matrix->weights + (size_t)column * rows->inputs;
         const int8_t *next = column + PANEL < to ? panel + size : NULL;
-        for (int first = 0; first < count; first += group, next = NULL) {
-            int used = group < count - first ? group : count - first;
-            multiply(rows, first, used, panel, next, found);
-            for (int r = 0; r < used; r++) {
-                float scale = rows->scale[first + r];
-                float *to_row = out + (size_t)(first + r) * stride;
+        for (int first = 0, row = 0; first < lines; first += AT_ONCE, next = NULL) {
+            multiply(rows, first, lines - first, panel, next, matrix->sums + (size_t)column * spans, found);
+            for (int line; row < count && (line = line_of(rows, row) - first) < AT_ONCE; row++)
                 UNROLL for (int k = 0; k < LANES; k += WIDE) {
-                    const float *steps = matrix->steps + column + k;
-                    const int32_t *lost = matrix->sums + column;
-                    floats one = sums_at(rows, found, lost, r, k) * (load(steps) * scale);
-                    floats two = sums_at(rows, found, lost, r, LANES + k) * (load(steps + LANES) * scale);
-                    if (use == GATE) {
-                        /* Panels hold 16 gates and then their 16 inputs. */
-                        floats gate = one * inverse(1.0f + exponential(smaller(spread(80), -one)));
-                        store(to_row + column / 2 + k, gate * two);
-                    } else {
-                        float *place = to_row + column - from + k;
-                        if (use == ADD) one += load(place), two += load(place + LANES);
-                        store(place, one);
-                        store(place + LANES, two);
+                    floats one = sums_at(rows, found, first, line, k);
+                    floats two = sums_at(rows, found, first, line, LANES + k);
+                    if (TERMS == 2 && row >= rows->coarse) {
+                        one += sums_at(rows, found, first, line + SECOND, k);
+                        two += sums_at(rows, found, first, line + SECOND, LANES + k);
                     }
+                    const float *steps = matrix->steps + column + k;
+                    use_sums(use, one * load(steps), two * load(steps + LANES), column, from, k,
+                             out + (size_t)row * stride);
                 }
-            }
         }
     }
 }
