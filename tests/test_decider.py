@@ -154,7 +154,7 @@ def test_engines_that_read_rows_apart_say_how_many_tokens_they_read_together() -
     plain = path_decider()
     wanted = [decision.answers for decision in plain.decide_many(states, question)]
     tokens = plain.prepare(states[0], question).fresh_tokens
-    for at_once, calls in ((0, [1] * 6), (tokens - 1, [1] * 6), (4 * tokens + 3, [4, 2])):
+    for at_once, calls in ((0, [1] * 6), (tokens - 1, [1] * 6), (4 * tokens + 3, [3, 3])):
         decider = path_decider()
         engine: Any = decider.engine
         engine.rows_apart, engine.tokens_together = True, at_once

@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,3 +62,22 @@ def test_groups_keep_order_and_fit(sizes: list[int], most: int) -> None:
     groups = pack(sizes, most)
     assert [index for group in groups for index in group] == list(range(len(sizes)))
     assert all(len(group) == 1 or sum(sizes[i] for i in group) <= most for group in groups)
+
+
+@given(sizes=st.lists(st.integers(0, 20), min_size=1, max_size=8), most=st.integers(1, 40))
+def test_groups_are_few_and_even(sizes: list[int], most: int) -> None:
+    def largest(groups: list[list[int]]) -> int:
+        return max((sum(sizes[i] for i in group) for group in groups if len(group) > 1), default=0)
+
+    def every(start: int) -> Iterator[list[list[int]]]:
+        if start == len(sizes):
+            yield []
+        for end in range(start + 1, len(sizes) + 1):
+            if end == start + 1 or sum(sizes[start:end]) <= most:
+                yield from ([list(range(start, end)), *rest] for rest in every(end))
+
+    found = pack(sizes, most)
+    fewest = min(len(groups) for groups in every(0))
+    assert len(found) == fewest
+    best = min(largest(groups) for groups in every(0) if len(groups) == fewest)
+    assert largest(found) <= max(best, max(sizes))

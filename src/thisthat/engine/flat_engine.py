@@ -55,10 +55,6 @@ class Runtime(Protocol):
     def trees_apart(self) -> bool:
         """Whether a tree's numbers are the same, to the last bit, with other trees in the pass."""
 
-    @property
-    def block(self) -> int:
-        """Tokens of a trunk or branch take up room in multiples of this."""
-
     def read(
         self, flat: FlatPass, kept: KeptTokens, keep: bool
     ) -> tuple[Logits, KeptTokens | None]:
@@ -202,19 +198,13 @@ class FlatEngine:
     def _answer(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
         """Rows that continue the same tokens: short ones together, long ones in parts."""
         answers: list[list[Logits]] = []
-        for group in pack([self._room(row) for row in rows], self._pass_tokens):
+        for group in pack([row.fresh_tokens for row in rows], self._pass_tokens):
             members = [rows[index] for index in group]
-            if len(members) == 1 and members[0].fresh_tokens > self._pass_tokens:
+            if members[0].fresh_tokens > self._pass_tokens:
                 answers.append(self._answer_long(members[0], kept))
             else:
                 answers += self._answer_short(members, kept)
         return answers
-
-    def _room(self, row: Row) -> int:
-        """What the row takes up of a pass that it shares."""
-        block = self._runtime.block
-        parts = (len(row.trunk), *(len(branch.tokens) for branch in row.branches))
-        return sum(-(-length // block) * block for length in parts)
 
     def _answer_short(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
         logits, _ = self._pass([Tree(row.trunk, row.branches, row.opened) for row in rows], kept)

@@ -96,7 +96,25 @@ def split_evenly(length: int, most: int) -> list[int]:
 
 
 def pack(sizes: Sequence[int], most: int) -> list[list[int]]:
-    """Indices of ``sizes`` in order, grouped so that no group of several exceeds ``most``."""
+    """Indices of ``sizes`` in order, grouped so that no group of several exceeds ``most``.
+
+    There are as few groups as that allows, and the largest of several is as small as can be: what
+    is left over for a last group would be read at the speed of a few tokens.
+    """
+    groups = _filled(sizes, most)
+    fits, too_small = most, sum(sizes) // max(len(groups), 1) - 1
+    while fits - too_small > 1:
+        middle = (fits + too_small) // 2
+        tried = _filled(sizes, middle)
+        if len(tried) == len(groups):
+            groups, fits = tried, middle
+        else:
+            too_small = middle
+    return groups
+
+
+def _filled(sizes: Sequence[int], most: int) -> list[list[int]]:
+    """The same with every group filled before the next is begun."""
     groups: list[list[int]] = []
     room = 0
     for index, size in enumerate(sizes):

@@ -98,7 +98,6 @@ class OnnxEngine(FlatEngine):
 class _OnnxRuntime:
     # A row's products may be cut into other parts beside other rows.
     trees_apart = False
-    block = 1
 
     def __init__(
         self, graph: Path, shape: LlamaShape, form: str, threads: int, arena: bool

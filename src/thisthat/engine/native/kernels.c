@@ -24,11 +24,13 @@
 #include <unistd.h>
 #endif
 
-/* Tokens whose numbers stay in the second cache from product to product; whole groups and tiles. */
+/* Tokens whose numbers stay in the second cache from product to product, at most; whole bunches. */
 #if defined(VARIANT_AMX)
 #define ROWS_AT_ONCE 160
+#define BUNCH 16
 #else
 #define ROWS_AT_ONCE 120
+#define BUNCH 12
 #endif
 
 /* Tokens that are not parted when tokens are shared evenly: a tile takes as long with fewer. */
@@ -149,6 +151,12 @@ static int deal(const Model *model, int tokens, int threads, int number, int *to
 
 static int up_to(int count, int most) { return count < most ? count : most; }
 
+/* So many rows at once that all weights are read as seldom as may be, and never for a few rows that are left over. */
+static int batch_of(int rows) {
+    int batches = (rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    return batches ? ((rows + batches - 1) / batches + BUNCH - 1) / BUNCH * BUNCH : BUNCH;
+}
+
 static int is_slot(const Pass *pass, int token) {
     for (int s = 0; s < pass->slots; s++)
         if (pass->slot[s] == token) return 1;
@@ -196,9 +204,9 @@ static void lay_out_normed(Work *work, const Rows *rows, int count, const float 
 
 /* Queries, keys and values, or some of them, of all rows. */
 static void project(Work *work, const Step *step, int rows, int from, int to) {
-    int width = work->model->width;
-    for (int first = 0; first < rows; first += ROWS_AT_ONCE) {
-        int some = up_to(rows - first, ROWS_AT_ONCE);
+    int width = work->model->width, batch = batch_of(rows);
+    for (int first = 0; first < rows; first += batch) {
+        int some = up_to(rows - first, batch);
         Rows given = rows_from(work, first, some, width);
         lay_out_normed(work, &given, some, work->hidden + (size_t)first * width, step->before);
         product(&given, some, &step->projections, from, to, STORE, work->projected + (size_t)first * (to - from),
@@ -210,8 +218,9 @@ static void project(Work *work, const Step *step, int rows, int from, int to) {
 static void finish(Work *work, const Step *step, int rows, const Segment *segments, int count, int stride) {
     const Model *model = work->model;
     int width = model->width, inner = model->inner, queries = model->heads * model->head_width;
-    for (int first = 0; first < rows; first += ROWS_AT_ONCE) {
-        int some = up_to(rows - first, ROWS_AT_ONCE);
+    int batch = batch_of(rows);
+    for (int first = 0; first < rows; first += batch) {
+        int some = up_to(rows - first, batch);
         float *hidden = work->hidden + (size_t)first * width;
         attend(&work->lookout, segments, count, work->token + first, some, work->projected + (size_t)first * stride,
                stride, work->attended);

@@ -99,7 +99,6 @@ class NativeRuntime:
     """Passes by the kernels of ``library`` over the weights that ``index`` describes."""
 
     trees_apart = True
-    block = _BLOCK
 
     def __init__(
         self,
