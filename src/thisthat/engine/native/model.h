@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "products.h"
+#include "rows.h"
 
 typedef struct {
     const float *before, *after; /* norms */

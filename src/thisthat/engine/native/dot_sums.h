@@ -1,0 +1,111 @@
+/* Sums of products by dot products of four bytes, span by span. */
+
+#pragma once
+
+#include "rows.h"
+#include "rounding.h"
+
+#define SECOND 1
+#define CHUNK 4
+
+/* As many sums as registers hold: GROUP lines, PIECES registers of each. */
+#if defined(VARIANT_VNNI)
+#define GROUP 12
+#define PIECES 2
+#define STEP_OF_LINES 4
+typedef __m512i Sum;
+#define NOTHING _mm512_setzero_si512()
+#else
+#define GROUP 6
+#define PIECES 4
+#define STEP_OF_LINES 2
+typedef int32x4_t Sum;
+#define NOTHING vdupq_n_s32(0)
+#endif
+#define AT_ONCE GROUP
+
+typedef float Found[GROUP * PANEL];
+
+/* Spans are short enough to keep a large activation from coarsening many others, and long enough to cost little. */
+static int spans_of(int inputs) {
+    for (int depths = 3; depths > 1; depths--)
+        if (inputs % (depths * DEPTH) == 0) return inputs / (depths * DEPTH);
+    return inputs / DEPTH;
+}
+
+/* Sums of the first ``some`` lines grow by ``inputs`` of them. ``given`` holds four bytes of every line, then the next
+ * four; weights of LANES outputs stand together, those of the next are ``apart``. */
+static inline __attribute__((always_inline)) void add_span(const int some, const int8_t *given, int inputs,
+                                                           const int8_t *weights, size_t apart,
+                                                           Sum sum[GROUP][PIECES]) {
+#if defined(VARIANT_VNNI)
+    const int32_t *fours = (const int32_t *)given;
+    for (int k = 0; k < inputs; k += CHUNK, fours += GROUP, weights += CHUNK * LANES) {
+        __m512i one = _mm512_loadu_si512(weights);
+        __m512i two = _mm512_loadu_si512(weights + apart);
+        UNROLL for (int r = 0; r < some; r++) {
+            __m512i four = _mm512_set1_epi32(fours[r]);
+            sum[r][0] = _mm512_dpbusd_epi32(sum[r][0], four, one);
+            sum[r][1] = _mm512_dpbusd_epi32(sum[r][1], four, two);
+        }
+    }
+#else
+    (void)apart;
+    for (int k = 0; k < inputs; k += CHUNK, given += GROUP * CHUNK, weights += CHUNK * LANES) {
+        int8x16_t front = vld1q_s8(given);
+        int8x8_t back = vld1_s8(given + 16);
+        UNROLL for (int c = 0; c < PIECES; c++) {
+            int8x16_t w = vld1q_s8(weights + 16 * c);
+            sum[0][c] = vdotq_laneq_s32(sum[0][c], w, front, 0);
+            sum[1][c] = vdotq_laneq_s32(sum[1][c], w, front, 1);
+            if (some < 4) continue;
+            sum[2][c] = vdotq_laneq_s32(sum[2][c], w, front, 2);
+            sum[3][c] = vdotq_laneq_s32(sum[3][c], w, front, 3);
+            if (some < 6) continue;
+            sum[4][c] = vdotq_lane_s32(sum[4][c], w, back, 0);
+            sum[5][c] = vdotq_lane_s32(sum[5][c], w, back, 1);
+        }
+    }
+#endif
+}
+
+/* ``some`` is known when this is compiled. */
+static inline __attribute__((always_inline)) void multiply_some(const int some, const Rows *rows, int first,
+                                                                const int8_t *panel, const int32_t *lost,
+                                                                Found found) {
+    int inputs = rows->inputs, spans = spans_of(inputs), span = inputs / spans;
+    const int8_t *lines = (const int8_t *)rows->laid_out + (size_t)first * inputs;
+    const float *scale = rows->scale + (size_t)first * spans;
+    for (int column = 0; column < PANEL; column += PIECES * WIDE)
+        for (int s = 0; s < spans; s++) {
+            Sum sum[GROUP][PIECES];
+            UNROLL for (int r = 0; r < some; r++)
+                UNROLL for (int p = 0; p < PIECES; p++) sum[r][p] = NOTHING;
+            add_span(some, lines + (size_t)s * span * GROUP, span,
+                     panel + (size_t)column * inputs + (size_t)s * span * LANES, (size_t)inputs * LANES, sum);
+            UNROLL for (int r = 0; r < some; r++)
+                UNROLL for (int p = 0; p < PIECES; p++) {
+                    int place = column + p * WIDE;
+                    integers raised = *(const loose_integers *)(lost + s * PANEL + place) * RAISED;
+                    floats part = __builtin_convertvector((integers)sum[r][p] - raised, floats) * scale[r * spans + s];
+                    float *to = found + r * PANEL + place;
+                    store(to, s ? load(to) + part : part);
+                }
+        }
+}
+
+/* Sums of a group of lines, of which ``used`` from ``first`` on are read, with one panel of weights. */
+static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next,
+                     const int32_t *lost, Found found) {
+    (void)next;
+    if (used <= STEP_OF_LINES) multiply_some(STEP_OF_LINES, rows, first, panel, lost, found);
+    else if (used <= 2 * STEP_OF_LINES) multiply_some(2 * STEP_OF_LINES, rows, first, panel, lost, found);
+    else multiply_some(GROUP, rows, first, panel, lost, found);
+}
+
+/* WIDE sums of one line of the group. */
+static inline floats sums_at(const Rows *rows, const Found found, int first, int line, int k) {
+    (void)rows;
+    (void)first;
+    return load(found + line * PANEL + k);
+}

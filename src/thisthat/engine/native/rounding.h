@@ -1,0 +1,50 @@
+/* Activations as bytes: one or two terms of eight bits, with a step. */
+
+#pragma once
+
+#include "numbers.h"
+
+#define TERMS 2
+
+/* A pair of terms leaves half a step of the first to the second, which has 127 steps either way. */
+#define FINER 254
+
+#if defined(VARIANT_VNNI)
+#define RAISED 128 /* one factor must not have a sign */
+#else
+#define RAISED 0
+#endif
+
+/* LANES whole numbers as bytes. */
+static inline void narrow(const integers whole[PARTS], int8_t *to) {
+#if defined(__AVX512F__)
+    _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8((__m512i)whole[0]));
+#else
+    int16x8_t left = vmovn_high_s32(vmovn_s32((int32x4_t)whole[0]), (int32x4_t)whole[1]);
+    int16x8_t right = vmovn_high_s32(vmovn_s32((int32x4_t)whole[2]), (int32x4_t)whole[3]);
+    vst1q_s8(to, vmovn_high_s16(vmovn_s16(left), right));
+#endif
+}
+
+/* A span in bytes; the step of its first term. */
+static float round_span(const float *row, int width, int terms, int8_t *coarse, int8_t *fine) {
+    floats most = {0};
+    for (int k = 0; k < width; k += WIDE) {
+        floats value = load(row + k);
+        most = larger(most, larger(value, -value));
+    }
+    float limit = largest(most);
+    float step = limit / 127, inverse = limit > 0 ? 127 / limit : 0;
+    for (int k = 0; k < width; k += LANES) {
+        integers near[PARTS], rest[PARTS];
+        UNROLL for (int p = 0; p < PARTS; p++) {
+            floats scaled = load(row + k + p * WIDE) * inverse;
+            integers whole = nearest(scaled);
+            near[p] = whole + RAISED;
+            rest[p] = nearest((scaled - __builtin_convertvector(whole, floats)) * FINER) + RAISED;
+        }
+        narrow(near, coarse + k);
+        if (terms == 2) narrow(rest, fine + k);
+    }
+    return step;
+}
