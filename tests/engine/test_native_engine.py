@@ -134,8 +134,10 @@ def test_heads_may_share_keys_in_any_number_and_have_any_width(
 
 @pytest.mark.parametrize("terms", [1, 2])
 def test_an_answer_depends_on_neither_threads_nor_neighbours(
-    model: Any, folder: Path, variant: Variant, terms: int
+    folder: Path, variant: Variant, terms: int
 ) -> None:
+    model = whole_model(max_position_embeddings=1024, intermediate_size=384)
+    folder = folder / "several-spans"
     row = long_row(200, 150)
     other_question = question((3, 1, 4), 12)
     behind = replace(row, branches=(*row.branches, other_question))

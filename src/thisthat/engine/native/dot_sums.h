@@ -87,9 +87,9 @@ static inline __attribute__((always_inline)) void multiply_some(const int some, 
                 UNROLL for (int p = 0; p < PIECES; p++) {
                     int place = column + p * WIDE;
                     integers raised = *(const loose_integers *)(lost + s * PANEL + place) * RAISED;
-                    floats part = __builtin_convertvector((integers)sum[r][p] - raised, floats) * scale[r * spans + s];
+                    floats whole = __builtin_convertvector((integers)sum[r][p] - raised, floats);
                     float *to = found + r * PANEL + place;
-                    store(to, s ? load(to) + part : part);
+                    store(to, add_product(s ? load(to) : spread(0), whole, spread(scale[r * spans + s])));
                 }
         }
 }

@@ -44,6 +44,16 @@ static inline floats smaller(floats a, floats b) { return (floats)vminq_f32((flo
 static inline floats larger(floats a, floats b) { return choose(a > b, a, b); }
 static inline floats smaller(floats a, floats b) { return choose(a < b, a, b); }
 #endif
+/* sum + a * b, rounded the same way wherever it stands: compilers join a product and a sum in one place and not in another. */
+static inline floats add_product(floats sum, floats a, floats b) {
+#if defined(__AVX512F__)
+    return (floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
+#elif defined(__aarch64__)
+    return (floats)vfmaq_f32((float32x4_t)sum, (float32x4_t)a, (float32x4_t)b);
+#else
+    return sum + a * b;
+#endif
+}
 /* LANES bytes as numbers. */
 static inline void widen(const int8_t *from, floats wide[PARTS]) {
 #if defined(__AVX512F__)
