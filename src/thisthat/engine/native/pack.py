@@ -23,7 +23,9 @@ Array = NDArray[np.float32]
 LANES, PANEL, DEPTH = 16, 32, 64
 LEVELS = 127
 SPANS = (192, 128, 64)
-"""Inputs of which a token's activations share a step: the first of these that divides them."""
+"""Inputs of which a token's activations share a step: the first of these that divides them.
+
+The kernels that need sums count the same way, in dot_sums.h."""
 _PAGE = 4096
 
 
