@@ -15,10 +15,13 @@
 
 #if defined(VARIANT_AMX)
 #include "tile_looks.h"
+#include "float_shares.h"
 #elif defined(VARIANT_NEON)
 #include "half_looks.h"
+#include "half_shares.h"
 #else
 #include "float_looks.h"
+#include "float_shares.h"
 #endif
 
 #define MOST_WIDTH 512 /* of a head */
@@ -42,7 +45,7 @@ typedef struct {
     Sight *sight;           /* per block of fresh tokens */
     float *queries;         /* QUERIES of head_width numbers */
     float *mixed;           /* QUERIES x head_width */
-    float *scores;          /* QUERIES x stride_of(blocks) */
+    Score *scores;          /* QUERIES x stride_of(blocks) */
     const float **block;    /* of each that is looked at */
     int *active;            /* per block that is looked at: its segment and its place there */
 } Lookout;
@@ -112,42 +115,17 @@ static int choose_blocks(Lookout *lookout, const Segment *segments, int count, i
     return found;
 }
 
-/* Scores of one query become shares, keys that the token does not see get none; the inverse of their sum. */
-static float share_out(const Lookout *lookout, const Segment *segments, int blocks, int token, float *scores) {
-    static const int32_t lanes[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    floats most = spread(-1e30f), sum = {0};
-    for (int b = 0; b < blocks; b++) {
-        const Segment *segment = segments + lookout->active[2 * b];
-        int block = lookout->active[2 * b + 1], place = block * BLOCK;
-        int partly = place + BLOCK > segment->tokens;
-        if (segment->fresh) {
-            const Sight *sight = lookout->sight + block;
-            partly = sight->last_since > token || token >= sight->first_until;
-        }
-        for (int k = 0; k < BLOCK; k += WIDE) {
-            floats value = load(scores + b * BLOCK + k);
-            if (partly) {
-                integers seen;
-                if (segment->fresh)
-                    seen = (*(const loose_integers *)(lookout->since + place + k) <= token) &
-                           (*(const loose_integers *)(lookout->until + place + k) > token);
-                else
-                    seen = *(const loose_integers *)(lanes + k % LANES) + (place + k / LANES * LANES) < segment->tokens;
-                store(scores + b * BLOCK + k, value = choose(seen, value, spread(-1e30f)));
-            }
-            most = larger(most, value);
-        }
+/* Keys of a block that the token does not see get the lowest score. */
+static void hide_unseen(const Lookout *lookout, const Segment *segment, int block, int token, Score *scores) {
+    int place = block * BLOCK;
+    if (!segment->fresh) {
+        for (int k = segment->tokens - place; k < BLOCK; k++) scores[k] = UNSEEN;
+        return;
     }
-    float top = largest(most);
-    for (int b = 0; b < blocks; b++) {
-        floats shares[BLOCK / WIDE];
-        UNROLL for (int p = 0; p < BLOCK / WIDE; p++) {
-            shares[p] = share_of(load(scores + b * BLOCK + p * WIDE) - top);
-            sum += shares[p];
-        }
-        put_shares(scores + b * BLOCK, shares);
-    }
-    return 1 / total(sum);
+    const Sight *sight = lookout->sight + block;
+    if (sight->last_since <= token && token < sight->first_until) return;
+    const int32_t *since = lookout->since + place, *until = lookout->until + place;
+    for (int k = 0; k < BLOCK; k++) scores[k] = (since[k] <= token) & (until[k] > token) ? scores[k] : (Score)UNSEEN;
 }
 
 /* The blocks that are looked at, of one head's keys or values. */
@@ -183,8 +161,12 @@ static void attend_to_head(Lookout *lookout, const Segment *segments, int blocks
     score(lookout->queries, asked, width, listed(lookout, segments, blocks, head, 0), blocks, lookout->scores);
     float inverse[QUERIES];
     for (int q = 0; q < asked; q++) {
-        float *scores = lookout->scores + q * stride_of(blocks);
-        inverse[q] = share_out(lookout, segments, blocks, token[q / group], scores);
+        Score *scores = lookout->scores + q * stride_of(blocks);
+        for (int b = 0; b < blocks; b++) {
+            const Segment *segment = segments + lookout->active[2 * b];
+            hide_unseen(lookout, segment, lookout->active[2 * b + 1], token[q / group], scores + b * BLOCK);
+        }
+        inverse[q] = 1 / share_out(scores, blocks * BLOCK);
     }
     mix(lookout->scores, asked, width, listed(lookout, segments, blocks, head, 1), blocks, lookout->mixed);
     for (int q = 0; q < asked; q++) {

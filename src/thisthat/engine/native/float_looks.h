@@ -9,6 +9,9 @@
 #define QUERIES 12  /* vectors that look at keys together */
 #define BLOCK LANES /* tokens whose keys stand together */
 
+typedef float Score;
+#define UNSEEN -1e30f
+
 /* As many sums as registers hold. */
 #if defined(__AVX512F__)
 #define SCORE_ROWS 12
@@ -53,7 +56,7 @@ static void put_query(float *queries, int q, const float *query, int width) {
 static size_t stride_of(int blocks) { return (size_t)blocks * BLOCK; }
 
 /* Scores of ``count`` queries with ``blocks`` blocks of keys, which are listed. */
-static void score(const float *queries, int count, int width, const float *const *block, int blocks, float *scores) {
+static void score(const float *queries, int count, int width, const float *const *block, int blocks, Score *scores) {
     size_t stride = stride_of(blocks);
     for (int b = 0; b < blocks; b += SCORE_BLOCKS)
         for (int first = 0; first < count; first += SCORE_ROWS) {
@@ -89,7 +92,7 @@ static inline void put_shares(float *scores, const floats shares[PARTS]) {
 }
 
 /* Sums of values, weighed by the shares that took the place of scores: queries x width. */
-static void mix(const float *shares, int count, int width, const float *const *block, int blocks, float *out) {
+static void mix(const Score *shares, int count, int width, const float *const *block, int blocks, float *out) {
     size_t stride = stride_of(blocks);
     for (int first = 0; first < count; first += MIX_ROWS)
         for (int column = 0; column < width; column += MIX_COLUMNS * LANES) {

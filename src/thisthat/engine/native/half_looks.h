@@ -1,6 +1,7 @@
 /* Scores and sums of values in half precision, for ARM processors that multiply eight halves at once.
  *
- * Only 32 products are added up in halves; their sums are added in float32.
+ * Only up to 32 products follow each other in a sum of halves, and two such sums make a score. Sums of values go on in
+ * float32 after 32 keys.
  */
 
 #pragma once
@@ -12,6 +13,9 @@
 #define NEAR 4     /* blocks of values that the first cache holds */
 
 #define SUM_ROWS 4 /* as many sums as registers hold */
+
+typedef float16_t Score;
+#define UNSEEN -60000
 
 typedef float32x4_t Sums[SUM_ROWS][LANES / 4];
 
@@ -41,15 +45,6 @@ static void put_query(float *queries, int q, const float *query, int width) {
 /* Numbers from the scores of a query to those of the next. */
 static size_t stride_of(int blocks) { return (size_t)blocks * BLOCK; }
 
-/* exp of a score, as true as halves can tell; keys that are not seen get so little that it is no half. */
-static inline floats share_of(floats score) { return power_of_e(score, 1); }
-
-/* Shares of a block's values take the place of scores. */
-static inline void put_shares(float *scores, const floats shares[BLOCK / WIDE]) {
-    UNROLL for (int p = 0; p < BLOCK / WIDE; p++)
-        vst1_f16((float16_t *)scores + p * WIDE, vcvt_f16_f32((float32x4_t)shares[p]));
-}
-
 /* ``sum`` grows by a vector times one number of a row. Given the intrinsic, compilers copy that number into a vector
  * first and run out of registers; without ``volatile`` they reorder these until a sum waits for itself. */
 #if defined(__aarch64__)
@@ -75,17 +70,11 @@ static inline void add_eight(float16x8_t part[SUM_ROWS][2], const float16_t *lef
 #undef ADD_ONE
 }
 
-/* Sums grow by 32 numbers of every row times 32 vectors of LANES numbers. */
-static inline __attribute__((always_inline)) void add_products(Sums sum, const float16_t *left, size_t stride,
-                                                               const float16_t *right) {
-    float16x8_t part[SUM_ROWS][2];
-    UNROLL for (int r = 0; r < SUM_ROWS; r++) part[r][0] = part[r][1] = vdupq_n_f16(0);
-    for (int k = 0; k < 32; k += 8) add_eight(part, left + k, stride, right + k * LANES);
-    UNROLL for (int r = 0; r < SUM_ROWS; r++)
-        UNROLL for (int p = 0; p < 2; p++) {
-            sum[r][2 * p] = vaddq_f32(sum[r][2 * p], vcvt_f32_f16(vget_low_f16(part[r][p])));
-            sum[r][2 * p + 1] = vaddq_f32(sum[r][2 * p + 1], vcvt_high_f32_f16(part[r][p]));
-        }
+/* Sums of 32 numbers of every row times 32 vectors of LANES numbers. */
+static inline __attribute__((always_inline)) void sum_products(float16x8_t sum[SUM_ROWS][2], const float16_t *left,
+                                                               size_t stride, const float16_t *right) {
+    UNROLL for (int r = 0; r < SUM_ROWS; r++) sum[r][0] = sum[r][1] = vdupq_n_f16(0);
+    for (int k = 0; k < 32; k += 8) add_eight(sum, left + k, stride, right + k * LANES);
 }
 
 static inline void load_sums(Sums sum, const float *from, size_t stride) {
@@ -104,22 +93,30 @@ static inline void store_sums(Sums sum, float *to, size_t stride) {
 }
 
 /* Scores of ``count`` queries with ``blocks`` blocks of keys, which are listed. */
-static void score(const float *queries, int count, int width, const float *const *block, int blocks, float *scores) {
+static ALONE void score(const float *queries, int count, int width, const float *const *block, int blocks,
+                        Score *scores) {
     size_t stride = stride_of(blocks);
     for (int b = 0; b < blocks; b++)
         for (int half = 0; half < BLOCK; half += LANES)
             for (int first = 0; first < count; first += SUM_ROWS) {
                 const float16_t *query = (const float16_t *)queries + first * width;
                 const float16_t *key = (const float16_t *)block[b] + half * width;
-                Sums sum;
-                clear_sums(sum);
-                for (int d = 0; d < width; d += 32) add_products(sum, query + d, width, key + d * LANES);
-                store_sums(sum, scores + first * stride + b * BLOCK + half, stride);
+                Score *place = scores + first * stride + b * BLOCK + half;
+                float16x8_t sum[SUM_ROWS][2];
+                sum_products(sum, query, width, key);
+                for (int d = 32; d < width; d += 32) {
+                    float16x8_t more[SUM_ROWS][2];
+                    sum_products(more, query + d, width, key + d * LANES);
+                    UNROLL for (int r = 0; r < SUM_ROWS; r++)
+                        UNROLL for (int p = 0; p < 2; p++) sum[r][p] = vaddq_f16(sum[r][p], more[r][p]);
+                }
+                UNROLL for (int r = 0; r < SUM_ROWS; r++)
+                    UNROLL for (int p = 0; p < 2; p++) vst1q_f16(place + r * stride + 8 * p, sum[r][p]);
             }
 }
 
 /* Sums of values, weighed by the shares that took the place of scores: queries x width. */
-static void mix(const float *shares, int count, int width, const float *const *block, int blocks, float *out) {
+static ALONE void mix(const Score *shares, int count, int width, const float *const *block, int blocks, float *out) {
     size_t stride = stride_of(blocks);
     for (int from = 0; from < blocks; from += NEAR)
         for (int first = 0; first < count; first += SUM_ROWS)
@@ -128,9 +125,16 @@ static void mix(const float *shares, int count, int width, const float *const *b
                 Sums sum;
                 if (from) load_sums(sum, place, width);
                 else clear_sums(sum);
-                for (int b = from; b < from + NEAR && b < blocks; b++)
-                    add_products(sum, (const float16_t *)(shares + first * stride + b * BLOCK), 2 * stride,
+                for (int b = from; b < from + NEAR && b < blocks; b++) {
+                    float16x8_t part[SUM_ROWS][2];
+                    sum_products(part, shares + first * stride + b * BLOCK, stride,
                                  (const float16_t *)block[b] + column * BLOCK);
+                    UNROLL for (int r = 0; r < SUM_ROWS; r++)
+                        UNROLL for (int p = 0; p < 2; p++) {
+                            sum[r][2 * p] = vaddq_f32(sum[r][2 * p], vcvt_f32_f16(vget_low_f16(part[r][p])));
+                            sum[r][2 * p + 1] = vaddq_f32(sum[r][2 * p + 1], vcvt_high_f32_f16(part[r][p]));
+                        }
+                }
                 store_sums(sum, place, width);
             }
 }

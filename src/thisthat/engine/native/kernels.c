@@ -126,7 +126,7 @@ static Work lay_out_work(const Model *model, const Pass *pass, int threads, Stoc
                 .sight = take(stock, blocks, sizeof(Sight)),
                 .queries = take(stock, QUERIES * model->head_width, sizeof(float)),
                 .mixed = take(stock, QUERIES * model->head_width, sizeof(float)),
-                .scores = take(stock, QUERIES * stride_of(all), sizeof(float)),
+                .scores = take(stock, QUERIES * stride_of(all), sizeof(Score)),
                 .active = take(stock, 2 * all, sizeof(int)),
                 .block = take(stock, all, sizeof(float *)),
             },

@@ -11,6 +11,7 @@
 #endif
 
 #define UNROLL _Pragma("GCC unroll 16")
+#define ALONE __attribute__((noinline)) /* inside another function it would have fewer registers */
 #define LANES 16
 
 /* Numbers in a register. Compilers keep longer vectors in memory and compare them one by one. */

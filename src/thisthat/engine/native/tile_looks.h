@@ -11,6 +11,9 @@
 
 #define TILE 1024 /* bytes */
 
+typedef float Score;
+#define UNSEEN -1e30f
+
 static inline __m256i narrow_to_bfloats(floats value) { return (__m256i)_mm512_cvtneps_pbh((__m512)value); }
 
 /* A block of keys: sixteen of them after the other, tiles of 32 numbers of each, two and two side by side. Bfloats
@@ -87,7 +90,7 @@ static inline void store_sums(int tiles, float *to, size_t stride) {
 static int tiles_of(int count) { return (count + LANES - 1) / LANES; }
 
 /* Scores of ``count`` queries with ``blocks`` blocks of keys, which are listed. */
-static void score(const float *queries, int count, int width, const float *const *block, int blocks, float *scores) {
+static void score(const float *queries, int count, int width, const float *const *block, int blocks, Score *scores) {
     size_t stride = stride_of(blocks);
     int tiles = tiles_of(count);
     settle();
@@ -102,7 +105,7 @@ static void score(const float *queries, int count, int width, const float *const
 }
 
 /* Sums of values, weighed by the shares that took the place of scores: queries x width. */
-static void mix(const float *shares, int count, int width, const float *const *block, int blocks, float *out) {
+static void mix(const Score *shares, int count, int width, const float *const *block, int blocks, float *out) {
     size_t stride = stride_of(blocks);
     int tiles = tiles_of(count);
     settle();

@@ -30,7 +30,6 @@ LOADS_AND_STORES(vld1_s8, vst1_s8, int8x8_t, int8_t)
 LOADS_AND_STORES(vld1q_s8, vst1q_s8, int8x16_t, int8_t)
 LOADS_AND_STORES(vld1q_s32, vst1q_s32, int32x4_t, int32_t)
 LOADS_AND_STORES(vld1q_f32, vst1q_f32, float32x4_t, float)
-LOADS_AND_STORES(vld1_f16, vst1_f16, float16x4_t, float16_t)
 LOADS_AND_STORES(vld1q_f16, vst1q_f16, float16x8_t, float16_t)
 #undef LOADS_AND_STORES
 
@@ -73,9 +72,34 @@ static inline float32x4_t vcvt_high_f32_f16(float16x8_t value) {
     return vcvt_f32_f16(__builtin_shufflevector(value, value, 4, 5, 6, 7));
 }
 
+/* Halves, eight at a time. */
+
+static inline float16x8_t vaddq_f16(float16x8_t left, float16x8_t right) { return left + right; }
+static inline float16x8_t vsubq_f16(float16x8_t left, float16x8_t right) { return left - right; }
+static inline float16x8_t vmulq_n_f16(float16x8_t left, float16_t right) { return left * vdupq_n_f16(right); }
+static inline float16x8_t vmaxq_f16(float16x8_t left, float16x8_t right) {
+    for (int k = 0; k < 8; k++) left[k] = left[k] > right[k] ? left[k] : right[k];
+    return left;
+}
+static inline float16_t vmaxvq_f16(float16x8_t value) {
+    float16_t most = value[0];
+    for (int k = 1; k < 8; k++) most = value[k] > most ? value[k] : most;
+    return most;
+}
+static inline float vaddvq_f32(float32x4_t value) { return value[0] + value[1] + (value[2] + value[3]); }
+static inline int16x8_t vdupq_n_s16(int16_t value) {
+    return (int16x8_t){value, value, value, value, value, value, value, value};
+}
+static inline int16x8_t vaddq_s16(int16x8_t left, int16x8_t right) { return left + right; }
+#define vshlq_n_s16(value, by) ((int16x8_t)(value) << (by))
+#define vreinterpretq_s16_f16(value) ((int16x8_t)(value))
+#define vreinterpretq_f16_s16(value) ((float16x8_t)(value))
+
 /* Products and sums are exact before they are rounded, nearly as there. */
-#define vfmaq_laneq_f16(sum, left, right, lane) emulated_add_times(sum, left, (right)[lane])
-static inline float16x8_t emulated_add_times(float16x8_t sum, float16x8_t left, float16_t right) {
-    for (int k = 0; k < 8; k++) sum[k] = (float16_t)((double)sum[k] + (double)left[k] * (double)right);
+static inline float16x8_t vfmaq_f16(float16x8_t sum, float16x8_t left, float16x8_t right) {
+    for (int k = 0; k < 8; k++) sum[k] = (float16_t)((double)sum[k] + (double)left[k] * (double)right[k]);
     return sum;
 }
+#define vfmaq_n_f16(sum, left, right) vfmaq_f16(sum, left, vdupq_n_f16(right))
+#define vfmsq_n_f16(sum, left, right) vfmaq_f16(sum, left, vdupq_n_f16(-(right)))
+#define vfmaq_laneq_f16(sum, left, right, lane) vfmaq_f16(sum, left, vdupq_n_f16((right)[lane]))
