@@ -43,7 +43,7 @@ TRIED = [one for one in variants_to_try() if one in variants_here() or one != "v
 
 NEAR: dict[Variant, float] = {"plain": 5e-3, "vnni": 0.05, "neon": 0.2, "amx": 0.4}
 """How far logits of about ten may be: two terms of eight bits leave a thousandth, attention in
-halves, which have eleven bits, a hundredth, and in bfloat16, which has eight, a few more."""
+halves, which have eleven bits, a few hundredths, and in bfloat16, which has eight, some more."""
 
 
 def near(variant: Variant) -> float:
@@ -206,11 +206,16 @@ def test_a_token_without_any_embedding_is_no_trouble(folder: Path, variant: Vari
     assert_same(engine.run([row])[0], path_by_path(model, row), 1e-6)
 
 
-def test_numbers_that_are_too_large_are_told(folder: Path, variant: Variant) -> None:
+@pytest.mark.parametrize(
+    ("name", "times"), [("v_proj", 1e6), ("k_proj", 1e6), ("q_proj", 1e6), ("q_proj", 1e4)]
+)
+def test_numbers_that_are_too_large_are_told(
+    name: str, times: float, folder: Path, variant: Variant
+) -> None:
     model = whole_model()
     for layer in model.model.layers:
-        layer.self_attn.v_proj.weight.data *= 1e6
-    engine = engine_of(model, folder / "large", variant)
+        getattr(layer.self_attn, name).weight.data *= times
+    engine = engine_of(model, folder / f"large-{name}-{times:g}", variant)
     row = long_row(3)
     if variant == "neon":
         with pytest.raises(CheckpointError, match="do not fit the neon kernels; engine='onnx'"):

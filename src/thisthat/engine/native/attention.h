@@ -17,7 +17,6 @@
 #include "tile_looks.h"
 #include "float_shares.h"
 #elif defined(VARIANT_NEON)
-#include "half_looks.h"
 #include "half_shares.h"
 #else
 #include "float_looks.h"

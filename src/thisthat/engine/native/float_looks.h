@@ -10,7 +10,7 @@
 #define BLOCK LANES /* tokens whose keys stand together */
 
 typedef float Score;
-#define UNSEEN -1e30f
+#define UNSEEN (-1e30f)
 
 /* As many sums as registers hold. */
 #if defined(__AVX512F__)

@@ -1,11 +1,10 @@
-/* Scores in float32 become shares. */
+/* Scores in float32 become shares. The variant, which comes before this, has the blocks and what a share is. */
 
 #pragma once
 
 #include "numbers.h"
 
-/* Turn the scores of one query with ``count`` keys, a multiple of BLOCK, into shares; their sum. ``share_of`` and
- * ``put_shares`` are the variant's. */
+/* Turn the scores of one query with ``count`` keys, a multiple of BLOCK, into shares; their sum. */
 static float share_out(Score *scores, int count) {
     floats most = spread(UNSEEN), sum = {0};
     for (int k = 0; k < count; k += WIDE) most = larger(most, load(scores + k));

@@ -1,10 +1,12 @@
 /* Scores and sums of values in half precision, for ARM processors that multiply eight halves at once.
  *
- * Only up to 32 products follow each other in a sum of halves, and two such sums make a score. Sums of values go on in
- * float32 after 32 keys.
+ * Only 32 products follow each other in a sum. Such sums are halves too and add up to a score; those of values are added
+ * in float32.
  */
 
 #pragma once
+
+#include <stddef.h>
 
 #include "numbers.h"
 
@@ -15,7 +17,7 @@
 #define SUM_ROWS 4 /* as many sums as registers hold */
 
 typedef float16_t Score;
-#define UNSEEN -60000
+#define UNSEEN (-60000)
 
 typedef float32x4_t Sums[SUM_ROWS][LANES / 4];
 

@@ -2,7 +2,11 @@
 
 #pragma once
 
-#include "numbers.h"
+#include <math.h>
+
+#include "half_looks.h"
+
+#define LARGEST_HALF 65504
 
 /* exp of a number that is not above 0, to the last bit or two of a half; nothing where that is no half. */
 static inline float16x8_t share_of(float16x8_t score) {
@@ -18,16 +22,18 @@ static inline float16x8_t share_of(float16x8_t score) {
     return vmulq_n_f16(large, 0x1p-12);
 }
 
-/* Turn the scores of one query with ``count`` keys, a multiple of 32, into shares; their sum. */
+/* Turn the scores of one query with ``count`` keys, a multiple of 32, into shares; their sum, which is no number where
+ * a score is none or too large. */
 static ALONE float share_out(Score *scores, int count) {
     float16x8_t most = vdupq_n_f16(UNSEEN);
     for (int k = 0; k < count; k += 8) most = vmaxq_f16(most, vld1q_f16(scores + k));
-    float16x8_t top = vdupq_n_f16(vmaxvq_f16(most));
+    float16_t top = vmaxvq_f16(most);
+    if (!(top <= LARGEST_HALF)) return NAN;
     float32x4_t sum = vdupq_n_f32(0);
     for (int k = 0; k < count; k += 32) {
         float16x8_t shares[4];
         UNROLL for (int p = 0; p < 4; p++) {
-            shares[p] = share_of(vsubq_f16(vld1q_f16(scores + k + 8 * p), top));
+            shares[p] = share_of(vsubq_f16(vld1q_f16(scores + k + 8 * p), vdupq_n_f16(top)));
             vst1q_f16(scores + k + 8 * p, shares[p]);
         }
         float16x8_t some = vaddq_f16(vaddq_f16(shares[0], shares[1]), vaddq_f16(shares[2], shares[3]));

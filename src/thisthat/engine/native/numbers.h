@@ -121,26 +121,29 @@ static inline integers nearest(floats value) {
          (rest * rest) +                                                                                       \
      rest + 1.0f)
 
+#if defined(__AVX512F__)
 /* The same to the fourth digit. */
 #define SHORT_SERIES(rest) ((((0.0416667f * rest + 0.1666667f) * rest + 0.5f) * rest + 1.0f) * rest + 1.0f)
 
 /* exp for values of at most about 80, next to nothing far below; ``roughly`` is known when this is compiled. */
 static inline floats power_of_e(floats value, const int roughly) {
-#if defined(__AVX512F__)
     value = (floats)_mm512_max_ps((__m512)value, (__m512)spread(-200.0f));
     __m512 power = _mm512_roundscale_ps((__m512)(value * 1.44269504f), 8);
     floats whole = (floats)power, rest = value - whole * 0.693359375f + whole * 2.12194440e-4f;
     return (floats)_mm512_scalef_ps((__m512)(roughly ? SHORT_SERIES(rest) : SERIES(rest)), power);
+}
+
+static inline floats exponential(floats value) { return power_of_e(value, 0); }
 #else
+/* exp for values of at most about 80, next to nothing far below. */
+static inline floats exponential(floats value) {
     value = larger(value, spread(-86.0f));
     floats shifted = value * 1.44269504f + ROUNDER;
     floats whole = shifted - ROUNDER, rest = value - whole * 0.693359375f + whole * 2.12194440e-4f;
     /* The last bits of ``shifted`` are the power of two, which is added to the exponent. */
-    return (floats)((integers)(roughly ? SHORT_SERIES(rest) : SERIES(rest)) + ((integers)shifted << 23));
-#endif
+    return (floats)((integers)SERIES(rest) + ((integers)shifted << 23));
 }
-
-static inline floats exponential(floats value) { return power_of_e(value, 0); }
+#endif
 
 #if defined(VARIANT_AMX)
 /* What was stored is in memory from here on: loads of tiles do not tell the compiler that they read it. */

@@ -12,7 +12,7 @@
 #define TILE 1024 /* bytes */
 
 typedef float Score;
-#define UNSEEN -1e30f
+#define UNSEEN (-1e30f)
 
 static inline __m256i narrow_to_bfloats(floats value) { return (__m256i)_mm512_cvtneps_pbh((__m512)value); }
 

@@ -77,13 +77,17 @@ static inline float32x4_t vcvt_high_f32_f16(float16x8_t value) {
 static inline float16x8_t vaddq_f16(float16x8_t left, float16x8_t right) { return left + right; }
 static inline float16x8_t vsubq_f16(float16x8_t left, float16x8_t right) { return left - right; }
 static inline float16x8_t vmulq_n_f16(float16x8_t left, float16_t right) { return left * vdupq_n_f16(right); }
+/* What is no number stays none, as there. */
+static inline float16_t emulated_larger(float16_t left, float16_t right) {
+    return left != left || left > right ? left : right;
+}
 static inline float16x8_t vmaxq_f16(float16x8_t left, float16x8_t right) {
-    for (int k = 0; k < 8; k++) left[k] = left[k] > right[k] ? left[k] : right[k];
+    for (int k = 0; k < 8; k++) left[k] = emulated_larger(left[k], right[k]);
     return left;
 }
 static inline float16_t vmaxvq_f16(float16x8_t value) {
     float16_t most = value[0];
-    for (int k = 1; k < 8; k++) most = value[k] > most ? value[k] : most;
+    for (int k = 1; k < 8; k++) most = emulated_larger(most, value[k]);
     return most;
 }
 static inline float vaddvq_f32(float32x4_t value) { return value[0] + value[1] + (value[2] + value[3]); }
