@@ -16,9 +16,10 @@ from typer.testing import CliRunner
 
 from tests.engine import trees
 from tests.path_engine import PathEngine, path_decider
-from thisthat.bench import gpu, gpu_ways
+from thisthat.bench import contest, gpu, gpu_ways, growth
 from thisthat.bench.contest import Chosen
 from thisthat.bench.gpu import Found, Report, Work
+from thisthat.bench.gpu_growth import Grown, measure_growth
 from thisthat.bench.gpu_names import EAGER, FLOAT8, GRAPHS, LARGE, SMALL, UNRECORDED
 from thisthat.bench.gpu_ways import Opened, PlainPasses
 from thisthat.bench.measure import Context, Measurement, Setting, run_measurement
@@ -157,6 +158,39 @@ def test_a_process_that_ends_is_reported_for_all_its_works() -> None:
 def test_a_state_too_long_for_the_model_is_a_failure_of_that_work() -> None:
     found = gpu.do_work(LONG, ways(b=PathEngine()), 1, seconds=0.0)
     assert "tokens" in str(found[UNRECORDED].failure)
+
+
+def test_growth_is_measured_beside_the_works_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contest, "PAUSE", 0.0)
+    monkeypatch.setattr(growth, "STATES", (1, 2))
+    grown = measure_growth(path_decider(), 1, seconds=0.0)
+    assert {point.axis for point in grown.points} == set(growth.AXES)
+    reports = {LARGE: Report(grown=grown), SMALL: Report()}
+    result = result_of(reports, tmp_path)
+    assert len(result.series["growth"]) == len(grown.points)
+    assert any(line.label.startswith("1.88 B shape: tokens of the state") for line in result.lines)
+    assert any("stops at 512 tokens" in caveat for caveat in result.caveats)
+    assert "growth" in [name for name, _ in pictures_of(result)]
+
+
+def test_growth_that_fails_is_told_and_the_works_stay(tmp_path: Path) -> None:
+    grown = measure_growth(decider_with(Breaking(3)), 1, seconds=0.0)
+    result = result_of({LARGE: Report(grown=grown), SMALL: Report()}, tmp_path)
+    assert "Growth: failed. RuntimeError: an illegal instruction." in result.caveats
+    assert result.series["growth"] == []
+    assert "growth" not in [name for name, _ in pictures_of(result)]
+
+
+def test_growth_found_once_is_kept_when_works_are_asked_for_again() -> None:
+    point = growth.Point("state", growth.STATE_FIRST, 64, 90, 1.0, 1.0, 1.0, 3)
+
+    def ask(names: Sequence[str]) -> Report:
+        grown = Grown([point]) if names == ["x", "y"] else Grown(notes=["another device"])
+        return Report(found={names[0]: {GRAPHS: Found([1.0])}}, grown=grown)
+
+    assert gpu.all_of(["x", "y"], ask).grown == Grown([point])
 
 
 @pytest.mark.parametrize("name", ["llama", "hybrid2"])

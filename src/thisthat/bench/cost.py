@@ -20,13 +20,6 @@ from thisthat.suites.item import Item
 
 JOULES_PER_KWH = 3.6e6
 OTHER_QUESTIONS = 68
-GROWTH_CAVEATS = (
-    "Growth: every place on an axis is the median of several calls with states of their own. The "
-    "formula counts tokens; one constant per panel turns them into milliseconds.",
-    f"States have {growth.QUESTION_STATE_TOKENS} tokens where questions are added, "
-    f"{growth.OPTION_STATE_TOKENS} where options are, {growth.MANY_STATE_TOKENS} (and "
-    f"{growth.MANY_OPTIONS} options) where states are.",
-)
 
 
 def electricity(seconds: float, watts: float, dollars_per_kwh: float) -> float:
@@ -75,7 +68,7 @@ def run(context: Context) -> Findings:
         points, notes = _growth(context, system)
         series["growth"] = [asdict(each) for each in points]
         lines += growth.lines_of(points)
-        caveats += [*GROWTH_CAVEATS, *notes]
+        caveats += [*growth.CAVEATS, *notes]
     return Findings(lines, items, replies, series=series, caveats=caveats)
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from thisthat.bench.comparison import BOOLEAN, TRIAGE, ask_ours, timing_of
 from thisthat.bench.contest import Chosen
+from thisthat.bench.gpu_growth import Grown, measure_growth
 from thisthat.bench.gpu_names import GRAPHS, LARGE, SMALL
 from thisthat.bench.measure import Context, Findings, Measurement
 from thisthat.bench.protocol import Identity
@@ -138,6 +139,7 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     engine: str = ""
+    grown: Grown = field(default_factory=Grown)
     failure: str | None = None
 
 
@@ -171,6 +173,7 @@ def all_of(names: Sequence[str], ask: Callable[[Sequence[str]], Report]) -> Repo
         whole.found |= report.found
         whole.seconds = whole.seconds or report.seconds
         whole.engine = whole.engine or report.engine
+        whole.grown = whole.grown if whole.grown.points else report.grown
         for name, count in report.counters.items():
             whole.counters[name] = whole.counters.get(name, 0) + count
         if not report.found:
@@ -191,7 +194,10 @@ def in_a_process(shape: str, names: Sequence[str], *, seed: int, seconds: float)
 
 
 def measure_shape(shape: str, names: Sequence[str], seed: int, seconds: float) -> Report:
-    """Open the shape in every way and do these works, until the device fails or all are done."""
+    """Open the shape in every way and do these works, until the device fails or all are done.
+
+    How time grows is measured after them, of the large shape alone.
+    """
     import torch
 
     from thisthat.bench.gpu_ways import in_a_line, open_ways
@@ -213,6 +219,8 @@ def measure_shape(shape: str, names: Sequence[str], seed: int, seconds: float) -
             except RuntimeError as error:
                 report.failure = in_a_line(error)
                 break
+    if shape == LARGE and GRAPHS in ways.deciders and report.failure is None:
+        report.grown = measure_growth(ways.deciders[GRAPHS], seed, seconds)
     if GRAPHS in ways.deciders:
         engine: Any = ways.deciders[GRAPHS].engine
         report.engine = engine.description
@@ -348,6 +356,9 @@ def findings_of(reports: Mapping[str, Report], device: str) -> Findings:
             lines.append(Line(f"{shape}: {counter.replace('_', ' ')}", count, unit="number"))
         if report.engine:
             caveats.append(f"{shape}: {report.engine}.")
+    grown = reports[LARGE].grown
+    lines += grown.lines
+    caveats += grown.caveats
     series = {
         f"{shape}: {work}": {way: _rounded(each.milliseconds) for way, each in by.items()}
         for shape, report in reports.items()
@@ -355,7 +366,12 @@ def findings_of(reports: Mapping[str, Report], device: str) -> Findings:
     }
     system = Identity(f"{LARGE}, {SMALL}", "engine", engine=f"torch, {device}, bfloat16")
     return Findings(
-        lines, timings=timings, bars=bars, series={"gpu": series}, caveats=caveats, system=system
+        lines,
+        timings=timings,
+        bars=bars,
+        series={"gpu": series, "growth": grown.series},
+        caveats=caveats,
+        system=system,
     )
 
 

@@ -41,7 +41,13 @@ AXES = {
     "options": "options of one choice",
     "states": "states under one schema",
 }
-
+CAVEATS = (
+    "Growth: every place on an axis is the median of several calls with states of their own. The "
+    "formula counts tokens; one constant per panel turns them into milliseconds.",
+    f"States have {QUESTION_STATE_TOKENS} tokens where questions are added, "
+    f"{OPTION_STATE_TOKENS} where options are, {MANY_STATE_TOKENS} (and "
+    f"{MANY_OPTIONS} options) where states are.",
+)
 
 Curves: TypeAlias = dict[str, tuple[Mapping[str, Question], Layout]]
 """By name of the curve: what is asked, in which layout."""

@@ -125,7 +125,8 @@ def cost_growth(plt: Any, results: Sequence[Result]) -> Figure | None:
             direction.set_minor_formatter(plt.NullFormatter())
         panel.set_title(title)
         panel.set_xlabel(growth.AXES[axis])
-        told = f"dashed: {1000 * scale:.3g} µs per token"
+        each = f"{1000 * scale:.3g} µs" if scale < 1 else f"{scale:.3g} ms"
+        told = f"dashed: {each} per token"
         panel.legend(loc="upper left", title=told, alignment="left")
     for panel in grid[:, 0]:
         panel.set_ylabel("milliseconds")
