@@ -47,6 +47,12 @@ BOOLEANS: dict[str, Question] = {
 SECONDS, QUICK_SECONDS = 1.5, 0.3
 LEAST_CALLS, MOST_CALLS = 3, 60
 WARM_UPS = 3
+COUNTERS = (
+    "captures_at_start",
+    "captures_after_start",
+    "compiles_after_start",
+    "eager_rows_outside_grid",
+)
 BURST = 5
 """Calls of one way after another before the next way's turn."""
 POOL = 32
@@ -225,7 +231,7 @@ def measure_shape(shape: str, names: Sequence[str], seed: int, seconds: float) -
         engine: Any = ways.deciders[GRAPHS].engine
         report.engine = engine.description
         counts = engine.statistics
-        for name in ("captures_at_start", "captures_after_start", "eager_rows_outside_grid"):
+        for name in COUNTERS:
             report.counters[name] = int(getattr(counts, name))
     return report
 

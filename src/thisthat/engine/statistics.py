@@ -11,9 +11,9 @@ from thisthat.engine.prefix_cache import CacheStatistics
 class EngineStatistics:
     """Counts since the engine was opened.
 
-    Captures are recordings of device work; one after the start would be a mistake. Rows outside
-    the grid of recorded sizes are answered without a recording. Second readings are slots whose
-    first answer was too close to call.
+    Captures are recordings of device work; one after the start would be a mistake, and so would
+    a kernel compiled after it, but for a row outside the grid of recorded sizes: those are answered
+    without a recording. Second readings are slots whose first answer was too close to call.
     """
 
     passes: int
@@ -23,5 +23,6 @@ class EngineStatistics:
     prefixes: CacheStatistics
     captures_at_start: int = 0
     captures_after_start: int = 0
+    compiles_after_start: int = 0
     eager_rows_outside_grid: int = 0
     second_readings: int = 0

@@ -154,6 +154,7 @@ class TorchEngine:
                 prefixes=self._tapes.shelf.statistics,
                 captures_at_start=on_tapes.captures_at_start,
                 captures_after_start=on_tapes.captures_after_start,
+                compiles_after_start=on_tapes.compiles_after_start,
                 eager_rows_outside_grid=on_tapes.eager_rows_outside_grid,
             )
 

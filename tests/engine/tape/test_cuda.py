@@ -288,6 +288,8 @@ def test_the_same_bits_outside_the_grid(name: str) -> None:
 
 def test_every_capture_is_made_at_the_start_and_rows_outside_are_counted() -> None:
     served = TorchEngine(model("llama", torch.bfloat16), LABELS, tapes=tapes((64, 256)))
+    served.run([row(20), row(180, seed=1)])
+    assert served.statistics.compiles_after_start == 0
     for _ in range(2):
         served.run([row(20), row(180, seed=1), row(400, seed=2)])
     counts = served.statistics

@@ -25,6 +25,7 @@ from thisthat.engine.tape.capture import (
     fixed_products,
     on_device,
 )
+from thisthat.engine.tape.compiles import kernels_compiled
 from thisthat.engine.tape.desk import DESKS, Begun, Desk, Member, Underway
 from thisthat.engine.tape.grid import SMALLEST, Grid, plan_tapes
 from thisthat.engine.tape.layout import (
@@ -48,10 +49,14 @@ Forward = Callable[[DeviceTables], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class TapeStatistics:
-    """Counts since counting started; a capture after the start would be a mistake."""
+    """Counts since counting started; a capture after the start would be a mistake.
+
+    Kernels compiled after it were so for a row outside the grid, or by mistake.
+    """
 
     captures_at_start: int
     captures_after_start: int
+    compiles_after_start: int
     eager_rows_outside_grid: int
     tapes: int
     computed_tokens: int
@@ -86,7 +91,7 @@ class TapeRunner:
         self._order = OneAfterAnother(device)
         self._unread: list[Tokens] = []
         self._recordings: dict[int, Work] = {}
-        self._captures = self._outside = self._tapes = 0
+        self._captures = self._compiles = self._outside = self._tapes = 0
         self._computed = self._padding = self._reused = 0
         self.left_out: tuple[int, ...] = ()
         if grid.sizes:
@@ -106,6 +111,7 @@ class TapeRunner:
         return TapeStatistics(
             captures_at_start=self._captures_at_start,
             captures_after_start=self._captures - self._captures_at_start,
+            compiles_after_start=self._compiles,
             eager_rows_outside_grid=self._outside,
             tapes=self._tapes,
             computed_tokens=self._computed,
@@ -126,7 +132,8 @@ class TapeRunner:
 
     def start_counting(self) -> None:
         """Count from here, with nothing kept; captures stay counted."""
-        self._outside = self._tapes = self._computed = self._padding = self._reused = 0
+        self._compiles = self._outside = self._tapes = 0
+        self._computed = self._padding = self._reused = 0
         self.shelf.start_anew()
 
     def begin(self, rows: Sequence[Row]) -> Underway:
@@ -180,9 +187,13 @@ class TapeRunner:
 
     def _on_tapes(self, members: Sequence[Member]) -> list[Begun]:
         plans = plan_tapes([member.given for member in members], self.grid)
-        return [
-            self._begin([members[index] for index in plan.indices], plan.size) for plan in plans
-        ]
+        before = kernels_compiled()
+        try:
+            return [
+                self._begin([members[index] for index in plan.indices], plan.size) for plan in plans
+            ]
+        finally:
+            self._compiles += kernels_compiled() - before
 
     def _begin(self, members: Sequence[Member], size: int | None) -> Begun:
         rows = [member.given for member in members]
