@@ -28,8 +28,8 @@ ROWS = RandomRows(CONFIG["vocab_size"], 8, 64, seed=1)
 TIMED = Timed((Segment(2, 900, 1000, 0.5), Segment(2, 1100, 1200, 0.5)), 3.0, 60_000.0, 2**31)
 
 
-def timed_here(optimiser: Any, workers: int = 0) -> Timed | str:
-    variant = Variant("here", optimiser, 256)
+def timed_here(optimiser: Any, workers: int = 0, packed: bool = True) -> Timed | str:
+    variant = Variant("here", optimiser, 256, packed)
     return measure(variant, CONFIG, ROWS, CPU, seconds=0.2, workers=workers)
 
 
@@ -53,14 +53,15 @@ def test_it_is_a_measurement_of_its_own() -> None:
     assert measurement("training") is training.MEASUREMENT
 
 
+@pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("optimiser", ["adamw", "muon"])
-def test_a_small_model_is_trained_and_timed(optimiser: str) -> None:
-    found = timed_here(optimiser)
+def test_a_small_model_is_trained_and_timed(optimiser: str, packed: bool) -> None:
+    found = timed_here(optimiser, packed=packed)
     assert isinstance(found, Timed), found
     assert len(found.segments) == training.SEGMENTS
     assert found.tokens_per_second > 0
     assert found.milliseconds > 0
-    assert 0 < found.padding < 0.2
+    assert 0 < found.padding < (1 if packed else 0.2)
     assert found.flop_utilisation is None
     assert found.peak_bytes is None
 
@@ -101,6 +102,14 @@ def test_lines_and_the_bar_of_what_was_measured(tmp_path: Path) -> None:
     assert PERFORMANCE.of([result]) == [result]
     assert "## Training speed: 135 M default's shape" in PERFORMANCE.written([result])
     assert not RESULTS.of([result])
+
+
+def test_the_bar_names_what_was_fastest(tmp_path: Path) -> None:
+    fast = Timed((Segment(2, 9000, 9000, 0.5),), 3.0, 60_000.0, 2**31)
+    float8 = next(variant for variant in VARIANTS if variant.float8)
+    (bar,) = result_of(findings_of({VARIANTS[0]: TIMED, float8: fast}, "H200"), tmp_path).bars
+    assert bar.value == 18_000
+    assert "(float8, AdamW, 131,072 tokens a step)" in bar.label
 
 
 def test_the_bar_is_for_adamw_and_an_h200(tmp_path: Path) -> None:

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from tests.train.kernels import DEVICE, NEEDS
 from thisthat.train import plain_ops
 
-CUDA = torch.cuda.is_available()
-if not CUDA and "triton" not in sys.modules:
-    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported
-
-pytestmark = [
-    pytest.mark.skipif(find_spec("triton") is None, reason="needs triton"),
-    pytest.mark.skipif(
-        not CUDA and os.environ.get("TRITON_INTERPRET") != "1",
-        reason="triton was imported for a device that is not there",
-    ),
-]
+pytestmark = NEEDS
 TYPES = [torch.float32, torch.bfloat16]
 SIZES = [(37, 48), (5, 576), (130, 33)]
 random = torch.Generator().manual_seed(3)
@@ -37,7 +25,7 @@ def fused() -> Any:
 
 
 def numbers(*shape: int, dtype: torch.dtype) -> Tensor:
-    return torch.randn(shape, generator=random).to("cuda" if CUDA else "cpu", dtype)
+    return torch.randn(shape, generator=random).to(DEVICE, dtype)
 
 
 def assert_near(found: Any, wanted: Any) -> None:

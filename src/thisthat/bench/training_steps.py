@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +13,14 @@ import numpy as np
 import torch
 
 from thisthat.train.backbone import random_backbone
-from thisthat.train.buckets import choose_lengths, shapes_for
+from thisthat.train.buckets import Shape, choose_lengths, shapes_for
 from thisthat.train.config import Data, Model, Objective, Optimiser
 from thisthat.train.data import Chunk
 from thisthat.train.fit import random_batch
 from thisthat.train.flops import flops_per_token, peak_flops
 from thisthat.train.memory import measured_peak
 from thisthat.train.optimiser import Stepper
+from thisthat.train.packs import packed_shapes
 from thisthat.train.prepare import SAMPLE_ROWS
 from thisthat.train.rows import NO_OUTCOME, TrainingRow
 from thisthat.train.step import Trace, take_step
@@ -112,22 +113,27 @@ def time_steps(
     tokens: int,
     device: torch.device,
     *,
+    packed: bool,
+    float8: bool,
     seconds: float,
     segments: int,
     workers: int,
 ) -> Timed:
     """Train a random model of this shape in bfloat16, ``tokens`` places a step, and time it.
 
-    Every shape of batch is met once before the clock starts. Raises ArithmeticError when the
-    gradient is no number in the end, for such steps are no measure.
+    Rows stand one after another in a sequence, or are padded; every shape of padded batch is met
+    once before the clock starts. Raises ArithmeticError when the gradient is no number in the end,
+    for such steps are no measure.
     """
     torch.manual_seed(rows.seed)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    backbone = random_backbone(config, Model(dtype="bfloat16"), device)
+    backbone = random_backbone(config, Model(dtype="bfloat16", float8=float8), device, packed)
     backbone.train()
     stepper = Stepper(backbone.trained(), optimiser)
-    shapes = shapes_for(choose_lengths(_sample(rows), rows.longest, Data().shapes), tokens)
+    shapes: Sequence[Shape] = packed_shapes(tokens, rows.longest)
+    if not packed:
+        shapes = shapes_for(choose_lengths(_sample(rows), rows.longest, Data().shapes), tokens)
 
     def step(fed: Fed) -> Trace:
         return take_step(backbone, stepper, [fed], RATE, Objective(), 1, device)
@@ -144,7 +150,7 @@ def time_steps(
         _wait(device)
         return Segment(steps, used, places, time.perf_counter() - started)
 
-    for shape in shapes:
+    for shape in () if packed else shapes:
         step(feed_batch(random_batch(shape, rows.vocabulary), pin=False))
     with closing(feed(rows, shapes, Position(), workers, device.type == "cuda")) as batches:
         probe = segment(batches, PROBES)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from inspect import signature
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -21,6 +21,8 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
+
+from thisthat.train.fused_ops import turned
 
 ATTENTION = "packed_rows"
 _BLOCK = 128
@@ -35,9 +37,6 @@ _DENSE = [
 
 Packed: TypeAlias = tuple[Tensor, int, Tensor | None, BlockMask | None]
 """Bounds of the rows, their longest, ``since`` and the mask of blocks; for compiled layers."""
-
-Attend: TypeAlias = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Attention as a layer calls it; all tensors are rows x tokens x heads x width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,16 +194,35 @@ def attend_padded(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
     return found.transpose(1, 2)
 
 
-def attention_of(packed: Packed | None, mask: Tensor | None) -> Attend:
-    """How a layer attends to packed rows, which stand in a single row, or to padded ones."""
-    if packed is None:
-        return partial(attend_padded, mask=mask)
+class PlainAttention:
+    """Attention of a joined layer through torch's kernels, for packed rows or padded ones.
 
-    def within_rows(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        query, key, value = (tensor.squeeze(0) for tensor in (query, key, value))
-        return attend(query, key, value, packed, None).unsqueeze(0)
+    Packed rows stand in a single row. ``angles`` are cosine and sine, tokens of a row x width of
+    a head.
+    """
 
-    return within_rows
+    def __init__(
+        self,
+        packed: Packed | None,
+        mask: Tensor | None,
+        angles: tuple[Tensor, Tensor],
+        heads: tuple[int, int],
+    ) -> None:
+        self._packed = packed
+        self._mask = mask
+        self._angles = angles
+        self._heads = heads
+
+    def __call__(self, joined: Tensor, slots: Tensor | None) -> Tensor:
+        """What the queries see, at all tokens or at slots."""
+        query, key, value = turned(joined, *self._angles, *self._heads)
+        if self._packed is None:
+            found = attend_padded(query, key, value, self._mask)
+        else:
+            query, key, value = (tensor.squeeze(0) for tensor in (query, key, value))
+            found = attend(query, key, value, self._packed, None)
+        found = found.reshape(len(joined), -1)
+        return found if slots is None else found.index_select(0, slots)
 
 
 def padded_kernels(device: torch.device, masked: bool) -> AbstractContextManager[Any]:

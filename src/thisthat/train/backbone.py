@@ -24,16 +24,19 @@ from thisthat.train.attention import (
     CAUSAL,
     BlockMasks,
     Packed,
+    PlainAttention,
     Sight,
-    attention_of,
     padded_kernels,
     padded_mask,
     register_attention,
 )
 from thisthat.train.buckets import LABELS
 from thisthat.train.config import Loop, Model
-from thisthat.train.joined_layer import can_join, run_joined
+from thisthat.train.float8_feed import has_float8
+from thisthat.train.joined_layer import Rounding, can_join, head_width, run_joined
 from thisthat.train.packs import positions_in_rows
+from thisthat.train.row_blocks import even_bounds
+from thisthat.train.rows_attention import RowsAttention, can_attend
 
 # Families whose decoder layers take (hidden, position_embeddings) and nothing else that matters.
 PLAIN_FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
@@ -84,6 +87,15 @@ class Backbone(nn.Module):
         self.eight_bit = settings.eight_bit
         if settings.eight_bit and not self.joined:
             raise InvalidInputError("model.eight_bit", "is for whole, plain llama layers only")
+        self.float8 = settings.float8
+        if settings.float8 and not (self.joined and trunk.dtype == torch.bfloat16):
+            raise InvalidInputError(
+                "model.float8", "is for whole, plain llama layers in bfloat16 only"
+            )
+        if settings.float8 and not has_float8(trunk.device):
+            raise InvalidInputError(
+                "model.float8", f"needs CUDA with products of eight-bit floats, not {trunk.device}"
+            )
         if settings.checkpointing and not self.plain:
             self.trunk.gradient_checkpointing_enable({"use_reentrant": False})
 
@@ -110,6 +122,15 @@ class Backbone(nn.Module):
         """What the last layer gives at slots, slots x size."""
         hidden: Tensor = self.trunk.embed_tokens(tokens)
         length = tokens.shape[1]
+        slots = row * length + at
+        causal = sight.since is None
+        if self.joined and causal and can_attend(hidden, head_width(self.trunk.config)):
+            bounds, longest = sight.bounds, sight.longest
+            if bounds is None:
+                bounds, longest = even_bounds(len(tokens), length, hidden.device), length
+            angles = self._angles(hidden, torch.arange(longest, device=hidden.device)[None])
+            rows = RowsAttention(bounds, tokens.numel(), angles, self._heads, slots)
+            return run_joined(self.trunk, self.order, hidden, rows, self._rounding, slots)
         packed: Packed | None = None
         mask: Tensor | None = None
         if sight.bounds is not None:
@@ -120,15 +141,12 @@ class Backbone(nn.Module):
             positions = torch.arange(length, device=tokens.device).unsqueeze(0)
             if sight.since is not None:
                 mask = padded_mask(sight.since)
-        angles = self.trunk.rotary_emb(hidden, position_ids=positions)
         if self.joined:
-            attend = attention_of(packed, mask)
-            places = row * length + at
+            plain = PlainAttention(packed, mask, self._angles(hidden, positions), self._heads)
             padded = packed is None
             with padded_kernels(tokens.device, mask is not None) if padded else nullcontext():
-                return run_joined(
-                    self.trunk, self.order, hidden, angles, attend, self.eight_bit, places
-                )
+                return run_joined(self.trunk, self.order, hidden, plain, self._rounding, slots)
+        angles = self.trunk.rotary_emb(hidden, position_ids=positions)
         more = {"attention_mask": mask} if packed is None else {"packed": packed}
         for index in self.order:
             layer = self.trunk.layers[index]
@@ -142,6 +160,23 @@ class Backbone(nn.Module):
             else:
                 hidden = layer(hidden, position_embeddings=angles, **more)
         return hidden[row, at]
+
+    @property
+    def _rounding(self) -> Rounding:
+        if self.eight_bit:
+            return "int8"
+        return "float8" if self.float8 and torch.is_grad_enabled() else "none"
+
+    @property
+    def _heads(self) -> tuple[int, int]:
+        """Query heads, and key heads."""
+        config = self.trunk.config
+        return config.num_attention_heads, config.num_key_value_heads
+
+    def _angles(self, hidden: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosine and sine of each of the positions (1 x places), places x width of a head."""
+        cosine, sine = self.trunk.rotary_emb(hidden, position_ids=positions)
+        return cosine.squeeze(0), sine.squeeze(0)
 
     def _block_mask(self, bounds: Tensor, since: Tensor | None, length: int) -> BlockMask | None:
         if since is None or not bounds.is_cuda or not torch.is_grad_enabled():

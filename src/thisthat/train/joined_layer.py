@@ -8,16 +8,25 @@ transformers keeps them.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from thisthat.train.attention import Attend
-from thisthat.train.fused_ops import added_norm, gated, rounded, turned
+from thisthat.train.float8_feed import can_feed, fed8
+from thisthat.train.fused_ops import added_norm, gated, rounded
 
-Layer = tuple[Tensor, ...]
+Layer: TypeAlias = tuple[Tensor, ...]
+
+Attend: TypeAlias = Callable[[Tensor, Tensor | None], Tensor]
+"""Attention of a batch: from the product of queries, keys and values (tokens x their heads one
+after another), which it may overwrite, to what the queries see, at all tokens or at slots."""
+
+Rounding: TypeAlias = Literal["none", "int8", "float8"]
+"""What products see rounded: nothing; inputs and weights of linear layers as the int8 runtime form
+has them; or both sides of the feed-forward part's products in eight-bit floats."""
 
 
 def can_join(trunk: Any) -> bool:
@@ -38,32 +47,37 @@ def weights_of(layer: Any) -> Layer:
     )
 
 
+def head_width(config: Any) -> int:
+    """How many numbers a head has."""
+    width: int | None = getattr(config, "head_dim", None)
+    return width or config.hidden_size // config.num_attention_heads
+
+
 def joined_layer(
     hidden: Tensor,
     added: Tensor | None,
     weights: Layer,
-    angles: tuple[Tensor, Tensor],
     attend: Attend,
     epsilon: float,
-    eight_bit: bool,
+    rounding: Rounding,
     slots: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     """Two tensors whose sum is the layer's output for hidden + added, all of them tokens x size.
 
-    They are added where the next norm reads them. The two ``angles`` are cosine and sine, tokens of
-    a row x width of a head. With ``eight_bit`` linear layers see their inputs and weights rounded
-    to eight bits. ``slots`` are the tokens whose output is wanted, where it is not all of them.
+    They are added where the next norm reads them. ``slots`` are the tokens whose output is wanted,
+    where it is not all of them.
     """
     before, query, key, value, out, gate, up, down, after = weights
-    width = angles[0].shape[-1]
-    seen = rounded if eight_bit else _as_it_is
+    seen = rounded if rounding == "int8" else _as_it_is
     normed, hidden = added_norm(hidden, added, before, epsilon)
     joined = linear(seen(normed), seen(torch.cat((query, key, value))))
-    heads = turned(joined, *angles, len(query) // width, len(key) // width)
-    attended = attend(*heads).reshape(len(hidden), -1)
+    attended = attend(joined, slots)
     if slots is not None:
-        hidden, attended = (tensor.index_select(0, slots) for tensor in (hidden, attended))
-    normed, hidden = added_norm(hidden, linear(seen(attended), seen(out)), after, epsilon)
+        hidden = hidden.index_select(0, slots)
+    added = linear(seen(attended), seen(out))
+    if rounding == "float8" and can_feed(hidden, down):
+        return fed8(hidden, added, after, gate, up, down, epsilon)
+    normed, hidden = added_norm(hidden, added, after, epsilon)
     opened = gated(linear(seen(normed), seen(torch.cat((gate, up)))))
     return hidden, linear(seen(opened), seen(down))
 
@@ -72,9 +86,8 @@ def run_joined(
     trunk: Any,
     order: list[int],
     hidden: Tensor,
-    angles: tuple[Tensor, Tensor],
     attend: Attend,
-    eight_bit: bool,
+    rounding: Rounding,
     slots: Tensor,
 ) -> Tensor:
     """All layers in ``order`` over ``hidden`` (rows x tokens x size): their output at ``slots``.
@@ -82,7 +95,6 @@ def run_joined(
     Slots count through all tokens. What the last layer does after its attention is done at slots
     alone: nothing reads the other tokens any more.
     """
-    cosine, sine = (angle.squeeze(0) for angle in angles)
     flat = hidden.flatten(0, 1)
     added = None
     for number, index in enumerate(order, 1):
@@ -90,10 +102,9 @@ def run_joined(
             flat,
             added,
             weights_of(trunk.layers[index]),
-            (cosine, sine),
             attend,
             trunk.config.rms_norm_eps,
-            eight_bit,
+            rounding,
             slots if number == len(order) else None,
         )
     return flat if added is None else flat + added

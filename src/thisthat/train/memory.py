@@ -19,6 +19,7 @@ from thisthat.train.attention import ATTENTION
 from thisthat.train.backbone import Backbone
 from thisthat.train.buckets import LABELS, Shape
 from thisthat.train.config import Run
+from thisthat.train.joined_layer import head_width
 
 GIB = 1 << 30
 _PROBE_TOKENS = 128
@@ -78,7 +79,7 @@ def _activations(backbone: Backbone, run: Run, tokens: int) -> int:
     order = [index for index in backbone.order if index >= backbone.first_trained]
     copies = 0
     if backbone.joined:
-        kept = _joined_bytes(config, size, len(order), backbone.eight_bit)
+        kept = _joined_bytes(backbone, size, len(order))
         copies = sum(_copied_bytes(backbone, index) for index in order)
     elif run.model.compile == "off" or not backbone.plain:
         by_layer = _probe(backbone)
@@ -96,38 +97,42 @@ def _activations(backbone: Backbone, run: Run, tokens: int) -> int:
     return int(tokens * (per_token + embedding) + tokens / 32 * slots + copies)
 
 
-def _joined_bytes(config: Any, size: int, passes: int, eight_bit: bool) -> list[int]:
+def _joined_bytes(backbone: Backbone, size: int, passes: int) -> list[int]:
     """What each pass through a joined layer keeps per token.
 
     The residual and its norm, with a reciprocal RMS in float32, before attention and before the
     feed-forward part; queries, keys and values; the attention output, with the logarithm of every
     head's sum in float32, and once more when it is rounded; gate and up, and their product. After
-    its attention the last pass keeps what belongs to slots alone.
+    its attention the last pass keeps what belongs to slots alone. With float8 the second norm is
+    kept in bytes.
     """
-    heads, width = config.num_attention_heads, _head_width(config)
+    config = backbone.trunk.config
+    heads, width = config.num_attention_heads, head_width(config)
     normed = 2 * config.hidden_size * size + 4
     turned = (heads + 2 * config.num_key_value_heads) * width * size
-    attended = (2 if eight_bit else 1) * heads * width * size + 4 * heads
+    attended = (2 if backbone.eight_bit else 1) * heads * width * size + 4 * heads
     fed_forward = normed + 3 * config.intermediate_size * size
+    if backbone.float8:
+        fed_forward -= config.hidden_size * (size - 1)
     first = normed + turned + attended
     return [first + fed_forward] * (passes - 1) + [first]
 
 
 def _copied_bytes(backbone: Backbone, index: int) -> int:
     """The weights that a joined layer copies: side by side, or all of them rounded."""
-    layer = backbone.trunk.layers[index]
-    rows = (layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj)
-    copied = [*rows, layer.mlp.gate_proj, layer.mlp.up_proj]
+    attention, mlp = backbone.trunk.layers[index].self_attn, backbone.trunk.layers[index].mlp
+    whole = [attention.q_proj, attention.k_proj, attention.v_proj]
+    opening = [mlp.gate_proj, mlp.up_proj]
+    if backbone.float8:
+        rounded: int = sum(module.weight.numel() for module in (*opening, mlp.down_proj))
+        return _bytes_of(whole) + rounded
     if backbone.eight_bit:
-        copied += [layer.self_attn.o_proj, layer.mlp.down_proj]
-    return sum(module.weight.numel() * module.weight.element_size() for module in copied)
+        whole += [attention.o_proj, mlp.down_proj]
+    return _bytes_of(whole + opening)
 
 
-def _head_width(config: Any) -> int:
-    width: int = (
-        getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    )
-    return width
+def _bytes_of(modules: Sequence[Any]) -> int:
+    return sum(module.weight.numel() * module.weight.element_size() for module in modules)
 
 
 def _compiled_bytes(config: Any, size: int) -> int:
@@ -138,7 +143,7 @@ def _compiled_bytes(config: Any, size: int) -> int:
     attention output, gate and up.
     """
     heads = 2 * config.num_attention_heads + 2 * config.num_key_value_heads
-    attention = heads * _head_width(config)
+    attention = heads * head_width(config)
     kept: int = (2 * config.hidden_size + attention + 2 * config.intermediate_size) * size
     return kept
 

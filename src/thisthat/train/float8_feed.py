@@ -1,0 +1,94 @@
+"""The feed-forward part of a joined layer with products of eight-bit floats.
+
+Five of its six products, forward and backward, are of eight-bit numbers on both sides, with one
+scale for a whole matrix or for each of its rows. The residual, what the gate sees and gives, and
+the gradient of the last weights stay in bfloat16. For CUDA devices that multiply such numbers.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from thisthat.train.fused_ops import LayerOps
+
+_GRAIN = 16
+"""Every side of a product of eight-bit numbers is a multiple of this."""
+
+_FIRST = (8, 9)
+"""The first compute capability with products of eight-bit floats."""
+
+
+def has_float8(device: torch.device) -> bool:
+    """True for a device that multiplies eight-bit floats, with Triton beside it."""
+    if device.type != "cuda" or find_spec("triton") is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= _FIRST
+
+
+def can_feed(hidden: Tensor, down: Tensor) -> bool:
+    """True where the sides of all products are multiples of 16."""
+    return all(side % _GRAIN == 0 for side in (*hidden.shape, *down.shape))
+
+
+def fed8(
+    hidden: Tensor,
+    added: Tensor,
+    after: Tensor,
+    gate: Tensor,
+    up: Tensor,
+    down: Tensor,
+    epsilon: float,
+) -> tuple[Tensor, Tensor]:
+    """hidden + added, and what the feed-forward part adds to that; all are tokens x size.
+
+    ``after`` is the weight of the norm before it.
+    """
+    made = _Fed.apply(hidden, added, after, gate, up, down, epsilon)  # type: ignore[no-untyped-call]
+    return cast("tuple[Tensor, Tensor]", made)
+
+
+class _Fed(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        added: Tensor,
+        after: Tensor,
+        gate: Tensor,
+        up: Tensor,
+        down: Tensor,
+        epsilon: float,
+    ) -> tuple[Tensor, Tensor]:
+        from thisthat.train import float8_launches as launches
+
+        total, normed, scales = launches.norm(hidden, added, after, epsilon)
+        opening = launches.weights(gate, up)
+        both = launches.product(normed, opening)
+        opened, opened8 = launches.gate(both)
+        closing = launches.weights(down)
+        fed = launches.product(opened8, closing)
+        ctx.save_for_backward(total, after, scales, both, opened)
+        ctx.scaled = normed, opening, closing
+        return total, fed
+
+    @staticmethod
+    def backward(ctx: Any, d_total: Tensor, d_fed: Tensor) -> tuple[Tensor | None, ...]:
+        from thisthat.train import float8_launches as launches
+        from thisthat.train import fused_launches
+
+        ops = cast(LayerOps, fused_launches)
+        total, after, scales, both, opened = ctx.saved_tensors
+        normed, opening, closing = ctx.scaled
+        d_fed8, largest = launches.by_rows(d_fed)
+        d_opened = launches.product(d_fed8, closing.turned())
+        d_down = d_fed.t() @ opened
+        d_both = launches.gate_back(both, d_opened, largest)
+        d_normed = launches.product(d_both, opening.turned())
+        d_gate, d_up = launches.product(d_both.turned(), normed.turned(), exact=True).chunk(2)
+        d_hidden, d_after = ops.norm_back(total, after, scales, d_normed, d_total)
+        return d_hidden, d_hidden, d_after, d_gate, d_up, d_down, None
