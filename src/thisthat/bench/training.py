@@ -68,10 +68,10 @@ VARIANTS = (
     Variant("AdamW", "adamw", 131_072),
     Variant("AdamW", "adamw", 131_072, packed=False),
     Variant("AdamW", "adamw", 131_072, float8=True),
+    Variant("AdamW", "adamw", 262_144, float8=True),
     Variant("AdamW with 8-bit moments", "adamw-8bit", 65_536),
     Variant("AdamW with 8-bit moments", "adamw-8bit", 131_072),
     Variant("Muon", "muon", 65_536),
-    Variant("Muon", "muon", 131_072, float8=True),
 )
 
 Found: TypeAlias = "dict[Variant, Timed | str]"

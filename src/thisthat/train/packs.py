@@ -66,8 +66,9 @@ class Packs:
     def __init__(self, shapes: Sequence[PackedShape], waiting: Sequence[TrainingRow] = ()) -> None:
         self._shapes = list(shapes)
         self._held: list[list[TrainingRow]] = [[] for _ in shapes]
+        self._filled = [0 for _ in shapes]
         for row in waiting:
-            self._held[self._place(row)].append(row)
+            self._hold(self._place(row), row)
 
     def _place(self, row: TrainingRow) -> int:
         for place, shape in enumerate(self._shapes):
@@ -81,13 +82,18 @@ class Packs:
         """Hold the row; the batch of those before it, when there is no more room beside them."""
         place = self._place(row)
         shape, held = self._shapes[place], self._held[place]
-        full = sum(len(other) for other in held) + len(row) > shape.length
+        full = self._filled[place] + len(row) > shape.length
         batch = None
         if held and (full or len(held) == shape.most_rows):
             batch = collate_packed(held, shape)
             held.clear()
-        held.append(row)
+            self._filled[place] = 0
+        self._hold(place, row)
         return batch
+
+    def _hold(self, place: int, row: TrainingRow) -> None:
+        self._held[place].append(row)
+        self._filled[place] += len(row)
 
     def flush(self) -> list[Batch]:
         """What is held, as batches of the usual shapes."""
@@ -97,6 +103,7 @@ class Packs:
             if held
         ]
         self._held = [[] for _ in self._shapes]
+        self._filled = [0 for _ in self._shapes]
         return batches
 
     @property
