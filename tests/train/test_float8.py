@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,15 +10,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from tests.train import tiny
 from tests.train.kernels import DEVICE, numbers
 from tests.train.test_packs import CPU, WEIGHTS
 from tests.train.tiny import config
 from thisthat.errors import InvalidInputError
 from thisthat.train import plain_ops
-from thisthat.train.backbone import build_backbone
-from thisthat.train.config import Model
-from thisthat.train.float8_feed import can_feed, fed8, has_float8
-from thisthat.train.fused_ops import added_norm, gated
+from thisthat.train.backbone import build_backbone, random_backbone
+from thisthat.train.config import Model, parse_run
+from thisthat.train.float8_feed import fed8
+from thisthat.train.fused_ops import added_norm, gated, is_proven
+from thisthat.train.prepare import prepare
 
 BF16 = torch.bfloat16
 TOKENS, SIZE, INNER = 208, 48, 640
@@ -39,7 +42,7 @@ def assert_rounded(found: Any, wanted: Tensor, bits: int) -> None:
 
 
 needs_kernels = pytest.mark.skipif(
-    not has_float8(DEVICE), reason="needs a device that rounds to eight-bit floats"
+    not is_proven(DEVICE), reason="needs a device that rounds to eight-bit floats"
 )
 
 
@@ -134,10 +137,20 @@ def test_values_and_gradients_are_near_those_in_full() -> None:
         assert (found.float() - wanted).norm() < 0.1 * wanted.norm()
 
 
-def test_only_sides_that_are_multiples_of_16_can_be_fed() -> None:
-    assert can_feed(torch.empty(32, 48), torch.empty(48, 64))
-    assert not can_feed(torch.empty(31, 48), torch.empty(48, 64))
-    assert not can_feed(torch.empty(32, 40), torch.empty(40, 64))
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        ({"pack": True, "tokens_per_batch": 1000, "longest": 96}, "tokens_per_batch"),
+        ({"pack": False, "tokens_per_batch": 1000, "longest": 97}, "longest"),
+    ],
+)
+def test_batches_of_uneven_size_are_refused(
+    workplace: Path, data: dict[str, object], field: str
+) -> None:
+    table = tiny.run_table(workplace, data=data, model={"initial": "model", "float8": True})
+    run = parse_run(table, workplace, "run")
+    with pytest.raises(InvalidInputError, match=rf"data\.{field}: is {data[field]}; with model"):
+        prepare(run, print)
 
 
 def test_float8_is_refused_where_it_cannot_be() -> None:
@@ -145,5 +158,8 @@ def test_float8_is_refused_where_it_cannot_be() -> None:
         build_backbone(
             config(), WEIGHTS, range(255), Model(float8=True, dtype="bfloat16"), CPU, True
         )
+    odd = {**config(), "intermediate_size": 72}
+    with pytest.raises(InvalidInputError, match=r"model\.float8: needs sizes"):
+        random_backbone(odd, Model(float8=True, dtype="bfloat16"), CPU, True)
     with pytest.raises(InvalidInputError, match=r"model\.float8: is for whole, plain"):
         build_backbone(config(), WEIGHTS, range(255), Model(float8=True), CPU, True)

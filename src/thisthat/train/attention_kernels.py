@@ -70,6 +70,29 @@ def turn_keys_kernel(
 
 
 @triton.jit
+def seen_block(keys, values, places, stride, length, WIDTH: tl.constexpr, EDGE: tl.constexpr):
+    """Keys and values of some places; with EDGE some may stand behind the row."""
+    at = places[:, None] * stride + tl.arange(0, WIDTH)[None, :]
+    if EDGE:
+        there = (places < length)[:, None]
+        k = tl.load(keys + at, mask=there, other=0.0)
+        v = tl.load(values + at, mask=there, other=0.0)
+    else:
+        k = tl.load(keys + at)
+        v = tl.load(values + at)
+    return k, v
+
+
+@triton.jit
+def hide_behind(scores, first, places, EDGE: tl.constexpr):
+    """Scores of queries from ``first`` on; with EDGE none is left for keys behind a query."""
+    if EDGE:
+        asks = first + tl.arange(0, scores.shape[0])
+        scores = tl.where(asks[:, None] < places[None, :], float("-inf"), scores)
+    return scores
+
+
+@triton.jit
 def seen_steps(
     total,
     sums,
@@ -91,21 +114,11 @@ def seen_steps(
 
     With EDGE some keys may stand behind a query, or behind the row.
     """
-    at = tl.arange(0, query.shape[1])[None, :]
     for key in tl.range(begin, end, BLOCK, num_stages=STAGES):
         places = key + tl.arange(0, BLOCK)
-        place = places[:, None] * stride + at
-        if EDGE:
-            there = (places < length)[:, None]
-            k = tl.load(keys + place, mask=there, other=0.0)
-            v = tl.load(values + place, mask=there, other=0.0)
-        else:
-            k = tl.load(keys + place)
-            v = tl.load(values + place)
+        k, v = seen_block(keys, values, places, stride, length, query.shape[1], EDGE)
         scores = tl.dot(query, k.T) * factor
-        if EDGE:
-            behind = (first + tl.arange(0, query.shape[0]))[:, None] < places[None, :]
-            scores = tl.where(behind, float("-inf"), scores)
+        scores = hide_behind(scores, first, places, EDGE)
         more = tl.maximum(largest, tl.max(scores, 1))
         shares = tl.exp2(scores - more[:, None])
         less = tl.exp2(largest - more)
@@ -216,21 +229,11 @@ def query_steps(
     STAGES: tl.constexpr,
 ):
     """The gradient of a block of queries after more keys; EDGE as for ``seen_steps``."""
-    at = tl.arange(0, query.shape[1])[None, :]
     for key in tl.range(begin, end, BLOCK, num_stages=STAGES):
         places = key + tl.arange(0, BLOCK)
-        place = places[:, None] * stride + at
-        if EDGE:
-            there = (places < length)[:, None]
-            k = tl.load(keys + place, mask=there, other=0.0)
-            v = tl.load(values + place, mask=there, other=0.0)
-        else:
-            k = tl.load(keys + place)
-            v = tl.load(values + place)
+        k, v = seen_block(keys, values, places, stride, length, query.shape[1], EDGE)
         scores = tl.dot(query, k.T) * factor - log[:, None]
-        if EDGE:
-            behind = (first + tl.arange(0, query.shape[0]))[:, None] < places[None, :]
-            scores = tl.where(behind, float("-inf"), scores)
+        scores = hide_behind(scores, first, places, EDGE)
         d_scores = tl.exp2(scores) * (tl.dot(given, v.T) - along[:, None])
         d_query = tl.dot(d_scores.to(k.dtype), k, d_query)
     return d_query

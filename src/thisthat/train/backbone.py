@@ -32,7 +32,8 @@ from thisthat.train.attention import (
 )
 from thisthat.train.buckets import LABELS
 from thisthat.train.config import Loop, Model
-from thisthat.train.float8_feed import has_float8
+from thisthat.train.float8_feed import GRAIN
+from thisthat.train.fused_ops import is_proven
 from thisthat.train.joined_layer import Rounding, can_join, head_width, run_joined
 from thisthat.train.packs import positions_in_rows
 from thisthat.train.row_blocks import even_bounds
@@ -92,9 +93,12 @@ class Backbone(nn.Module):
             raise InvalidInputError(
                 "model.float8", "is for whole, plain llama layers in bfloat16 only"
             )
-        if settings.float8 and not has_float8(trunk.device):
+        sizes = (trunk.config.hidden_size, getattr(trunk.config, "intermediate_size", 0))
+        if settings.float8 and any(size % GRAIN for size in sizes):
+            raise InvalidInputError("model.float8", f"needs sizes of layers in steps of {GRAIN}")
+        if settings.float8 and not is_proven(trunk.device):
             raise InvalidInputError(
-                "model.float8", f"needs CUDA with products of eight-bit floats, not {trunk.device}"
+                "model.float8", f"needs CUDA of capability 9.0 with Triton, not {trunk.device}"
             )
         if settings.checkpointing and not self.plain:
             self.trunk.gradient_checkpointing_enable({"use_reentrant": False})
@@ -125,11 +129,7 @@ class Backbone(nn.Module):
         slots = row * length + at
         causal = sight.since is None
         if self.joined and causal and can_attend(hidden, head_width(self.trunk.config)):
-            bounds, longest = sight.bounds, sight.longest
-            if bounds is None:
-                bounds, longest = even_bounds(len(tokens), length, hidden.device), length
-            angles = self._angles(hidden, torch.arange(longest, device=hidden.device)[None])
-            rows = RowsAttention(bounds, tokens.numel(), angles, self._heads, slots)
+            rows = self._rows_attention(hidden, sight, slots)
             return run_joined(self.trunk, self.order, hidden, rows, self._rounding, slots)
         packed: Packed | None = None
         mask: Tensor | None = None
@@ -160,6 +160,15 @@ class Backbone(nn.Module):
             else:
                 hidden = layer(hidden, position_embeddings=angles, **more)
         return hidden[row, at]
+
+    def _rows_attention(self, hidden: Tensor, sight: Sight, slots: Tensor) -> RowsAttention:
+        """Attention for causal rows, packed or padded, in kernels of its own."""
+        many, length = hidden.shape[:2]
+        bounds, longest = sight.bounds, sight.longest
+        if bounds is None:
+            bounds, longest = even_bounds(many, length, hidden.device), length
+        angles = self._angles(hidden, torch.arange(longest, device=hidden.device).unsqueeze(0))
+        return RowsAttention(bounds, many * length, angles, self._heads, slots)
 
     @property
     def _rounding(self) -> Rounding:

@@ -114,7 +114,7 @@ class Model(_Part):
     own and are never compiled, but for attention over packed open states, which always is.
     ``eight_bit`` rounds what the linear layers of such a model see as the int8 runtime form does,
     so that it learns to bear it. ``float8`` multiplies in the feed-forward parts of such a model
-    in eight-bit floats, for speed, on CUDA; it needs bfloat16.
+    in eight-bit floats, for speed; it needs bfloat16 and CUDA of capability 9.0.
     """
 
     initial: str = "default"

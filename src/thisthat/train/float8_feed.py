@@ -2,37 +2,20 @@
 
 Five of its six products, forward and backward, are of eight-bit numbers on both sides, with one
 scale for a whole matrix or for each of its rows. The residual, what the gate sees and gives, and
-the gradient of the last weights stay in bfloat16. For CUDA devices that multiply such numbers.
+the gradient of the last weights stay in bfloat16. For CUDA devices for which ``is_proven`` is true.
 """
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any, cast
 
-import torch
 from torch import Tensor
 from torch.autograd import Function
 
 from thisthat.train.fused_ops import LayerOps
 
-_GRAIN = 16
+GRAIN = 16
 """Every side of a product of eight-bit numbers is a multiple of this."""
-
-_FIRST = (8, 9)
-"""The first compute capability with products of eight-bit floats."""
-
-
-def has_float8(device: torch.device) -> bool:
-    """True for a device that multiplies eight-bit floats, with Triton beside it."""
-    if device.type != "cuda" or find_spec("triton") is None:
-        return False
-    return torch.cuda.get_device_capability(device) >= _FIRST
-
-
-def can_feed(hidden: Tensor, down: Tensor) -> bool:
-    """True where the sides of all products are multiples of 16."""
-    return all(side % _GRAIN == 0 for side in (*hidden.shape, *down.shape))
 
 
 def fed8(
@@ -46,7 +29,7 @@ def fed8(
 ) -> tuple[Tensor, Tensor]:
     """hidden + added, and what the feed-forward part adds to that; all are tokens x size.
 
-    ``after`` is the weight of the norm before it.
+    ``after`` is the weight of the norm before it. Tokens and sizes are multiples of GRAIN.
     """
     made = _Fed.apply(hidden, added, after, gate, up, down, epsilon)  # type: ignore[no-untyped-call]
     return cast("tuple[Tensor, Tensor]", made)

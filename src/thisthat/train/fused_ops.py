@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol, cast
 
+import torch
 from torch import Tensor
 from torch.autograd import Function
 
@@ -52,6 +53,20 @@ class LayerOps(Protocol):
 
     def round_rows(self, x: Tensor) -> Tensor:
         """Every row in whole multiples of its largest number / 127."""
+
+
+_PROVEN = (9, 0)
+
+
+@cache
+def is_proven(device: torch.device) -> bool:
+    """True for a device of the kind that the kernels of matrix products were tried on, with Triton.
+
+    Less would do for some of their shapes; which, nobody has measured.
+    """
+    if device.type != "cuda" or find_spec("triton") is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= _PROVEN
 
 
 @cache

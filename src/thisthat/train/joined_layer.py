@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from thisthat.train.float8_feed import can_feed, fed8
+from thisthat.train.float8_feed import fed8
 from thisthat.train.fused_ops import added_norm, gated, rounded
 
 Layer: TypeAlias = tuple[Tensor, ...]
@@ -26,7 +26,8 @@ after another), which it may overwrite, to what the queries see, at all tokens o
 
 Rounding: TypeAlias = Literal["none", "int8", "float8"]
 """What products see rounded: nothing; inputs and weights of linear layers as the int8 runtime form
-has them; or both sides of the feed-forward part's products in eight-bit floats."""
+has them; or both sides of the feed-forward part's products in eight-bit floats, but for those that
+are done at slots alone."""
 
 
 def can_join(trunk: Any) -> bool:
@@ -75,7 +76,7 @@ def joined_layer(
     if slots is not None:
         hidden = hidden.index_select(0, slots)
     added = linear(seen(attended), seen(out))
-    if rounding == "float8" and can_feed(hidden, down):
+    if rounding == "float8" and slots is None:
         return fed8(hidden, added, after, gate, up, down, epsilon)
     normed, hidden = added_norm(hidden, added, after, epsilon)
     opened = gated(linear(seen(normed), seen(torch.cat((gate, up)))))

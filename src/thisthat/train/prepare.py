@@ -22,6 +22,7 @@ from thisthat.train.backbone import Backbone, build_backbone
 from thisthat.train.buckets import Shape, choose_lengths, shapes_for
 from thisthat.train.config import Loop, Run
 from thisthat.train.data import ChunkMaker, ItemStore, evaluation_rows, file_sha256
+from thisthat.train.float8_feed import GRAIN
 from thisthat.train.packs import packed_shapes
 from thisthat.train.stream import Fed, chunks_from, fed_batches
 
@@ -86,6 +87,8 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
     else:
         lengths = lengths or _lengths(maker, run, say)
         shapes = shapes_for(lengths, run.data.tokens_per_batch)
+    if run.model.float8:
+        _refuse_uneven(shapes, run)
     evaluations: dict[str, list[Fed]] = {}
     for evaluation in run.evaluations:
         rows, too_long = evaluation_rows(
@@ -115,6 +118,16 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
         data_hashes=hashes,
         run_hash=_run_hash(run, hashes, checkpoint),
     )
+
+
+def _refuse_uneven(shapes: Sequence[Shape], run: Run) -> None:
+    """Raises InvalidInputError for batches whose tokens eight-bit products cannot take."""
+    if any(shape.rows * shape.length % GRAIN for shape in shapes):
+        field = "tokens_per_batch" if run.data.pack else "longest"
+        value = getattr(run.data, field)
+        raise InvalidInputError(
+            f"data.{field}", f"is {value}; with model.float8 it must be a multiple of {GRAIN}"
+        )
 
 
 def _with_loop_of(checkpoint: Checkpoint, run: Run) -> Run:

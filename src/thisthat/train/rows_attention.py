@@ -1,17 +1,17 @@
 """Causal attention of a joined layer over rows in one sequence, as one differentiable operation.
 
-For CUDA with Triton and sixteen-bit numbers; ``can_attend`` says whether it is for a tensor.
+For sixteen-bit numbers on CUDA; ``can_attend`` says whether it is for a tensor.
 """
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from thisthat.train.fused_ops import is_proven
 from thisthat.train.row_blocks import RowBlocks, blocks_of
 
 _WIDTHS = (16, 32, 64, 128)
@@ -20,7 +20,7 @@ _WIDTHS = (16, 32, 64, 128)
 def can_attend(hidden: Tensor, width: int) -> bool:
     """True when the kernels are there for numbers like these and heads this wide."""
     sixteen = hidden.dtype in (torch.bfloat16, torch.float16)
-    return hidden.is_cuda and sixteen and width in _WIDTHS and find_spec("triton") is not None
+    return sixteen and width in _WIDTHS and is_proven(hidden.device)
 
 
 class RowsAttention:

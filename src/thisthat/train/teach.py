@@ -81,7 +81,7 @@ def _shown(interval: Interval) -> str:
 
 
 def teach(
-    data: Path, output: Path, say: Say, *, initial: str = "default", minutes: float = 10.0
+    data: Path, output: Path, say: Say, *, initial: str = "default", minutes: float = 8.0
 ) -> Taught:
     """Teach the rows of ``data`` to a checkpoint and write the result to ``output``.
 
