@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 import torch
@@ -22,6 +23,13 @@ NEEDS = [
         reason="triton was imported for a device that is not there",
     ),
 ]
+
+
+def needs_kernels(test: Any) -> Any:
+    """A test that is left out where kernels cannot run."""
+    for mark in NEEDS:
+        test = mark(test)
+    return test
 
 
 def numbers(*shape: int, dtype: torch.dtype, seed: int = 3) -> Tensor:

@@ -12,14 +12,14 @@ from torch.nn.functional import linear
 
 from tests.train import tiny
 from tests.train.kernels import DEVICE, numbers
-from tests.train.test_packs import CPU, WEIGHTS
+from tests.train.test_packs import CPU
 from tests.train.tiny import config
 from thisthat.errors import InvalidInputError
 from thisthat.train import plain_ops
-from thisthat.train.backbone import build_backbone, random_backbone
+from thisthat.train.backbone import random_backbone
 from thisthat.train.config import Model, parse_run
 from thisthat.train.float8_feed import fed8
-from thisthat.train.fused_ops import added_norm, gated, is_proven
+from thisthat.train.fused_ops import added_norm, gated, why_not_proven
 from thisthat.train.prepare import prepare
 
 BF16 = torch.bfloat16
@@ -42,7 +42,7 @@ def assert_rounded(found: Any, wanted: Tensor, bits: int) -> None:
 
 
 needs_kernels = pytest.mark.skipif(
-    not is_proven(DEVICE), reason="needs a device that rounds to eight-bit floats"
+    why_not_proven(DEVICE) is not None, reason="needs a device that rounds to eight-bit floats"
 )
 
 
@@ -149,17 +149,27 @@ def test_batches_of_uneven_size_are_refused(
 ) -> None:
     table = tiny.run_table(workplace, data=data, model={"initial": "model", "float8": True})
     run = parse_run(table, workplace, "run")
-    with pytest.raises(InvalidInputError, match=rf"data\.{field}: is {data[field]}; with model"):
+    with pytest.raises(InvalidInputError, match=rf"data\.{field}: is {data[field]}, which makes"):
         prepare(run, print)
 
 
 def test_float8_is_refused_where_it_cannot_be() -> None:
-    with pytest.raises(InvalidInputError, match=r"model\.float8: needs CUDA"):
-        build_backbone(
-            config(), WEIGHTS, range(255), Model(float8=True, dtype="bfloat16"), CPU, True
-        )
-    odd = {**config(), "intermediate_size": 72}
-    with pytest.raises(InvalidInputError, match=r"model\.float8: needs sizes"):
-        random_backbone(odd, Model(float8=True, dtype="bfloat16"), CPU, True)
-    with pytest.raises(InvalidInputError, match=r"model\.float8: is for whole, plain"):
-        build_backbone(config(), WEIGHTS, range(255), Model(float8=True), CPU, True)
+    def build(**changes: Any) -> None:
+        settings = Model.model_validate({"float8": True, "dtype": "bfloat16", **changes})
+        random_backbone({**config(), **sizes}, settings, CPU, True)
+
+    sizes: dict[str, int] = {}
+    with pytest.raises(InvalidInputError, match=r"model\.float8: needs CUDA, not cpu"):
+        build()
+    with pytest.raises(InvalidInputError, match=r"model\.float8: is for plain llama layers"):
+        build(checkpointing=True)
+    with pytest.raises(InvalidInputError, match=r"model\.float8: needs .* not 'float32'"):
+        build(dtype="float32")
+    sizes = {"intermediate_size": 72}
+    with pytest.raises(InvalidInputError, match=r"float8: .*16; .*intermediate_size is 72"):
+        build()
+
+
+def test_float8_and_rounding_as_in_int8_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match="exclude each other"):
+        Model(float8=True, eight_bit=True)

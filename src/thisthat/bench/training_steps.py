@@ -28,6 +28,9 @@ from thisthat.train.stream import Fed, Position, feed, feed_batch
 
 OPTIONS = 4
 RATE = 1e-5
+WARM = 5
+"""Steps before any that count: kernels are compiled and memory is found in them."""
+
 PROBES = 3
 """Steps from which the length of a segment is reckoned."""
 
@@ -122,8 +125,8 @@ def time_steps(
     """Train a random model of this shape in bfloat16, ``tokens`` places a step, and time it.
 
     Rows stand one after another in a sequence, or are padded; every shape of padded batch is met
-    once before the clock starts. Raises ArithmeticError when the gradient is no number in the end,
-    for such steps are no measure.
+    once before the clock starts, and some steps are taken. Raises ArithmeticError when the gradient
+    is no number in the end, for such steps are no measure.
     """
     torch.manual_seed(rows.seed)
     if device.type == "cuda":
@@ -153,6 +156,7 @@ def time_steps(
     for shape in () if packed else shapes:
         step(feed_batch(random_batch(shape, rows.vocabulary), pin=False))
     with closing(feed(rows, shapes, Position(), workers, device.type == "cuda")) as batches:
+        segment(batches, WARM)
         probe = segment(batches, PROBES)
         steps = max(1, round(seconds / segments / probe.seconds * PROBES))
         timed = tuple(segment(batches, steps) for _ in range(segments))

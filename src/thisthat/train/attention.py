@@ -1,9 +1,9 @@
-"""Attention over packed or padded rows: each token sees what its own row lets it see.
+"""Attention over packed or padded rows in torch's kernels: a token sees what its row lets it see.
 
-Packed causal rows take the flash kernel of the device. Packed rows with an open state take flexible
-attention under a mask of blocks, which is drawn once per batch and serves every layer. On a CPU,
-and where no gradient is wanted, packed rows are attended to one by one. Padded rows take whatever
-kernel for dense batches is fastest.
+For what ``rows_attention`` is not for. Packed causal rows take the flash kernel of the device.
+Packed rows with an open state take flexible attention under a mask of blocks, which is drawn once
+per batch and serves every layer. On a CPU, and where no gradient is wanted, packed rows are
+attended to one by one. Padded rows take whatever kernel for dense batches is fastest.
 """
 
 from __future__ import annotations

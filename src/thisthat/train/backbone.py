@@ -32,8 +32,7 @@ from thisthat.train.attention import (
 )
 from thisthat.train.buckets import LABELS
 from thisthat.train.config import Loop, Model
-from thisthat.train.float8_feed import GRAIN
-from thisthat.train.fused_ops import is_proven
+from thisthat.train.float8_feed import why_not_float8
 from thisthat.train.joined_layer import Rounding, can_join, head_width, run_joined
 from thisthat.train.packs import positions_in_rows
 from thisthat.train.row_blocks import even_bounds
@@ -89,17 +88,8 @@ class Backbone(nn.Module):
         if settings.eight_bit and not self.joined:
             raise InvalidInputError("model.eight_bit", "is for whole, plain llama layers only")
         self.float8 = settings.float8
-        if settings.float8 and not (self.joined and trunk.dtype == torch.bfloat16):
-            raise InvalidInputError(
-                "model.float8", "is for whole, plain llama layers in bfloat16 only"
-            )
-        sizes = (trunk.config.hidden_size, getattr(trunk.config, "intermediate_size", 0))
-        if settings.float8 and any(size % GRAIN for size in sizes):
-            raise InvalidInputError("model.float8", f"needs sizes of layers in steps of {GRAIN}")
-        if settings.float8 and not is_proven(trunk.device):
-            raise InvalidInputError(
-                "model.float8", f"needs CUDA of capability 9.0 with Triton, not {trunk.device}"
-            )
+        if settings.float8 and (reason := why_not_float8(trunk, self.joined)) is not None:
+            raise InvalidInputError("model.float8", reason)
         if settings.checkpointing and not self.plain:
             self.trunk.gradient_checkpointing_enable({"use_reentrant": False})
 

@@ -129,6 +129,12 @@ class Model(_Part):
     float8: bool = False
     loop: Loop | None = None
 
+    @model_validator(mode="after")
+    def _one_rounding(self) -> Model:
+        if self.eight_bit and self.float8:
+            raise ValueError("eight_bit and float8 exclude each other")
+        return self
+
 
 class Objective(_Part):
     """``cross_entropy`` is its share against Brier; ``draws`` and ``exact`` are for outcomes."""

@@ -2,20 +2,34 @@
 
 Five of its six products, forward and backward, are of eight-bit numbers on both sides, with one
 scale for a whole matrix or for each of its rows. The residual, what the gate sees and gives, and
-the gradient of the last weights stay in bfloat16. For CUDA devices for which ``is_proven`` is true.
+the gradient of the last weights stay in bfloat16. ``why_not_float8`` says for which models.
 """
 
 from __future__ import annotations
 
 from typing import Any, cast
 
+import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from thisthat.train.fused_ops import LayerOps
+from thisthat.train.fused_ops import LayerOps, why_not_proven
 
 GRAIN = 16
 """Every side of a product of eight-bit numbers is a multiple of this."""
+
+
+def why_not_float8(trunk: Any, joined: bool) -> str | None:
+    """Why the feed-forward parts of a decoder cannot be in eight-bit floats, or None."""
+    if not joined:
+        return "is for plain llama layers, trained as a whole and without checkpointing"
+    if trunk.dtype != torch.bfloat16:
+        return f"needs model.dtype 'bfloat16', not {str(trunk.dtype).removeprefix('torch.')!r}"
+    for name in ("hidden_size", "intermediate_size"):
+        size = getattr(trunk.config, name)
+        if size % GRAIN:
+            return f"needs multiples of {GRAIN}; the model's {name} is {size}"
+    return why_not_proven(trunk.device)
 
 
 def fed8(
@@ -55,8 +69,10 @@ class _Fed(Function):
         opened, opened8 = launches.gate(both)
         closing = launches.weights(down)
         fed = launches.product(opened8, closing)
-        ctx.save_for_backward(total, after, scales, both, opened)
-        ctx.scaled = normed, opening, closing
+        eight_bit = (
+            part for each in (normed, opening, closing) for part in (each.matrix, each.inverse)
+        )
+        ctx.save_for_backward(total, after, scales, both, opened, *eight_bit)
         return total, fed
 
     @staticmethod
@@ -65,8 +81,10 @@ class _Fed(Function):
         from thisthat.train import fused_launches
 
         ops = cast(LayerOps, fused_launches)
-        total, after, scales, both, opened = ctx.saved_tensors
-        normed, opening, closing = ctx.scaled
+        total, after, scales, both, opened, *eight_bit = ctx.saved_tensors
+        normed, opening, closing = (
+            launches.Scaled(*pair) for pair in zip(eight_bit[::2], eight_bit[1::2], strict=True)
+        )
         d_fed8, largest = launches.by_rows(d_fed)
         d_opened = launches.product(d_fed8, closing.turned())
         d_down = d_fed.t() @ opened

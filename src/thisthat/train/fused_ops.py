@@ -59,14 +59,19 @@ _PROVEN = (9, 0)
 
 
 @cache
-def is_proven(device: torch.device) -> bool:
-    """True for a device of the kind that the kernels of matrix products were tried on, with Triton.
+def why_not_proven(device: torch.device) -> str | None:
+    """Why a device is not of the kind that kernels with matrix products were tried on, or None.
 
-    Less would do for some of their shapes; which, nobody has measured.
+    Others might do for some shapes; which, nobody has measured.
     """
-    if device.type != "cuda" or find_spec("triton") is None:
-        return False
-    return torch.cuda.get_device_capability(device) >= _PROVEN
+    if device.type != "cuda":
+        return f"needs CUDA, not {device}"
+    if find_spec("triton") is None:
+        return "needs Triton, which is not installed"
+    capability = torch.cuda.get_device_capability(device)
+    if capability != _PROVEN:
+        return f"is for capability 9.0; {device} has {capability[0]}.{capability[1]}"
+    return None
 
 
 @cache

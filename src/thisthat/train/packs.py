@@ -1,8 +1,8 @@
 """Rows one after another in a single sequence: no padding, and few shapes.
 
 Where the device has attention over packed rows (CUDA), short rows share one sequence and long rows
-another: attention sets out as many blocks for every row as the longest row may need, so a long
-limit is dear where rows are short. Attention between rows is cut at ``bounds``.
+another: torch's attention sets out as many blocks for every row as the longest row may need, so a
+long limit is dear where rows are short. Attention between rows is cut at ``bounds``.
 """
 
 from __future__ import annotations

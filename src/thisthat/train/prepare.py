@@ -122,12 +122,15 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
 
 def _refuse_uneven(shapes: Sequence[Shape], run: Run) -> None:
     """Raises InvalidInputError for batches whose tokens eight-bit products cannot take."""
-    if any(shape.rows * shape.length % GRAIN for shape in shapes):
-        field = "tokens_per_batch" if run.data.pack else "longest"
-        value = getattr(run.data, field)
-        raise InvalidInputError(
-            f"data.{field}", f"is {value}; with model.float8 it must be a multiple of {GRAIN}"
-        )
+    for shape in shapes:
+        tokens = shape.rows * shape.length
+        if tokens % GRAIN:
+            field = "tokens_per_batch" if run.data.pack else "longest"
+            raise InvalidInputError(
+                f"data.{field}",
+                f"is {getattr(run.data, field)}, which makes batches of {tokens} tokens; with "
+                f"model.float8 they must be multiples of {GRAIN}",
+            )
 
 
 def _with_loop_of(checkpoint: Checkpoint, run: Run) -> Run:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from thisthat.train.fused_ops import is_proven
+from thisthat.train.fused_ops import why_not_proven
 from thisthat.train.row_blocks import RowBlocks, blocks_of
 
 _WIDTHS = (16, 32, 64, 128)
@@ -20,7 +20,7 @@ _WIDTHS = (16, 32, 64, 128)
 def can_attend(hidden: Tensor, width: int) -> bool:
     """True when the kernels are there for numbers like these and heads this wide."""
     sixteen = hidden.dtype in (torch.bfloat16, torch.float16)
-    return sixteen and width in _WIDTHS and is_proven(hidden.device)
+    return sixteen and width in _WIDTHS and why_not_proven(hidden.device) is None
 
 
 class RowsAttention:
