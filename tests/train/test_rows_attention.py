@@ -55,7 +55,7 @@ def test_a_model_with_the_kernels_answers_and_learns_as_one_without(
         assert (found - wanted).float().norm() <= NEAR * wanted.float().norm()
 
 
-def test_only_sixteen_bits_on_a_proven_device_are_attended_to() -> None:
+def test_only_bfloat16_on_a_proven_device_is_attended_to() -> None:
     assert not can_attend(torch.empty(2, 4), 64)
     assert can_attend(torch.empty(2, 4, dtype=torch.bfloat16, device=DEVICE), 64) == (
         why_not_proven(DEVICE) is None

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from thisthat.train.fused_ops import LayerOps, why_not_proven
+from thisthat.train.fused_ops import why_not_proven
 
 GRAIN = 16
 """Every side of a product of eight-bit numbers is a multiple of this."""
@@ -80,7 +80,6 @@ class _Fed(Function):
         from thisthat.train import float8_launches as launches
         from thisthat.train import fused_launches
 
-        ops = cast(LayerOps, fused_launches)
         total, after, scales, both, opened, *eight_bit = ctx.saved_tensors
         normed, opening, closing = (
             launches.Scaled(*pair) for pair in zip(eight_bit[::2], eight_bit[1::2], strict=True)
@@ -91,5 +90,5 @@ class _Fed(Function):
         d_both = launches.gate_back(both, d_opened, largest)
         d_normed = launches.product(d_both, opening.turned())
         d_gate, d_up = launches.product(d_both.turned(), normed.turned(), exact=True).chunk(2)
-        d_hidden, d_after = ops.norm_back(total, after, scales, d_normed, d_total)
+        d_hidden, d_after = fused_launches.norm_back(total, after, scales, d_normed, d_total)
         return d_hidden, d_hidden, d_after, d_gate, d_up, d_down, None

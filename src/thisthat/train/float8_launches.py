@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from thisthat.train import float8_kernels as kernels
+from thisthat.train.launch_sizes import pieces, power_of_two
 
 FINE, WIDE = torch.float8_e4m3fn, torch.float8_e5m2
 """More bits for numbers of one size, or fewer for numbers of many sizes."""
@@ -34,7 +35,7 @@ class Scaled:
         rows, size = self.matrix.shape
         out = torch.empty((size, rows), dtype=self.matrix.dtype, device=self.matrix.device)
         # As bytes: of numbers that it has just rounded, Triton 3.6 turns some into others.
-        kernels.turn_kernel[(_parts(rows, _TURNED_ROWS), _parts(size, _TURNED_WIDTH))](
+        kernels.turn_kernel[(pieces(rows, _TURNED_ROWS), pieces(size, _TURNED_WIDTH))](
             self.matrix.view(torch.uint8),
             out.view(torch.uint8),
             rows,
@@ -74,7 +75,7 @@ def weights(*parts: Tensor) -> Scaled:
     inverse = _number(device)
     first = 0
     for part in parts:
-        kernels.weight_kernel[(_parts(part.numel(), _TILE),)](
+        kernels.weight_kernel[(pieces(part.numel(), _TILE),)](
             part,
             largest,
             out[first:],
@@ -92,13 +93,14 @@ def norm(
     hidden: Tensor, added: Tensor, weight: Tensor, epsilon: float
 ) -> tuple[Tensor, Scaled, Tensor]:
     """hidden + added, its RMS norm, and each token's reciprocal RMS."""
+    hidden = hidden.contiguous()
     rows, size = hidden.shape
     total = torch.empty_like(hidden)
     out = torch.empty((rows, size), dtype=FINE, device=hidden.device)
     scales = torch.empty(rows, dtype=torch.float32, device=hidden.device)
     inverse = _number(hidden.device)
-    kernels.norm_kernel[(_parts(rows, _ROWS),)](
-        hidden.contiguous(),
+    kernels.norm_kernel[(pieces(rows, _ROWS),)](
+        hidden,
         added.contiguous(),
         weight,
         total,
@@ -110,7 +112,7 @@ def norm(
         epsilon,
         MOST=_MOST[FINE],
         ROWS=_ROWS,
-        WIDTH=_power_of_two(size),
+        WIDTH=power_of_two(size),
         num_warps=4,
     )
     return total, Scaled(out, inverse), scales
@@ -121,7 +123,7 @@ def gate(both: Tensor) -> tuple[Tensor, Scaled]:
     rows, size = both.shape[0], both.shape[1] // 2
     out = torch.empty((rows, size), dtype=both.dtype, device=both.device)
     scaled, inverses = _by_rows(out)
-    kernels.gate_kernel[(_parts(rows, _ROWS),)](
+    kernels.gate_kernel[(pieces(rows, _ROWS),)](
         both,
         out,
         scaled,
@@ -130,7 +132,7 @@ def gate(both: Tensor) -> tuple[Tensor, Scaled]:
         size,
         MOST=_MOST[FINE],
         ROWS=_ROWS,
-        WIDTH=_power_of_two(size),
+        WIDTH=power_of_two(size),
         num_warps=8,
     )
     return out, Scaled(scaled, inverses)
@@ -142,7 +144,7 @@ def by_rows(x: Tensor) -> tuple[Scaled, Tensor]:
     scaled, inverses = _by_rows(x)
     largest = torch.zeros((), dtype=torch.float32, device=x.device)
     rows, size = x.shape
-    kernels.rows_kernel[(_parts(rows, _ROWS),)](
+    kernels.rows_kernel[(pieces(rows, _ROWS),)](
         x,
         scaled,
         inverses,
@@ -151,7 +153,7 @@ def by_rows(x: Tensor) -> tuple[Scaled, Tensor]:
         size,
         MOST=_MOST[FINE],
         ROWS=_ROWS,
-        WIDTH=_power_of_two(size),
+        WIDTH=power_of_two(size),
         num_warps=4,
     )
     return Scaled(scaled, inverses), largest
@@ -162,7 +164,7 @@ def gate_back(both: Tensor, d_out: Tensor, largest: Tensor) -> Scaled:
     rows, size = d_out.shape
     d_both = torch.empty((rows, 2 * size), dtype=WIDE, device=both.device)
     inverse = _number(both.device)
-    kernels.gate_back_kernel[(_parts(rows, _ROWS), _parts(size, _GATE_WIDTH))](
+    kernels.gate_back_kernel[(pieces(rows, _ROWS), pieces(size, _GATE_WIDTH))](
         both,
         d_out,
         largest,
@@ -185,11 +187,3 @@ def _number(device: torch.device) -> Tensor:
 def _by_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     inverses = torch.empty((len(x), 1), dtype=torch.float32, device=x.device)
     return torch.empty(x.shape, dtype=FINE, device=x.device), inverses
-
-
-def _parts(whole: int, part: int) -> int:
-    return -(-whole // part)
-
-
-def _power_of_two(size: int) -> int:
-    return 1 << max(0, size - 1).bit_length()

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from thisthat.train import fused_kernels as kernels
+from thisthat.train.launch_sizes import pieces, power_of_two
 
 _TILE = 4096
 """Numbers of each tensor that a program of four warps holds at once."""
@@ -27,7 +28,7 @@ def norm(
     normed = torch.empty_like(hidden)
     scales = torch.empty(rows, dtype=torch.float32, device=hidden.device)
     block, width, warps = _row_tile(size)
-    kernels.norm_kernel[(_parts(rows, block),)](
+    kernels.norm_kernel[(pieces(rows, block),)](
         hidden,
         hidden if added is None else added.contiguous(),
         weight,
@@ -52,7 +53,7 @@ def norm_back(
     rows, size = total.shape
     d_hidden = torch.empty_like(total)
     block, width, warps = _row_tile(size)
-    programs = min(_parts(rows, block), _PROGRAMS * _processors(total.device))
+    programs = min(pieces(rows, block), _PROGRAMS * _processors(total.device))
     d_weights = torch.empty((programs, size), dtype=torch.float32, device=total.device)
     kernels.norm_back_kernel[(programs,)](
         total,
@@ -135,7 +136,7 @@ def round_rows(x: Tensor) -> Tensor:
     rows, size = x.shape
     out = torch.empty_like(x)
     block, width, warps = _row_tile(size)
-    kernels.round_kernel[(_parts(rows, block),)](
+    kernels.round_kernel[(pieces(rows, block),)](
         x, out, rows, size, ROWS=block, WIDTH=width, num_warps=warps
     )
     return out
@@ -152,7 +153,7 @@ def _turn(
         for tensor in (*map(_last_together, sources), *targets)
         for given in (tensor, *tensor.stride()[:3])
     ]
-    kernels.turn_kernel[(_parts(rows * length, _TOKENS),)](
+    kernels.turn_kernel[(pieces(rows * length, _TOKENS),)](
         *places,
         cos.contiguous(),
         sin.contiguous(),
@@ -161,7 +162,7 @@ def _turn(
         HEADS=heads,
         KEY_HEADS=targets[1].shape[2],
         HALF=width // 2,
-        WIDTH=_power_of_two(width // 2),
+        WIDTH=power_of_two(width // 2),
         BACK=back,
         STEP=_TOKENS,
         num_warps=4,
@@ -177,22 +178,14 @@ def _last_together(tensor: Tensor) -> Tensor:
 
 
 def _gate_grid(rows: int, size: int) -> tuple[int, int]:
-    return _parts(rows, _MOST_ROWS), _parts(size, _GATE_WIDTH)
+    return pieces(rows, _MOST_ROWS), pieces(size, _GATE_WIDTH)
 
 
 def _row_tile(size: int) -> tuple[int, int, int]:
     """Rows of a program, the power of two that holds one row, and warps."""
-    width = _power_of_two(size)
+    width = power_of_two(size)
     block = min(_MOST_ROWS, max(1, _TILE // width))
     return block, width, 4 if block * width <= _TILE else 8
-
-
-def _power_of_two(size: int) -> int:
-    return 1 << max(0, size - 1).bit_length()
-
-
-def _parts(whole: int, part: int) -> int:
-    return -(-whole // part)
 
 
 def _processors(device: torch.device) -> int:

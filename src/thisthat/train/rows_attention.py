@@ -1,6 +1,6 @@
 """Causal attention of a joined layer over rows in one sequence, as one differentiable operation.
 
-For sixteen-bit numbers on CUDA; ``can_attend`` says whether it is for a tensor.
+For bfloat16 on CUDA; ``can_attend`` says whether it is for a tensor.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _WIDTHS = (16, 32, 64, 128)
 
 def can_attend(hidden: Tensor, width: int) -> bool:
     """True when the kernels are there for numbers like these and heads this wide."""
-    sixteen = hidden.dtype in (torch.bfloat16, torch.float16)
-    return sixteen and width in _WIDTHS and why_not_proven(hidden.device) is None
+    fits = hidden.dtype == torch.bfloat16 and width in _WIDTHS
+    return fits and why_not_proven(hidden.device) is None
 
 
 class RowsAttention:
