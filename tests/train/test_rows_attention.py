@@ -23,11 +23,15 @@ SHAPE = config(
 )
 PACKED, PADDED = packed_shapes(640, 160), [Shape(4, 150)]
 NEAR = 0.05 if CUDA else 1e-4
+CAUSAL, OPEN = [(0, 0)] * 3, [(0, 0), (10, 120), (0, 101)]
 
 
-def results(backbone: Backbone, packed: bool) -> list[Tensor]:
+def results(backbone: Backbone, packed: bool, spans: list[tuple[int, int]]) -> list[Tensor]:
     """The logits of rows with slots at several places, and every gradient they give."""
-    rows = [row(length, number, (0, 0)) for number, length in enumerate((20, 150, 101))]
+    lengths = (20, 150, 101)
+    rows = [
+        row(n, number, span) for number, (n, span) in enumerate(zip(lengths, spans, strict=True))
+    ]
     (fed,) = fed_batches(rows, PACKED if packed else PADDED)
     tokens, places, at = (part.to(DEVICE) for part in (fed.tokens, fed.row, fed.at))
     logits = backbone(tokens, places, at, fed.sight(DEVICE))
@@ -36,12 +40,16 @@ def results(backbone: Backbone, packed: bool) -> list[Tensor]:
 
 
 @needs_kernels
+@pytest.mark.parametrize("spans", [CAUSAL, OPEN])
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize(
     "settings", [{}, {"train": "trunk"}, {"loop": Loop(first=0, last=1, times=2)}]
 )
 def test_a_model_with_the_kernels_answers_and_learns_as_one_without(
-    packed: bool, settings: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    packed: bool,
+    spans: list[tuple[int, int]],
+    settings: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = Model.model_validate({"dtype": "bfloat16" if CUDA else "float32", **settings})
     made = []
@@ -49,7 +57,7 @@ def test_a_model_with_the_kernels_answers_and_learns_as_one_without(
         torch.manual_seed(3)
         backbone = random_backbone(SHAPE, model, DEVICE, packed)
         monkeypatch.setattr(backbones, "can_attend", lambda *_, answer=with_kernels: answer)
-        made.append(results(backbone, packed))
+        made.append(results(backbone, packed, spans))
     assert len(made[0]) == len(made[1]) > 20
     for found, wanted in zip(*made, strict=True):
         assert (found - wanted).float().norm() <= NEAR * wanted.float().norm()

@@ -45,7 +45,8 @@ class Sight:
 
     ``bounds`` are the places where packed rows begin, ``longest`` the most tokens of one; without
     bounds the rows are padded. ``since`` is, for every token, the first that sees it, counted
-    like the tokens; without it every token is seen by those after it alone.
+    like the tokens; in a row it never falls. Without it every token is seen by those after it
+    alone.
     """
 
     bounds: Tensor | None = None

@@ -1,9 +1,10 @@
-"""Causal attention over packed rows, forward and backward, as Triton kernels.
+"""Attention over packed rows, causal or with open states, forward and backward, in Triton kernels.
 
 They read queries, keys and values where the product before them left them, side by side, and
 write gradients in the same places. Positions are turned on the way, each token once in either
 direction. A program owns a block of queries or of keys and is the only one that writes its
-results, so a kernel gives the same bits again on the same device.
+results, so a kernel gives the same bits again on the same device. Rows without open states are
+told by None in place of ``until`` and ``since`` (see ``open_rows``), and compiled apart.
 """
 
 # Triton's language is compiled, not run: Python's type rules do not apply to it.
@@ -84,11 +85,27 @@ def seen_block(keys, values, places, stride, length, WIDTH: tl.constexpr, EDGE: 
 
 
 @triton.jit
-def hide_behind(scores, first, places, EDGE: tl.constexpr):
-    """Scores of queries from ``first`` on; with EDGE none is left for keys behind a query."""
+def sight_of(until, first, start, length, BLOCK: tl.constexpr):
+    """The last key that each query of a block sees, the end of the key blocks that all of them see
+    as a whole, and the end of the keys that any of them sees."""
+    places = first + tl.arange(0, BLOCK)
+    if until is None:
+        last = places
+        whole = first
+        end = first + BLOCK
+    else:
+        until += start
+        last = tl.load(until + tl.minimum(places, length - 1)) - start
+        whole = (tl.load(until + first) - start + 1) // BLOCK * BLOCK
+        end = tl.load(until + tl.minimum(first + BLOCK, length) - 1) - start + 1
+    return last, whole, end
+
+
+@triton.jit
+def hide_unseen(scores, last, places, EDGE: tl.constexpr):
+    """Scores of queries; with EDGE none is left for keys behind the last that a query sees."""
     if EDGE:
-        asks = first + tl.arange(0, scores.shape[0])
-        scores = tl.where(asks[:, None] < places[None, :], float("-inf"), scores)
+        scores = tl.where(last[:, None] < places[None, :], float("-inf"), scores)
     return scores
 
 
@@ -102,7 +119,7 @@ def seen_steps(
     values,
     stride,
     length,
-    first,
+    last,
     begin,
     end,
     factor,
@@ -112,13 +129,13 @@ def seen_steps(
 ):
     """The running total, sum and largest score of a block of queries after more keys.
 
-    With EDGE some keys may stand behind a query, or behind the row.
+    With EDGE some keys may stand behind the last that a query sees, or behind the row.
     """
     for key in tl.range(begin, end, BLOCK, num_stages=STAGES):
         places = key + tl.arange(0, BLOCK)
         k, v = seen_block(keys, values, places, stride, length, query.shape[1], EDGE)
         scores = tl.dot(query, k.T) * factor
-        scores = hide_behind(scores, first, places, EDGE)
+        scores = hide_unseen(scores, last, places, EDGE)
         more = tl.maximum(largest, tl.max(scores, 1))
         shares = tl.exp2(scores - more[:, None])
         less = tl.exp2(largest - more)
@@ -134,6 +151,7 @@ def attend_kernel(
     out,
     logs,
     table,
+    until,
     cosines,
     sines,
     room,
@@ -164,6 +182,7 @@ def attend_kernel(
     keys = rows + (HEADS + head // (HEADS // KEY_HEADS)) * WIDTH
     values = keys + KEY_HEADS * WIDTH
     factor = scale * 1.4426950408889634
+    last, whole, end = sight_of(until, first, start, length, BLOCK)
     total = tl.zeros([BLOCK, WIDTH], tl.float32)
     sums = tl.zeros([BLOCK], tl.float32)
     largest = tl.full([BLOCK], float("-inf"), tl.float32)
@@ -176,9 +195,9 @@ def attend_kernel(
         values,
         stride,
         length,
-        first,
+        last,
         0,
-        first,
+        whole,
         factor,
         BLOCK,
         False,
@@ -193,9 +212,9 @@ def attend_kernel(
         values,
         stride,
         length,
-        first,
-        first,
-        first + BLOCK,
+        last,
+        whole,
+        end,
         factor,
         BLOCK,
         True,
@@ -220,7 +239,7 @@ def query_steps(
     values,
     stride,
     length,
-    first,
+    last,
     begin,
     end,
     factor,
@@ -233,7 +252,7 @@ def query_steps(
         places = key + tl.arange(0, BLOCK)
         k, v = seen_block(keys, values, places, stride, length, query.shape[1], EDGE)
         scores = tl.dot(query, k.T) * factor - log[:, None]
-        scores = hide_behind(scores, first, places, EDGE)
+        scores = hide_unseen(scores, last, places, EDGE)
         d_scores = tl.exp2(scores) * (tl.dot(given, v.T) - along[:, None])
         d_query = tl.dot(d_scores.to(k.dtype), k, d_query)
     return d_query
@@ -248,6 +267,7 @@ def back_query_kernel(
     alongs,
     d_joined,
     table,
+    until,
     cosines,
     sines,
     room,
@@ -283,6 +303,7 @@ def back_query_kernel(
         keys += (HEADS + head // (HEADS // KEY_HEADS)) * WIDTH
         values = keys + KEY_HEADS * WIDTH
         factor = scale * 1.4426950408889634
+        last, whole, end = sight_of(until, first, start, length, BLOCK)
         d_query = query_steps(
             d_query,
             query,
@@ -293,9 +314,9 @@ def back_query_kernel(
             values,
             stride,
             length,
-            first,
+            last,
             0,
-            first,
+            whole,
             factor,
             BLOCK,
             False,
@@ -311,9 +332,9 @@ def back_query_kernel(
             values,
             stride,
             length,
-            first,
-            first,
-            first + BLOCK,
+            last,
+            whole,
+            end,
             factor,
             BLOCK,
             True,
@@ -331,6 +352,7 @@ def back_key_kernel(
     alongs,
     d_joined,
     table,
+    since,
     cosines,
     sines,
     room,
@@ -362,7 +384,14 @@ def back_key_kernel(
     factor = scale * 1.4426950408889634
     d_key = tl.zeros([BLOCK, WIDTH], tl.float32)
     d_value = tl.zeros([BLOCK, WIDTH], tl.float32)
-    begin = tl.maximum(first, wanted // BLOCK * BLOCK)
+    if since is None:
+        seen = places
+        begin = first
+    else:
+        since += start
+        seen = tl.load(since + tl.minimum(places, length - 1)) - start
+        begin = (tl.load(since + first) - start) // BLOCK * BLOCK
+    begin = tl.maximum(begin, wanted // BLOCK * BLOCK)
     steps = tl.cdiv(length - begin, BLOCK)
     for step in tl.range(0, group * steps, num_stages=STAGES):
         head = step // steps
@@ -379,7 +408,7 @@ def back_key_kernel(
         log = tl.load(logs + line + head * room + ask)
         along = tl.load(alongs + line + head * room + ask)
         scores = tl.dot(key, q.T) * factor - log[None, :]
-        scores = tl.where(ask[None, :] < places[:, None], float("-inf"), scores)
+        scores = tl.where(ask[None, :] < seen[:, None], float("-inf"), scores)
         shares = tl.exp2(scores)
         d_value = tl.dot(shares.to(given.dtype), given, d_value)
         d_scores = shares * (tl.dot(value, given.T) - along[None, :])

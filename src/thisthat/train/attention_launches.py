@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from thisthat.train import attention_kernels as kernels
+from thisthat.train.open_rows import OpenRows
 from thisthat.train.row_blocks import BLOCK, RowBlocks
 
 # Measured on an H200 with heads 64 wide; other stages and blocks of 32 and 128 were slower.
@@ -17,11 +18,18 @@ _WIDE = 64
 
 
 def forward(
-    joined: Tensor, blocks: RowBlocks, cos: Tensor, sin: Tensor, heads: int, key_heads: int
+    joined: Tensor,
+    blocks: RowBlocks,
+    opened: OpenRows | None,
+    cos: Tensor,
+    sin: Tensor,
+    heads: int,
+    key_heads: int,
 ) -> tuple[Tensor, Tensor]:
     """What every query sees, and for ``backward`` the logarithms of its sums, heads x room.
 
-    Queries and keys are turned to their positions where they stand.
+    Without ``opened`` a query sees itself and what is before it. Queries and keys are turned to
+    their positions where they stand.
     """
     tokens = len(joined)
     width = cos.shape[-1]
@@ -36,6 +44,7 @@ def forward(
         out,
         logs,
         table,
+        None if opened is None else opened.until,
         cos,
         sin,
         room,
@@ -53,6 +62,7 @@ def backward(
     logs: Tensor,
     d_out: Tensor,
     blocks: RowBlocks,
+    opened: OpenRows | None,
     cos: Tensor,
     sin: Tensor,
 ) -> Tensor:
@@ -72,6 +82,7 @@ def backward(
         alongs,
         d_joined,
         blocks.backward,
+        None if opened is None else opened.until,
         cos,
         sin,
         room,
@@ -87,6 +98,7 @@ def backward(
         alongs,
         d_joined,
         blocks.forward,
+        None if opened is None else opened.since,
         cos,
         sin,
         room,

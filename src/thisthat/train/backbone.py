@@ -117,8 +117,7 @@ class Backbone(nn.Module):
         hidden: Tensor = self.trunk.embed_tokens(tokens)
         length = tokens.shape[1]
         slots = row * length + at
-        causal = sight.since is None
-        if self.joined and causal and can_attend(hidden, head_width(self.trunk.config)):
+        if self.joined and can_attend(hidden, head_width(self.trunk.config)):
             rows = self._rows_attention(hidden, sight, slots)
             return run_joined(self.trunk, self.order, hidden, rows, self._rounding, slots)
         packed: Packed | None = None
@@ -152,13 +151,14 @@ class Backbone(nn.Module):
         return hidden[row, at]
 
     def _rows_attention(self, hidden: Tensor, sight: Sight, slots: Tensor) -> RowsAttention:
-        """Attention for causal rows, packed or padded, in kernels of its own."""
+        """Attention for rows, packed or padded, in kernels of its own."""
         many, length = hidden.shape[:2]
-        bounds, longest = sight.bounds, sight.longest
+        bounds, longest, since = sight.bounds, sight.longest, sight.since
         if bounds is None:
             bounds, longest = even_bounds(many, length, hidden.device), length
+            since = None if since is None else (since + bounds[:-1, None]).flatten()
         angles = self._angles(hidden, torch.arange(longest, device=hidden.device).unsqueeze(0))
-        return RowsAttention(bounds, many * length, angles, self._heads, slots)
+        return RowsAttention(bounds, many * length, angles, self._heads, slots, since)
 
     @property
     def _rounding(self) -> Rounding:

@@ -1,4 +1,4 @@
-"""Causal attention of a joined layer over rows in one sequence, as one differentiable operation.
+"""Attention of a joined layer over rows in one sequence, as one differentiable operation.
 
 For bfloat16 on CUDA; ``can_attend`` says whether it is for a tensor.
 """
@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from thisthat.train.fused_ops import why_not_proven
+from thisthat.train.open_rows import OpenRows, open_rows
 from thisthat.train.row_blocks import RowBlocks, blocks_of
 
 _WIDTHS = (16, 32, 64, 128)
@@ -27,7 +28,8 @@ class RowsAttention:
     """``Attend`` for the rows of one batch.
 
     ``bounds`` are the places where rows begin, and the end; ``angles`` are cosine and sine, places
-    of a row x width of a head; ``slots`` are the tokens whose output is wanted of the last layer.
+    of a row x width of a head; ``slots`` are the tokens whose output is wanted of the last layer;
+    ``since`` is for every token the first that sees it, where any state is open.
     """
 
     def __init__(
@@ -37,16 +39,18 @@ class RowsAttention:
         angles: tuple[Tensor, Tensor],
         heads: tuple[int, int],
         slots: Tensor,
+        since: Tensor | None,
     ) -> None:
         self._angles = angles
         self._heads = heads
         self._all = blocks_of(bounds, tokens)
         self._last = blocks_of(bounds, tokens, slots)
+        self._opened = None if since is None else open_rows(since)
 
     def __call__(self, joined: Tensor, slots: Tensor | None) -> Tensor:
         """What the queries see, at all tokens or at slots; ``joined`` is overwritten."""
         blocks = self._all if slots is None else self._last
-        made = _Attended.apply(joined, blocks, *self._angles, *self._heads)  # type: ignore[no-untyped-call]
+        made = _Attended.apply(joined, blocks, self._opened, *self._angles, *self._heads)  # type: ignore[no-untyped-call]
         out = cast(Tensor, made)
         return out if slots is None else out.index_select(0, slots)
 
@@ -57,6 +61,7 @@ class _Attended(Function):
         ctx: Any,
         joined: Tensor,
         blocks: RowBlocks,
+        opened: OpenRows | None,
         cos: Tensor,
         sin: Tensor,
         heads: int,
@@ -65,9 +70,9 @@ class _Attended(Function):
         from thisthat.train import attention_launches
 
         joined = joined.contiguous()
-        out, logs = attention_launches.forward(joined, blocks, cos, sin, heads, key_heads)
+        out, logs = attention_launches.forward(joined, blocks, opened, cos, sin, heads, key_heads)
         ctx.save_for_backward(joined, out, logs, cos, sin)
-        ctx.blocks = blocks
+        ctx.blocks, ctx.opened = blocks, opened
         return out
 
     @staticmethod
@@ -75,5 +80,7 @@ class _Attended(Function):
         from thisthat.train import attention_launches
 
         joined, out, logs, cos, sin = ctx.saved_tensors
-        d_joined = attention_launches.backward(joined, out, logs, d_out, ctx.blocks, cos, sin)
-        return d_joined, None, None, None, None, None
+        d_joined = attention_launches.backward(
+            joined, out, logs, d_out, ctx.blocks, ctx.opened, cos, sin
+        )
+        return d_joined, None, None, None, None, None, None
