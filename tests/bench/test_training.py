@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,10 @@ ROWS = RandomRows(CONFIG["vocab_size"], 8, 64, seed=1)
 TIMED = Timed((Segment(2, 900, 1000, 0.5), Segment(2, 1100, 1200, 0.5)), 3.0, 60_000.0, 2**31)
 
 
-def timed_here(optimiser: Any, workers: int = 0, packed: bool = True) -> Timed | str:
-    variant = Variant("here", optimiser, 256, packed)
+def timed_here(
+    optimiser: Any, workers: int = 0, packed: bool = True, opened: bool = False
+) -> Timed | str:
+    variant = Variant("here", optimiser, 256, packed, opened=opened)
     return measure(variant, CONFIG, ROWS, CPU, seconds=0.2, workers=workers)
 
 
@@ -53,10 +56,10 @@ def test_it_is_a_measurement_of_its_own() -> None:
     assert measurement("training") is training.MEASUREMENT
 
 
-@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(("packed", "opened"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("optimiser", ["adamw", "muon"])
-def test_a_small_model_is_trained_and_timed(optimiser: str, packed: bool) -> None:
-    found = timed_here(optimiser, packed=packed)
+def test_a_small_model_is_trained_and_timed(optimiser: str, packed: bool, opened: bool) -> None:
+    found = timed_here(optimiser, packed=packed, opened=opened)
     assert isinstance(found, Timed), found
     assert len(found.segments) == training.SEGMENTS
     assert found.tokens_per_second > 0
@@ -78,6 +81,23 @@ def test_rows_are_the_same_again_and_as_long_as_they_say() -> None:
     every = [len(row) for chunk in range(8) for row in ROWS[chunk].rows]
     assert (min(every), max(every)) == (8, 64)
     assert all(row.at.tolist() == [len(row) - 1] for row in first.rows)
+
+
+def test_half_of_a_row_is_open_where_states_are() -> None:
+    rows = replace(ROWS, opened=True)[3].rows
+    assert [len(row) for row in rows] == [len(row) for row in ROWS[3].rows]
+    assert {int(row.opened[0]) for row in rows} > {0}
+    for row in rows:
+        start, count = row.opened.tolist()
+        assert start in (0, len(row) // 4)
+        assert count == len(row) // 2
+    assert not any(row.is_open for row in ROWS[3].rows)
+
+
+def test_variants_are_told_apart() -> None:
+    names = [variant.name for variant in VARIANTS]
+    assert len(set(names)) == len(names)
+    assert names[-1] == "open states, Muon, 65,536 tokens a step"
 
 
 def test_what_fails_is_told() -> None:

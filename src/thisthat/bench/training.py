@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from thisthat.bench.measure import Context, Findings, Measurement
@@ -31,6 +31,9 @@ CAVEATS = (
     "at the end of each; bfloat16, no checkpointing. Rows stand one after another in a sequence "
     "(data.pack), or are padded to the trainer's own choice of lengths where that is said. Padding "
     "is not counted as tokens.",
+    "With open states half of every row sees itself as a whole (prompt.open_state), from the row's "
+    "beginning or, as often, from the end of its first quarter; about as many tokens are open in "
+    "rows of recipes/default.toml.",
     "With float8 five of the six products of a feed-forward part are of eight-bit floats "
     "(model.float8); everything else is as without.",
     "Rows are made by worker processes and sorted into pinned batches by a thread beside the "
@@ -46,21 +49,21 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Variant:
-    """An optimiser and the places of a batch, one batch a step."""
+    """An optimiser, the places of a batch and what rows look like, one batch a step."""
 
     told: str
     optimiser: Literal["adamw", "adamw-8bit", "muon"]
     tokens: int
     packed: bool = True
     float8: bool = False
+    opened: bool = False
 
     @property
     def name(self) -> str:
         """For people."""
-        means = ", ".join(
-            ("float8",) * self.float8 + ("padded",) * (not self.packed) + (self.told,)
-        )
-        return f"{means}, {self.tokens:,} tokens a step"
+        means = {"float8": self.float8, "padded": not self.packed, "open states": self.opened}
+        told = ", ".join([*(each for each, used in means.items() if used), self.told])
+        return f"{told}, {self.tokens:,} tokens a step"
 
 
 VARIANTS = (
@@ -72,6 +75,7 @@ VARIANTS = (
     Variant("AdamW with 8-bit moments", "adamw-8bit", 65_536),
     Variant("AdamW with 8-bit moments", "adamw-8bit", 131_072),
     Variant("Muon", "muon", 65_536),
+    Variant("Muon", "muon", 65_536, opened=True),
 )
 
 Found: TypeAlias = "dict[Variant, Timed | str]"
@@ -127,7 +131,7 @@ def measure(
     try:
         found = time_steps(
             config,
-            rows,
+            replace(rows, opened=variant.opened),
             Optimiser(name=variant.optimiser),
             variant.tokens,
             device,

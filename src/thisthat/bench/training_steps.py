@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from thisthat.train.backbone import random_backbone
 from thisthat.train.buckets import Shape, choose_lengths, shapes_for
@@ -39,13 +40,15 @@ PROBES = 3
 class RandomRows:
     """Chunks of rows of random tokens, all lengths equally likely, a slot at the end of each row.
 
-    Index it with a chunk number.
+    With ``opened`` half of every row is an open state, at its beginning or after a quarter. Index
+    it with a chunk number.
     """
 
     vocabulary: int
     shortest: int
     longest: int
     seed: int
+    opened: bool = False
 
     def __getitem__(self, chunk: int) -> Chunk:
         random = np.random.default_rng((self.seed, chunk))
@@ -64,7 +67,14 @@ class RandomRows:
             outcomes=np.array([NO_OUTCOME], dtype=np.int32),
             tags=("random/choice",),
             where="a random row",
+            opened=self._open_state(random, length),
         )
+
+    def _open_state(self, random: np.random.Generator, length: int) -> NDArray[np.int32]:
+        """Its first token, and how many it has."""
+        if not self.opened:
+            return np.zeros(2, dtype=np.int32)
+        return np.array([random.integers(2) * length // 4, length // 2], dtype=np.int32)
 
 
 @dataclass(frozen=True)
