@@ -1,31 +1,39 @@
-"""An endless stream of drills, several in a row about the same record."""
+"""An endless stream of drills, several in a row about the same record or records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from thisthat.errors import InvalidInputError
+from thisthat.questions import Text
 from thisthat.random import Rng
 from thisthat.suites.drills.asking import ASKS, Drill
+from thisthat.suites.drills.several import ASKS_OF_SEVERAL, draw_several
 from thisthat.suites.drills.subjects import Subject, draw_subject
 from thisthat.suites.item import Item
 
 
 @dataclass(frozen=True)
 class DrillSettings:
-    """``questions_per_state`` drills in a row share a state; ``notes`` of them hide it in notes."""
+    """``questions_per_state`` drills in a row share a state; ``notes`` of them hide it in notes.
+
+    ``several`` of the states hold more than one record.
+    """
 
     questions_per_state: int = 8
     notes: float = 0.3
+    several: float = 0.0
 
     def __post_init__(self) -> None:
         if self.questions_per_state < 1:
             raise InvalidInputError(
                 "questions_per_state", f"is {self.questions_per_state}; at least 1"
             )
-        if not 0 <= self.notes <= 1:
-            raise InvalidInputError("notes", f"is {self.notes}; it must lie between 0 and 1")
+        for name, share in (("notes", self.notes), ("several", self.several)):
+            if not 0 <= share <= 1:
+                raise InvalidInputError(name, f"is {share}; it must lie between 0 and 1")
 
 
 def training_items(seed: int, settings: DrillSettings | None = None) -> Iterator[Item]:
@@ -33,16 +41,38 @@ def training_items(seed: int, settings: DrillSettings | None = None) -> Iterator
     settings = settings or DrillSettings()
     rng = Rng("drills", seed)
     while True:
-        subject = draw_subject(rng, settings.notes)
-        for _ in range(settings.questions_per_state):
-            name, ask, _ = rng.weighted(ASKS, [weight for _, _, weight in ASKS])
-            drill = ask(subject, rng)
-            if drill is not None:
-                yield item_of(name, subject, drill, rng)
+        # Without several nothing is drawn for it: streams of old settings stay as they were.
+        if settings.several and rng.chance(settings.several):
+            yield from _about_several(settings, rng)
+        else:
+            yield from _about_one(settings, rng)
+
+
+def _about_one(settings: DrillSettings, rng: Rng) -> Iterator[Item]:
+    subject = draw_subject(rng, settings.notes)
+    for _ in range(settings.questions_per_state):
+        name, ask, _ = rng.weighted(ASKS, [weight for _, _, weight in ASKS])
+        drill = ask(subject, rng)
+        if drill is not None:
+            yield item_of(name, subject, drill, rng)
+
+
+def _about_several(settings: DrillSettings, rng: Rng) -> Iterator[Item]:
+    several = draw_several(rng, settings.notes)
+    facts = {"records": dict(zip(several.names, several.records, strict=True))}
+    for _ in range(settings.questions_per_state):
+        name, ask, _ = rng.weighted(ASKS_OF_SEVERAL, [weight for _, _, weight in ASKS_OF_SEVERAL])
+        drill = ask(several, rng)
+        if drill is not None:
+            yield _as_item(name, several.state, drill, facts, rng)
 
 
 def item_of(name: str, subject: Subject, drill: Drill, rng: Rng) -> Item:
     """The drill as an item of the family ``name``; the options of a choice in random order."""
+    return _as_item(name, subject.state, drill, {"record": subject.record}, rng)
+
+
+def _as_item(name: str, state: Text, drill: Drill, facts: Mapping[str, Any], rng: Rng) -> Item:
     options, answer = drill.options, drill.answer
     if drill.kind == "choice":
         order = rng.shuffled(range(len(options)))
@@ -51,9 +81,9 @@ def item_of(name: str, subject: Subject, drill: Drill, rng: Rng) -> Item:
         source="generated_drills",
         family=name,
         kind=drill.kind,
-        state=subject.state,
+        state=state,
         question=drill.question,
         options=options,
         answer=answer,
-        facts={"record": subject.record},
+        facts=facts,
     )

@@ -1,0 +1,143 @@
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from thisthat.errors import InvalidInputError
+from thisthat.questions import compact_json
+from thisthat.suites.drills import DrillSettings, training_items
+from thisthat.suites.drills.several import ASKS_OF_SEVERAL
+from thisthat.suites.item import Item
+from thisthat.suites.records.catalogue import record_types
+from thisthat.suites.records.fields import DateField, NumberField, say
+
+ITEMS = list(islice(training_items(7, DrillSettings(several=1.0)), 4000))
+RISING = ("higher", "larger", "greater", "later")
+FALLING = ("lower", "smaller", "less", "earlier")
+
+
+def records(item: Item) -> Mapping[str, Mapping[str, Any]]:
+    found: Mapping[str, Mapping[str, Any]] = item.facts["records"]
+    return found
+
+
+def named(item: Item) -> list[str]:
+    """The records that the question names, in its order."""
+    return [name for name in re.findall(r"[A-Z]{2,3}-\d+", item.question) if name in records(item)]
+
+
+def field_of(item: Item) -> Any:
+    """The field that the question names; the longest where one name holds another."""
+    prefix = next(iter(records(item))).split("-")[0]
+    (kind,) = [kind for kind in record_types() if kind.prefix == prefix]
+    asked = item.question.replace(kind.noun, "")
+    told = [field for field in kind.fields if field.phrase in asked]
+    return max(told, key=lambda field: len(field.phrase))
+
+
+def asked_about(family: str) -> list[tuple[Item, Any]]:
+    return [(item, field_of(item)) for item in ITEMS if item.family == family]
+
+
+def test_every_kind_of_question_is_asked_and_no_answer_is_favoured() -> None:
+    assert {item.family for item in ITEMS} == {name for name, _, _ in ASKS_OF_SEVERAL}
+    answers: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    for item in ITEMS:
+        if item.kind == "boolean":
+            every = "all" if re.search(r"\b(all|every)\b", item.question) else "other"
+            answers[item.family, every][item.answer] += 1
+    for counts in answers.values():
+        assert abs(counts[0] - counts[1]) < 5 * sum(counts.values()) ** 0.5
+
+
+def test_without_several_the_stream_is_what_it_was() -> None:
+    assert {item.family for item in islice(training_items(7), 400)}.isdisjoint(
+        name for name, _, _ in ASKS_OF_SEVERAL
+    )
+    mixed = Counter(
+        "records" in item.facts
+        for item in islice(training_items(7, DrillSettings(several=0.5)), 2000)
+    )
+    assert 700 < mixed[True] < 1300
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1])
+def test_a_share_outside_zero_to_one_is_named(share: float) -> None:
+    with pytest.raises(InvalidInputError, match="several"):
+        DrillSettings(several=share)
+
+
+def test_the_names_and_values_asked_for_stand_in_the_state() -> None:
+    for item in ITEMS:
+        shown = item.state if isinstance(item.state, str) else json.dumps(item.state)
+        assert all(name in shown for name in records(item)), item
+        assert len({name for name, _ in item.options}) == len(item.options)
+    assert len({compact_json(item.state) for item in ITEMS}) > 400
+
+
+def test_a_value_is_the_one_of_the_record() -> None:
+    for item, field in asked_about("drill_value_of"):
+        (name,) = named(item)
+        assert item.options[item.answer][0] == say(field, records(item)[name][field.phrase])
+
+
+def test_the_holder_alone_has_the_value() -> None:
+    for item, field in asked_about("drill_holder"):
+        answer = item.options[item.answer][0]
+        holders = [
+            name
+            for name, record in records(item).items()
+            if re.search(
+                rf"(?<!\w){re.escape(say(field, record[field.phrase]))}(?!\w)",
+                item.question.replace(field.phrase, ""),
+            )
+        ]
+        assert holders == ([answer] if answer in records(item) else []), item
+
+
+def test_two_records_are_the_same_or_not() -> None:
+    for item, field in asked_about("drill_same"):
+        left, right = (records(item)[name][field.phrase] for name in named(item))
+        asked_other = re.search(r"differ|another", item.question.replace(field.phrase, ""))
+        assert item.answer == int((left == right) != (asked_other is not None)), item
+
+
+def test_more_is_more() -> None:
+    for item, field in asked_about("drill_more"):
+        left, right = (records(item)[name][field.phrase] for name in named(item))
+        if item.question.startswith("Compared"):
+            left, right = right, left
+        rising = re.search(rf"\b({'|'.join(RISING)})\b", item.question) is not None
+        assert item.answer == int(left > right if rising else left < right), item
+
+
+def test_the_most_is_the_most() -> None:
+    for item, field in asked_about("drill_most"):
+        held = {name: record[field.phrase] for name, record in records(item).items()}
+        best = max if re.search(r"highest|largest|leads", item.question) else min
+        assert item.options[item.answer][0] == best(held, key=held.__getitem__), item
+        assert isinstance(field, NumberField)
+
+
+def test_counts_and_quantifiers_agree_with_the_records() -> None:
+    for family in ("drill_how_many", "drill_any"):
+        for item, field in asked_about(family):
+            holds = [_holds(item, field, record[field.phrase]) for record in records(item).values()]
+            every = re.search(r"all of them|every|all entries", item.question) is not None
+            truth = all(holds) if every else any(holds)
+            assert item.answer == (sum(holds) if family == "drill_how_many" else int(truth)), item
+
+
+def _holds(item: Item, field: Any, value: Any) -> bool:
+    found = re.search(rf" ({'|'.join(RISING + FALLING)}) than (.+?)[.?]?$", item.question)
+    if found is None or not isinstance(field, NumberField | DateField):
+        rest = item.question.replace(field.phrase, "")
+        return re.search(rf"(?<![\w,.]){re.escape(say(field, value))}(?!\w)", rest) is not None
+    mine, limit = say(field, value), found.group(2)
+    if isinstance(field, NumberField):
+        mine, limit = value, int(re.sub(r"[$,%]", "", limit.split()[0]))
+    return bool(mine > limit if found.group(1) in RISING else mine < limit)
