@@ -1,7 +1,8 @@
 """Drills about several records of one kind: read one of them, hold two together, look over all.
 
-What the branch families that compare records are made of, one step at a time. Which of several
-days comes first is not asked: a held-out family asks it.
+What the branch families that compare records are made of, one step at a time. Three names in four
+are short, because a model that has to find a record by four digits first learns nothing else from
+it. Which of several days comes first is not asked: a held-out family asks it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from string import ascii_uppercase
 
 from thisthat.questions import Text
 from thisthat.random import Rng
-from thisthat.suites.branch.wording import remarks
+from thisthat.suites.branch.wording import FIRST_NAMES, remarks
 from thisthat.suites.drills.asking import Drill
 from thisthat.suites.family import YES_NO
 from thisthat.suites.records.catalogue import record_types
@@ -24,6 +26,7 @@ from thisthat.suites.records.fields import (
     FlagField,
     NumberField,
     Record,
+    RecordType,
     TagsField,
     Value,
     say,
@@ -64,7 +67,7 @@ def draw_several(rng: Rng, extra_notes: float) -> Several:
         agreeing = {field.phrase for field in kind.fields if rng.chance(0.5)}
         records.append(draw_other(rng, kind, like, agreeing))
     records = rng.shuffled(records)
-    names = draw_names(rng, kind, len(records))
+    names = _draw_names(rng, kind, len(records))
     rows = list(zip(names, records, strict=True))
     sheet = write_records(rng, kind, rows, [field.phrase for field in fields])
     sections = [(rng.choice(("records", "entries", "list", kind.noun)), sheet.content)]
@@ -72,6 +75,18 @@ def draw_several(rng: Rng, extra_notes: float) -> Several:
         sections.append(("notes", " ".join(remarks(rng, rng.integer(1, 6)))))
     state = compose(rng, rng.shuffled(sections))
     return Several(state, kind.noun, tuple(names), tuple(records), tuple(fields))
+
+
+def _draw_names(rng: Rng, kind: RecordType, count: int) -> list[str]:
+    """Different names: ids of many digits, or what is told apart at its first token."""
+    style = rng.choice(("ids", "people", "letters", "numbers"))
+    if style == "ids":
+        return draw_names(rng, kind, count)
+    if style == "people":
+        return rng.sample(FIRST_NAMES, count)
+    if style == "letters":
+        return rng.sample(ascii_uppercase, count)
+    return [f"item {number}" for number in rng.sample(range(1, 10), count)]
 
 
 def ask_value_of(several: Several, rng: Rng) -> Drill | None:
@@ -222,7 +237,7 @@ def _condition(several: Several, rng: Rng) -> tuple[str, list[bool]]:
         told = f"'{field.phrase}' {_more(field, after, rng)} than {shown}"
         limit = _rank(value)
         return told, [_rank(each) > limit if after else _rank(each) < limit for each in held]
-    told = rng.choice(("'{field}' is {value}", "{field}: {value}", "{value} under '{field}'"))
+    told = rng.choice(("'{field}': {value}", "{field} {value}", "{value} under '{field}'"))
     return told.format(field=field.phrase, value=shown), [each == value for each in held]
 
 
