@@ -1,5 +1,5 @@
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from thisthat.engine.open_trunk import since as seen_since
@@ -9,6 +9,7 @@ ROW = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
 
 
 @given(st.lists(ROW, min_size=1, max_size=6))
+@example([(2, 1030, 3), (0, 5, 0)])  # an open state of more than one block
 def test_the_last_that_a_token_sees_is_the_last_that_is_seen_by_it(
     rows: list[tuple[int, int, int]],
 ) -> None:

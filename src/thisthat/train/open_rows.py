@@ -24,7 +24,7 @@ class OpenRows:
 
 
 def open_rows(since: Tensor) -> OpenRows:
-    """Both sides from one; ``since`` is int32, one number for every token of all rows."""
+    """Both sides from one; ``since`` is int32, a number for every token, and must never fall."""
     tokens = torch.arange(len(since), dtype=torch.int32, device=since.device)
     until = torch.searchsorted(since, tokens, right=True, out_int32=True) - 1
     return OpenRows(since, until)

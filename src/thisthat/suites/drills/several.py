@@ -2,12 +2,13 @@
 
 What the branch families that compare records are made of, one step at a time. Three names in four
 are short, because a model that has to find a record by four digits first learns nothing else from
-it. Which of several days comes first is not asked: a held-out family asks it.
+it. A value may be written otherwise in the question than in the state ($3,220 and 3220). Held-out
+families ask which of several days comes first, in how many fields two records agree, and which
+record agrees with another: here days are compared by twos, and records in one field at a time.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -25,6 +26,7 @@ from thisthat.suites.records.fields import (
     Field,
     FlagField,
     NumberField,
+    PickField,
     Record,
     RecordType,
     TagsField,
@@ -33,8 +35,6 @@ from thisthat.suites.records.fields import (
 )
 from thisthat.suites.records.pairs import draw_other
 from thisthat.suites.records.sheets import compose, write_records
-
-_TRIES = 16
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,10 @@ def draw_several(rng: Rng, extra_notes: float) -> Several:
     fields = rng.sample(plain, rng.integer(2, len(plain)))
     records: list[Record] = [kind.draw(rng)]
     for _ in range(rng.weighted((1, 2, 3, 4, 5), (4, 4, 3, 2, 1))):
-        like = rng.choice(records)
         agreeing = {field.phrase for field in kind.fields if rng.chance(0.5)}
-        records.append(draw_other(rng, kind, like, agreeing))
+        records.append(draw_other(rng, kind, records[0], agreeing))
     records = rng.shuffled(records)
-    names = _draw_names(rng, kind, len(records))
+    names = _draw_names(rng, kind, records)
     rows = list(zip(names, records, strict=True))
     sheet = write_records(rng, kind, rows, [field.phrase for field in fields])
     sections = [(rng.choice(("records", "entries", "list", kind.noun)), sheet.content)]
@@ -77,58 +76,45 @@ def draw_several(rng: Rng, extra_notes: float) -> Several:
     return Several(state, kind.noun, tuple(names), tuple(records), tuple(fields))
 
 
-def _draw_names(rng: Rng, kind: RecordType, count: int) -> list[str]:
-    """Different names: ids of many digits, or what is told apart at its first token."""
-    style = rng.choice(("ids", "people", "letters", "numbers"))
+def _draw_names(rng: Rng, kind: RecordType, records: Sequence[Record]) -> list[str]:
+    """Different names, none of them a value: ids of many digits, first names or letters."""
+    style = rng.weighted(("ids", "people", "letters"), (1, 2, 1))
     if style == "ids":
-        return draw_names(rng, kind, count)
-    if style == "people":
-        return rng.sample(FIRST_NAMES, count)
-    if style == "letters":
-        return rng.sample(ascii_uppercase, count)
-    return [f"item {number}" for number in rng.sample(range(1, 10), count)]
+        return draw_names(rng, kind, len(records))
+    held = {value for record in records for value in record.values()}
+    pool = FIRST_NAMES if style == "people" else _LETTERS
+    return rng.sample([name for name in pool if name not in held], len(records))
 
 
 def ask_value_of(several: Several, rng: Rng) -> Drill | None:
     """Choice: what does one record have in a field, among what the others have and more?"""
     field = rng.choice(several.fields)
-    if isinstance(field, FlagField):
+    held = several.values(field)
+    known = list(dict.fromkeys(held))
+    if isinstance(field, FlagField) or len(known) < 2:
         return None
-    place = rng.below(len(several.names))
-    truth = say(field, several.value(place, field))
-    others = [say(field, value) for value in several.values(field)]
-    others += [say(field, field.draw(rng)) for _ in range(2)]
-    wrong = [text for text in dict.fromkeys(others) if text != truth]
-    if not wrong:
-        return None
-    question = rng.choice(_VALUE_OF).format(field=field.phrase, name=several.names[place])
-    return Drill("choice", question, tuple((text, None) for text in (truth, *wrong[:6])), 0)
+    # A value first, then who has it: what most records have is right no more often.
+    value = rng.choice(known)
+    place = rng.choice([place for place, each in enumerate(held) if each == value])
+    others = [*known, field.draw(rng), field.draw(rng)]
+    wrong = [say(field, other) for other in dict.fromkeys(others) if other != value][:6]
+    question = _form(_VALUE_OF, field, rng).format(field=field.phrase, name=several.names[place])
+    texts = (say(field, value), *wrong)
+    return Drill("choice", question, tuple((text, None) for text in texts), 0)
 
 
 def ask_holder(several: Several, rng: Rng) -> Drill | None:
-    """Choice: which record has this value, or is it none of them?"""
+    """Choice: which record has this value?"""
     field = rng.choice(several.fields)
     held = several.values(field)
-    counts = Counter(held)
-    alone = [place for place, value in enumerate(held) if counts[value] == 1]
-    offers_none = rng.chance(0.3)
-    options: list[tuple[str, str | None]] = [(name, None) for name in several.names]
-    if offers_none:
-        options.append((rng.choice(_NONE), None))
-    value: Value
-    if offers_none and rng.chance(1 / len(options)):
-        value, answer = field.draw(rng), len(options) - 1
-        if value in counts:
-            return None
-    elif alone:
-        answer = rng.choice(alone)
-        value = held[answer]
-    else:
+    alone = [place for place, value in enumerate(held) if held.count(value) == 1]
+    if not alone:
         return None
-    question = rng.choice(_HOLDER).format(
-        noun=several.noun, field=field.phrase, value=say(field, value)
+    answer = rng.choice(alone)
+    question = _form(_HOLDER, field, rng).format(
+        noun=several.noun, field=field.phrase, value=say(field, held[answer])
     )
-    return Drill("choice", question, tuple(options), answer)
+    return Drill("choice", question, tuple((name, None) for name in several.names), answer)
 
 
 def ask_same(several: Several, rng: Rng) -> Drill | None:
@@ -139,7 +125,7 @@ def ask_same(several: Several, rng: Rng) -> Drill | None:
         return None
     field, left, right = found
     forms, turned = (_SAME, False) if rng.chance(0.6) else (_DIFFERENT, True)
-    question = _about_two(rng.choice(forms), field, several, left, right)
+    question = _about_two(_form(forms, field, rng), field, several, left, right)
     return Drill("boolean", question, YES_NO, int(wanted != turned))
 
 
@@ -155,7 +141,7 @@ def ask_more(several: Several, rng: Rng) -> Drill | None:
     if found is None:
         return None
     field, left, right = found
-    question = _about_two(rng.choice(_COMPARED), field, several, left, right)
+    question = _about_two(_form(_COMPARED, field, rng), field, several, left, right)
     question = question.format(more=_more(field, rising, rng))
     return Drill("boolean", question, YES_NO, int(wanted))
 
@@ -171,32 +157,37 @@ def ask_most(several: Several, rng: Rng) -> Drill | None:
     if ranks.count(top) > 1:
         return None
     forms = _HIGHEST if highest else _LOWEST
-    question = rng.choice(forms).format(noun=several.noun, field=field.phrase)
+    question = _form(forms, field, rng).format(noun=several.noun, field=field.phrase)
     return Drill(
         "choice", question, tuple((name, None) for name in several.names), ranks.index(top)
     )
 
 
 def ask_how_many(several: Several, rng: Rng) -> Drill | None:
-    """Score: how many records have this value, or more than this number?"""
-    told, holds = _condition(several, rng)
+    """Score: how many records satisfy a condition? Every number it can be is as likely."""
+    found = _conditions(several, rng)
+    wanted = rng.choice(sorted({sum(holds) for _, holds in found}))
+    told, _ = rng.choice([each for each in found if sum(each[1]) == wanted])
     count = len(several.names)
     levels = [str(number) for number in range(count + 1)]
     if rng.chance(0.4):
         levels = ["none", *levels[1:-1], "all"]
     options = tuple((str(number), text) for number, text in enumerate(levels))
-    return Drill("score", rng.choice(_HOW_MANY).format(told=told), options, sum(holds))
+    return Drill("score", rng.choice(_HOW_MANY).format(told=told), options, wanted)
 
 
 def ask_any(several: Several, rng: Rng) -> Drill | None:
     """Boolean: does any record, or does every one, satisfy a condition?"""
-    wanted, every = rng.chance(0.5), rng.chance(0.5)
-    for _ in range(_TRIES):
-        told, holds = _condition(several, rng)
-        if (all(holds) if every else any(holds)) is wanted:
-            forms = _EVERY if every else _ANY
-            return Drill("boolean", rng.choice(forms).format(told=told), YES_NO, int(wanted))
-    return None
+    every = rng.chance(0.5)
+    sides: tuple[list[str], list[str]] = ([], [])
+    for told, holds in _conditions(several, rng):
+        sides[all(holds) if every else any(holds)].append(told)
+    if not all(sides):
+        return None
+    answer = rng.below(2)
+    forms = _EVERY if every else _ANY
+    question = rng.choice(forms).format(told=rng.choice(sides[answer]))
+    return Drill("boolean", question, YES_NO, answer)
 
 
 ASKS_OF_SEVERAL: tuple[tuple[str, Callable[[Several, Rng], Drill | None], float], ...] = (
@@ -226,19 +217,43 @@ def _pair(
     return None
 
 
-def _condition(several: Several, rng: Rng) -> tuple[str, list[bool]]:
-    """A condition in words, and for every record whether it holds."""
+def _conditions(several: Several, rng: Rng) -> list[tuple[str, list[bool]]]:
+    """Conditions of one form on one field, each in words and with what it is for every record.
+
+    They hold for as many records, and as few, as a condition of that form can.
+    """
     field = rng.choice(several.fields)
     held = several.values(field)
-    value = rng.choice(held) if rng.chance(0.8) else field.draw(rng)
-    shown = say(field, value)
-    if isinstance(field, NumberField | DateField) and rng.chance(0.7):
-        after = rng.chance(0.5)
-        told = f"'{field.phrase}' {_more(field, after, rng)} than {shown}"
-        limit = _rank(value)
-        return told, [_rank(each) > limit if after else _rank(each) < limit for each in held]
-    told = rng.choice(("'{field}': {value}", "{field} {value}", "{value} under '{field}'"))
-    return told.format(field=field.phrase, value=shown), [each == value for each in held]
+    if isinstance(field, NumberField | DateField) and rng.chance(0.6):
+        rising = rng.chance(0.5)
+        step = field.step if isinstance(field, NumberField) else 1
+        ranks = [_rank(value) for value in held]
+        limits = sorted({rank + shift for rank in ranks for shift in (-step, 0, step)})
+        more = _more(field, rising, rng)
+        return [
+            (
+                f"'{field.phrase}' {more} than {say(field, limit)}",
+                [rank > limit if rising else rank < limit for rank in ranks],
+            )
+            for limit in limits
+            if limit >= 0
+        ]
+    values = dict.fromkeys([*held, *(field.draw(rng) for _ in range(_OTHER_VALUES))])
+    form = rng.choice(("'{field}': {value}", "{value} under '{field}'"))
+    return [
+        (form.format(field=field.phrase, value=say(field, value)), [each == value for each in held])
+        for value in values
+    ]
+
+
+def _form(forms: Sequence[str], field: Field, rng: Rng) -> str:
+    """One of the forms; for a field that is no noun with a number, one that quotes it."""
+    plain = (
+        isinstance(field, PickField)
+        or (isinstance(field, NumberField) and field.unit)
+        or (isinstance(field, DateField) and field.phrase.endswith("date"))
+    )
+    return rng.choice([form for form in forms if plain or "'{field}'" in form])
 
 
 def _more(field: Field, rising: bool, rng: Rng) -> str:
@@ -259,22 +274,21 @@ def _about_two(form: str, field: Field, several: Several, left: int, right: int)
 
 _VALUE_OF = (
     "What is the {field} of {name}?",
-    "{name}: {field}?",
     "Which {field} does {name} have?",
     "Look up {name}. What stands under '{field}'?",
+    "What does {name} have under '{field}'?",
 )
 _HOLDER = (
     "Which {noun} has {value} under '{field}'?",
     "Which one has '{field}': {value}?",
-    "'{field}' is {value}. Which {noun} is that?",
-    "Find the {noun} with {field} {value}.",
+    "Find the {noun} with '{field}' {value}.",
+    "Which {noun} has the {field} {value}?",
 )
-_NONE = ("none of them", "no such entry", "none")
 _SAME = (
     "Do {a} and {b} have the same {field}?",
     "Is '{field}' equal for {a} and {b}?",
     "Do {a} and {b} agree in '{field}'?",
-    "Same {field} in {a} as in {b}?",
+    "Is '{field}' of {a} the same as of {b}?",
 )
 _DIFFERENT = (
     "Do {a} and {b} differ in '{field}'?",
@@ -286,7 +300,7 @@ _COMPARED = (
     "Is the {field} of {a} {more} than that of {b}?",
     "Compared with {b}, is '{field}' of {a} {more}?",
 )
-_HIGHER, _LOWER = ("higher", "larger", "greater"), ("lower", "smaller", "less")
+_HIGHER, _LOWER = ("higher", "larger", "greater"), ("lower", "smaller")
 _HIGHEST = (
     "Which {noun} has the highest {field}?",
     "Where is '{field}' largest?",
@@ -312,3 +326,6 @@ _EVERY = (
     "Does every one have {told}?",
     "Do all entries have {told}?",
 )
+# "Do I and J differ?" reads as somebody who asks.
+_LETTERS = tuple(letter for letter in ascii_uppercase if letter != "I")
+_OTHER_VALUES = 3

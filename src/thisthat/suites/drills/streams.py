@@ -60,10 +60,12 @@ def _about_one(settings: DrillSettings, rng: Rng) -> Iterator[Item]:
 def _about_several(settings: DrillSettings, rng: Rng) -> Iterator[Item]:
     several = draw_several(rng, settings.notes)
     facts = {"records": dict(zip(several.names, several.records, strict=True))}
+    asked: set[str] = set()
     for _ in range(settings.questions_per_state):
         name, ask, _ = rng.weighted(ASKS_OF_SEVERAL, [weight for _, _, weight in ASKS_OF_SEVERAL])
         drill = ask(several, rng)
-        if drill is not None:
+        if drill is not None and drill.question not in asked:
+            asked.add(drill.question)
             yield _as_item(name, several.state, drill, facts, rng)
 
 
