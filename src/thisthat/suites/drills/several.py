@@ -1,10 +1,10 @@
 """Drills about several records of one kind: read one of them, hold two together, look over all.
 
 What the branch families that compare records are made of, one step at a time. Three names in four
-are short, because a model that has to find a record by four digits first learns nothing else from
-it. A value may be written otherwise in the question than in the state ($3,220 and 3220). Held-out
-families ask which of several days comes first, in how many fields two records agree, and which
-record agrees with another: here days are compared by twos, and records in one field at a time.
+are short, so that matching ids of four digits need not be learned first. A value may be written
+otherwise in the question than in the state ($3,220 and 3220). Held-out families ask which of
+several days comes first, in how many fields two records agree, and which record agrees with
+another: here days are compared by twos, and records in one field at a time.
 """
 
 from __future__ import annotations
