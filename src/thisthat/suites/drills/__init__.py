@@ -1,8 +1,8 @@
-"""Drills: many short questions about one record, for training only, never measured.
+"""Drills: many short questions about one record or several, for training only, never measured.
 
 A branch family asks one question about a long state. A drill asks what such questions are made
 of (is this fact so, what is this value, how many of these hold, which comes first), several
-times about one record, so that a row of training holds many answers.
+times about one state, so that a row of training holds many answers.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from string import ascii_uppercase
 from thisthat.questions import Text
 from thisthat.random import Rng
 from thisthat.suites.branch.wording import FIRST_NAMES, remarks
-from thisthat.suites.drills.asking import Drill
+from thisthat.suites.drills.asking import Drill, Options
 from thisthat.suites.family import YES_NO
 from thisthat.suites.records.catalogue import record_types
 from thisthat.suites.records.checks import draw_names
@@ -46,6 +46,11 @@ class Several:
     names: tuple[str, ...]
     records: tuple[Record, ...]
     fields: tuple[Field, ...]
+
+    @property
+    def options(self) -> Options:
+        """The records as the options of a choice."""
+        return tuple((name, None) for name in self.names)
 
     def value(self, place: int, field: Field) -> Value:
         """What a record has in a field."""
@@ -114,7 +119,7 @@ def ask_holder(several: Several, rng: Rng) -> Drill | None:
     question = _form(_HOLDER, field, rng).format(
         noun=several.noun, field=field.phrase, value=say(field, held[answer])
     )
-    return Drill("choice", question, tuple((name, None) for name in several.names), answer)
+    return Drill("choice", question, several.options, answer)
 
 
 def ask_same(several: Several, rng: Rng) -> Drill | None:
@@ -141,8 +146,8 @@ def ask_more(several: Several, rng: Rng) -> Drill | None:
     if found is None:
         return None
     field, left, right = found
-    question = _about_two(_form(_COMPARED, field, rng), field, several, left, right)
-    question = question.format(more=_more(field, rising, rng))
+    form = _form(_COMPARED, field, rng)
+    question = _about_two(form, field, several, left, right, more=_more(field, rising, rng))
     return Drill("boolean", question, YES_NO, int(wanted))
 
 
@@ -158,12 +163,10 @@ def ask_most(several: Several, rng: Rng) -> Drill | None:
         return None
     forms = _HIGHEST if highest else _LOWEST
     question = _form(forms, field, rng).format(noun=several.noun, field=field.phrase)
-    return Drill(
-        "choice", question, tuple((name, None) for name in several.names), ranks.index(top)
-    )
+    return Drill("choice", question, several.options, ranks.index(top))
 
 
-def ask_how_many(several: Several, rng: Rng) -> Drill | None:
+def ask_how_many(several: Several, rng: Rng) -> Drill:
     """Score: how many records satisfy a condition? Every number it can be is as likely."""
     found = _conditions(several, rng)
     wanted = rng.choice(sorted({sum(holds) for _, holds in found}))
@@ -236,7 +239,7 @@ def _conditions(several: Several, rng: Rng) -> list[tuple[str, list[bool]]]:
                 [rank > limit if rising else rank < limit for rank in ranks],
             )
             for limit in limits
-            if limit >= 0
+            if limit >= 0  # no record has less than nothing, or a day before the calendar
         ]
     values = dict.fromkeys([*held, *(field.draw(rng) for _ in range(_OTHER_VALUES))])
     form = rng.choice(("'{field}': {value}", "{value} under '{field}'"))
@@ -267,9 +270,11 @@ def _rank(value: Value) -> int:
     return value
 
 
-def _about_two(form: str, field: Field, several: Several, left: int, right: int) -> str:
+def _about_two(
+    form: str, field: Field, several: Several, left: int, right: int, **words: str
+) -> str:
     a, b = several.names[left], several.names[right]
-    return form.format(field=field.phrase, a=a, b=b, noun=several.noun, more="{more}")
+    return form.format(field=field.phrase, a=a, b=b, **words)
 
 
 _VALUE_OF = (
