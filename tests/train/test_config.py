@@ -44,7 +44,7 @@ def test_a_run_file_is_read_from_its_own_folder(workplace: Path) -> None:
         ({"schedule": {}}, "exactly one of steps, tokens and minutes"),
         ({"schedule": {"steps": 1, "tokens": 1}}, "exactly one of steps, tokens and minutes"),
         ({"sources": []}, "run.toml: sources: .*at least 1"),
-        ({"sources": [{"name": "x"}]}, "'x' needs exactly one of file and suite"),
+        ({"sources": [{"name": "x"}]}, "'x' needs exactly one of file, suite and tasks"),
         ({"sources": [{"name": "x", "file": "gone.jsonl"}]}, "sources.x.file: there is no file"),
         ({"sources": [{"name": "x", "suite": "chess"}]}, "run.toml: sources.0.suite"),
         (

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.suites.written import samples
 from tests.train import tiny
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.builder import PromptBuilder
@@ -23,6 +24,8 @@ from thisthat.train import data as module
 from thisthat.train.config import parse_run
 from thisthat.train.data import ChunkMaker, ItemStore, evaluation_rows
 
+ROOMY = {"longest": 1024, "tokens_per_batch": 4096, "chunk_rows": 32}
+OTHER = [[f"state {n}", n % 2] for n in range(20)]
 NOTHING = {"schema_first": 0, "together": 0, "distractors": 0, "abstain_offer": 0, "swap_state": 0}
 
 
@@ -243,3 +246,39 @@ def test_the_target_points_at_the_right_option_in_the_rendered_text(
             abstained += 1
     assert checked > 30
     assert abstained > 5
+
+
+def test_written_tasks_are_a_source(workplace: Path, builder: PromptBuilder) -> None:
+    (workplace / "tasks").mkdir()
+    tasks = [samples.late(), samples.number(split="heldout", states=OTHER)]
+    lines = "".join(f"{json.dumps(task)}\n" for task in tasks)
+    (workplace / "tasks" / "logistics.jsonl").write_text(lines)
+    source = {"name": "written", "tasks": "tasks", "settings": {"several": 0.5}}
+    rows = maker(workplace, builder, sources=[source], data=ROOMY)[0].rows
+    assert len(rows) > 10
+    assert {tag.partition(".")[0] for row in rows for tag in row.tags} == {"logistics"}
+    assert not any("parcel_number" in tag for row in rows for tag in row.tags)
+
+
+def test_a_missing_folder_of_tasks_is_named(workplace: Path, builder: PromptBuilder) -> None:
+    with pytest.raises(InvalidInputError, match=r"sources\.written\.tasks: there is no folder"):
+        maker(workplace, builder, sources=[{"name": "written", "tasks": "nowhere"}])
+
+
+def test_proposals_and_negations_are_added_where_asked(
+    workplace: Path, builder: PromptBuilder
+) -> None:
+    plain = maker(workplace, builder, augment=NOTHING, data=ROOMY)[0].rows
+    augment = {**NOTHING, "verify": 1.0}
+    varied = maker(workplace, builder, augment=augment, data=ROOMY)[0].rows
+    tags = Counter(tag for row in varied for tag in row.tags)
+    assert sum(tags.values()) > sum(len(row.tags) for row in plain)
+    assert tags["colour_verified/boolean"] == tags["colour/choice"]
+
+
+def test_a_share_of_open_rows_is_read_causally(workplace: Path) -> None:
+    tokenizer = tiny.tokenizer()
+    opened = PromptBuilder(lambda text: tokenizer.encode(text).ids, PromptFormat(open_state=True))
+    rows = maker(workplace, opened, augment={**NOTHING, "causal": 0.5})[0].rows
+    share = sum(row.is_open for row in rows) / len(rows)
+    assert 0.3 < share < 0.7

@@ -18,6 +18,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.suites.contamination import ContaminationError
 from thisthat.suites.files import write_items
 from thisthat.train import loop, saved
+from thisthat.train.attention import CAUSAL
 from thisthat.train.config import Run, Schedule, parse_run
 from thisthat.train.loop import TrainingStoppedError, dry_run, train
 from thisthat.train.schedule import Progress, rate_factor, share_done
@@ -313,3 +314,24 @@ def test_cuda_is_refused_where_there_is_none(workplace: Path) -> None:
         train(run_in(workplace, device="cuda"), quietly)
     with pytest.raises(InvalidInputError, match="a cpu device cannot be capped"):
         train(run_in(workplace, memory={"cap_gib": 16}), quietly)
+
+
+def test_rehearsal_keeps_the_next_token_more_likely(workplace: Path) -> None:
+    lost = {}
+    for rehearsal in (0.0, 1.0):
+        run = run_in(
+            workplace,
+            output=f"run-{rehearsal:g}",
+            schedule={"steps": 60, "warm_up_steps": 0},
+            objective={"rehearsal": rehearsal, "rehearsed": 64},
+        )
+        prepared = loop.prepare(run, quietly)
+        session = loop.Session(prepared, quietly)
+        session.write_record()
+        session.go(None)
+        tokens = torch.tensor([prepared.checkpoint.encode("red 1 n0-3\n\nQuestion: Which colour?")])
+        places = torch.arange(tokens.shape[1] - 1)
+        states = session.backbone.states_at(tokens, torch.zeros_like(places), places, CAUSAL)
+        losses = session.backbone.next_token_losses(states, tokens[0, 1:])
+        lost[rehearsal] = losses.mean().item()
+    assert lost[1.0] < lost[0.0] - 0.5

@@ -80,3 +80,17 @@ def test_no_gradient_outlives_a_step() -> None:
     stepper = Stepper(parameters(), Optimiser(name="adamw-8bit", rate=1e-2))
     stepped(stepper)
     assert all(parameter.grad is None for parameter in stepper.parameters)
+
+
+def test_lower_layers_move_more_slowly_with_layer_decay() -> None:
+    named = [
+        (f"trunk.layers.{layer}.weight", nn.Parameter(torch.zeros(4, 4))) for layer in range(3)
+    ]
+    named.append(("trunk.norm.weight", nn.Parameter(torch.zeros(4))))
+    stepper = Stepper(named, Optimiser(name="adamw", rate=1e-2, layer_decay=0.5))
+    for _, parameter in named:
+        parameter.grad = torch.ones_like(parameter)
+    stepper.gather()
+    stepper.step(1e-2)
+    moved = [float(parameter.detach().abs().max()) for _, parameter in named]
+    torch.testing.assert_close(moved, [0.0025, 0.005, 0.01, 0.01], rtol=1e-3, atol=0)

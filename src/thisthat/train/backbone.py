@@ -98,19 +98,37 @@ class Backbone(nn.Module):
 
         Raises InvalidInputError for an open state in a family that cannot read one.
         """
+        return self.label_logits(self.states_at(tokens, row, at, sight))
+
+    def states_at(self, tokens: Tensor, row: Tensor, at: Tensor, sight: Sight) -> Tensor:
+        """Hidden states after the last norm, places x size."""
         if self.plain:
-            slots = self.trunk.norm(self._hidden(tokens, row, at, sight))
-        elif sight.since is not None:
+            normed: Tensor = self.trunk.norm(self._hidden(tokens, row, at, sight))
+            return normed
+        if sight.since is not None:
             family = self.trunk.config.model_type
             raise InvalidInputError("prompt.open_state", f"is not known for {family}")
-        else:
-            output = self.trunk(input_ids=tokens, attention_mask=None, use_cache=False)
-            slots = output.last_hidden_state[row, at]
+        output = self.trunk(input_ids=tokens, attention_mask=None, use_cache=False)
+        found: Tensor = output.last_hidden_state[row, at]
+        return found
+
+    def label_logits(self, slots: Tensor) -> Tensor:
+        """Logits of the labels in float32 from hidden states at slots."""
         rows = self.label_rows
         if rows is None:
             rows = self.trunk.embed_tokens.weight[self.label_ids]
         logits: Tensor = slots.float() @ rows.float().T
         return logits
+
+    def next_token_losses(self, states: Tensor, following: Tensor) -> Tensor:
+        """The language model's loss for the token that follows each place.
+
+        Raises InvalidInputError for a model whose language head is not its embedding.
+        """
+        if self.label_rows is not None:
+            raise InvalidInputError("objective.rehearsal", "is for models with tied embeddings")
+        logits = states @ self.trunk.embed_tokens.weight.T
+        return torch.nn.functional.cross_entropy(logits.float(), following, reduction="none")
 
     def _hidden(self, tokens: Tensor, row: Tensor, at: Tensor, sight: Sight) -> Tensor:
         """What the last layer gives at slots, slots x size."""

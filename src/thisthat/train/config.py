@@ -26,7 +26,7 @@ class _Part(BaseModel):
 
 
 class Source(_Part):
-    """Where items come from: a decision file, or a generated suite.
+    """Where items come from: a decision file, a generated suite, or a folder of written tasks.
 
     ``weight`` is the share of training rows this source gets against the others. Inside a file
     every (source, family, kind) stratum counts by its rows to the power ``evenness`` times its
@@ -38,7 +38,8 @@ class Source(_Part):
 
     name: str
     file: Path | None = None
-    suite: Literal["spatial", "branch", "arithmetic", "drills"] | None = None
+    suite: Literal["spatial", "branch", "arithmetic", "drills", "binding"] | None = None
+    tasks: Path | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
     weight: Positive = 1.0
     evenness: Share = 1.0
@@ -51,15 +52,19 @@ class Source(_Part):
 
     @model_validator(mode="after")
     def _one_origin(self) -> Source:
-        if (self.file is None) == (self.suite is None):
-            raise ValueError(f"source {self.name!r} needs exactly one of file and suite")
-        if self.suite is not None and (self.sources or self.evenness != 1.0):
+        if sum(origin is not None for origin in (self.file, self.suite, self.tasks)) != 1:
+            raise ValueError(f"source {self.name!r} needs exactly one of file, suite and tasks")
+        if self.file is None and (self.sources or self.evenness != 1.0):
             raise ValueError(f"source {self.name!r}: sources and evenness are for files only")
         return self
 
 
 class Augment(_Part):
-    """How often a training row is changed; each share is a probability."""
+    """How often a training row is changed; each share is a probability.
+
+    ``verify`` adds "is the answer X?" to a choice or score, ``negate`` turns a boolean round.
+    ``causal`` reads an open state causally, as the base did; only such rows rehearse its text.
+    """
 
     shuffle: Share = 1.0
     schema_first: Share = 0.4
@@ -71,6 +76,9 @@ class Augment(_Part):
     swap_state: Share = 0.1
     abstain_offer: Share = 0.1
     abstain_rate: Share = 0.3
+    verify: Share = 0.0
+    negate: Share = 0.0
+    causal: Share = 0.0
 
 
 class Data(_Part):
@@ -138,11 +146,17 @@ class Model(_Part):
 
 
 class Objective(_Part):
-    """``cross_entropy`` is its share against Brier; ``draws`` and ``exact`` are for outcomes."""
+    """``cross_entropy`` is its share against Brier; ``draws`` and ``exact`` are for outcomes.
+
+    ``rehearsal`` is the weight of a language-model loss beside the slots': the next token of
+    ``rehearsed`` places of every batch, so that what the base knows of language is not forgotten.
+    """
 
     cross_entropy: Share = 0.7
     draws: Annotated[int, Field(ge=2, le=4096)] = 32
     exact: bool = False
+    rehearsal: Annotated[float, Field(ge=0)] = 0.0
+    rehearsed: Count = 4096
 
 
 class Optimiser(_Part):
@@ -151,7 +165,9 @@ class Optimiser(_Part):
     ``muon`` moves the matrices inside the layers by orthogonal updates of the size AdamW's have,
     and everything else as ``adamw`` does. ``pull`` draws every matrix back towards where the run
     began, by the rate times ``pull`` of the way in a step: what the data do not ask for fades. It
-    needs a second copy of the weights, for which ``adamw-8bit`` is not the place.
+    needs a second copy of the weights, for which ``adamw-8bit`` is not the place. ``layer_decay``
+    slows a layer down for every layer above it: with 0.9 the last but one moves at nine tenths of
+    the rate.
     """
 
     name: Literal["adamw", "adamw-8bit", "muon"] = "adamw"
@@ -161,6 +177,7 @@ class Optimiser(_Part):
     pull: Annotated[float, Field(ge=0)] = 0.0
     clip: Positive = 1.0
     accumulate: Count = 1
+    layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
 
     @model_validator(mode="after")
     def _room_for_a_copy(self) -> Optimiser:
@@ -278,6 +295,11 @@ def parse_run(table: dict[str, Any], folder: Path, where: str) -> Run:
     for key, file in _files(run):
         if not file.is_file():
             raise InvalidInputError(f"{where}: {key}", f"there is no file {file}")
+    for source in run.sources:
+        if source.tasks is not None and not source.tasks.is_dir():
+            raise InvalidInputError(
+                f"{where}: sources.{source.name}.tasks", f"there is no folder {source.tasks}"
+            )
     return run
 
 
@@ -289,7 +311,10 @@ def _placed(run: Run, folder: Path) -> Run:
         update={
             "output": folder / run.output,
             "model": run.model.model_copy(update={"initial": _initial(run.model.initial, folder)}),
-            "sources": tuple(s.model_copy(update={"file": place(s.file)}) for s in run.sources),
+            "sources": tuple(
+                s.model_copy(update={"file": place(s.file), "tasks": place(s.tasks)})
+                for s in run.sources
+            ),
             "evaluations": tuple(
                 e.model_copy(update={"file": place(e.file)}) for e in run.evaluations
             ),

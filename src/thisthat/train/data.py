@@ -23,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.random import Rng
+from thisthat.suites import forms, written
 from thisthat.suites.files import read_items
 from thisthat.suites.item import Item, dump_row
 from thisthat.train.augment import make_sheet, plain_sheet, question_key
@@ -47,6 +48,7 @@ _SUITES = {
     "branch": "thisthat.suites.branch.streams",
     "arithmetic": "thisthat.suites.arithmetic",
     "drills": "thisthat.suites.drills",
+    "binding": "thisthat.suites.binding",
 }
 
 ItemStream = Callable[[int], Iterator[Item]]
@@ -105,6 +107,10 @@ def _collect(item: Item, pools: dict[str, list[OptionPair]], seen: dict[str, set
 
 def suite_stream(source: Source) -> ItemStream:
     """A function from a seed to endless items. Raises InvalidInputError for wrong settings."""
+    if source.tasks is not None:
+        tasks = written.read_tasks(source.tasks)
+        chosen = _suite_settings(written.training_items, source)
+        return lambda seed: written.training_items(seed, tasks, chosen)
     assert source.suite is not None
     generate: Callable[[int, Any], Iterator[Item]]
     generate = import_module(_SUITES[source.suite]).training_items
@@ -278,9 +284,11 @@ class ChunkMaker:
         where: str,
     ) -> TrainingRow | None:
         named = source.outcomes
+        settings = self._settings(source)
+        items = _with_forms(items, settings, named, rng)
         outcomes = [item.family in named or "all" in named for item in items]
-        sheet = make_sheet(items, self._settings(source), rng, pools, outcomes)
-        return build_row(
+        sheet = make_sheet(items, settings, rng, pools, outcomes)
+        row = build_row(
             sheet,
             items,
             self.builder,
@@ -289,9 +297,29 @@ class ChunkMaker:
             outcomes,
             source.loss_weight,
         )
+        causal = settings.causal and rng.chance(settings.causal)
+        return row.read_causally() if row and causal else row
 
     def _settings(self, source: Source) -> Augment:
         return self.run.augment if source.augment else _WITHOUT_CHANGES
+
+
+def _with_forms(
+    items: Sequence[Item], settings: Augment, outcomes: Sequence[str], rng: Rng
+) -> list[Item]:
+    """The items, some booleans turned round, some choices and scores followed by a proposal."""
+    varied: list[Item] = []
+    for item in items:
+        if item.family in outcomes or "all" in outcomes:
+            varied.append(item)
+            continue
+        # A share of nothing draws nothing: the rows of a run without forms stay what they were.
+        negate = settings.negate and rng.chance(settings.negate)
+        varied.append((negate and forms.negated(item, rng)) or item)
+        verify = settings.verify and rng.chance(settings.verify)
+        if verify and (proposed := forms.verified(item, rng)) is not None:
+            varied.append(proposed)
+    return varied
 
 
 def _stratum_weight(source: Source, key: tuple[str, str, str], rows: int) -> float:

@@ -24,7 +24,7 @@ class Muon(torch.optim.Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[Tensor],
+        parameters: Iterable[Tensor] | Iterable[dict[str, Any]],
         lr: float,
         momentum: float = 0.95,
     ) -> None:

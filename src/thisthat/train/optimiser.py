@@ -6,6 +6,7 @@ beside the model's, or the rounding is random and right on average. Knows nothin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,20 +57,31 @@ class Stepper:
         made: list[torch.optim.Optimizer] = []
         left = [(piece.name, piece.tensor) for piece in self._pieces]
         if self.settings.name == "muon":
-            inner = [master for name, master in left if _is_inner_matrix(name, master)]
+            inner = [(name, master) for name, master in left if _is_inner_matrix(name, master)]
             if inner:
-                made.append(Muon(inner, self.settings.rate))
+                made.append(Muon(self._groups(inner), self.settings.rate))
             left = [(name, master) for name, master in left if not _is_inner_matrix(name, master)]
         if left:
-            made.append(self._adamw([master for _, master in left]))
+            made.append(self._adamw(self._groups(left)))
         return made
 
-    def _adamw(self, masters: Sequence[Tensor]) -> torch.optim.Optimizer:
+    def _groups(self, named: Sequence[tuple[str, Tensor]]) -> list[dict[str, Any]]:
+        """The tensors by how fast they move: ``scale`` is a group's share of the rate."""
+        layers = [layer for name in self.names if (layer := _layer_of(name)) is not None]
+        last = max(layers, default=0)
+        by_scale: dict[float, list[Tensor]] = {}
+        for name, tensor in named:
+            layer = _layer_of(name)
+            below = 0 if layer is None else last - layer
+            by_scale.setdefault(self.settings.layer_decay**below, []).append(tensor)
+        return [{"params": tensors, "scale": scale} for scale, tensors in by_scale.items()]
+
+    def _adamw(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         betas = (self.settings.beta1, self.settings.beta2)
         if self.eight_bit:
-            return _eight_bit(masters, self.settings.rate, betas)
+            return _eight_bit(groups, self.settings.rate, betas)
         return torch.optim.AdamW(
-            masters,
+            groups,
             lr=self.settings.rate,
             betas=betas,
             weight_decay=0.0,
@@ -107,10 +119,11 @@ class Stepper:
             piece.take_gradient()
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
+                scaled = rate * group["scale"]
                 if isinstance(group["lr"], Tensor):
-                    group["lr"].fill_(rate)
+                    group["lr"].fill_(scaled)
                 else:
-                    group["lr"] = rate
+                    group["lr"] = scaled
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
         for master in self.masters:
@@ -187,20 +200,26 @@ def _pieces(name: str, master: Tensor) -> list[_Piece]:
     ]
 
 
+def _layer_of(name: str) -> int | None:
+    """The number of the layer a tensor belongs to, None for embedding, norm and label rows."""
+    found = re.search(r"\blayers\.(\d+)\.", name)
+    return None if found is None else int(found[1])
+
+
 def _is_inner_matrix(name: str, master: Tensor) -> bool:
     """Embeddings and label rows are tables of vectors, not maps: Muon is not for them."""
     return master.ndim == 2 and "embed_tokens" not in name and name != "label_rows"
 
 
 def _eight_bit(
-    masters: Sequence[Tensor], rate: float, betas: tuple[float, float]
+    groups: list[dict[str, Any]], rate: float, betas: tuple[float, float]
 ) -> torch.optim.Optimizer:
     try:
         from torchao.optim import AdamW8bit
     except ImportError:
         raise MissingExtraError("optimiser.name = 'adamw-8bit'", "train") from None
     optimiser: torch.optim.Optimizer = AdamW8bit(
-        masters, lr=rate, betas=betas, weight_decay=0.0, bf16_stochastic_round=True
+        groups, lr=rate, betas=betas, weight_decay=0.0, bf16_stochastic_round=True
     )
     return optimiser
 

@@ -103,6 +103,7 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
         str(file): file_sha256(file)
         for file in sorted(
             {s.file for s in run.sources if s.file is not None}
+            | {f for s in run.sources if s.tasks is not None for f in s.tasks.glob("*.jsonl")}
             | {e.file for e in run.evaluations}
             | set(run.never_train_on)
         )

@@ -7,7 +7,7 @@ very tokens an engine will. Knows nothing of torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,10 @@ class TrainingRow:
     def is_open(self) -> bool:
         """Whether any token sees one after it."""
         return bool(self.opened[1])
+
+    def read_causally(self) -> TrainingRow:
+        """The row with every token seeing only those before it."""
+        return replace(self, opened=np.zeros(2, dtype=np.int32))
 
     @property
     def since(self) -> NDArray[np.int32]:

@@ -16,6 +16,7 @@ from thisthat.train.config import Objective
 from thisthat.train.objective import option_log_probabilities, slot_losses
 from thisthat.train.optimiser import Stepper
 from thisthat.train.outcomes import draw, exact_losses, outcome_losses
+from thisthat.train.rehearsal import places_to_rehearse
 from thisthat.train.stream import Fed
 
 
@@ -71,11 +72,28 @@ def take_step(
     for fed in feds:
         tokens, row, at, counts, targets, weights, outcomes = fed.to(device)
         some_happened = bool((fed.batch.outcomes >= 0).any())
-        logits = backbone(tokens, row, at, fed.sight(device))
+        rehearsed = None
+        if settings.rehearsal:
+            places = places_to_rehearse(fed.batch, settings.rehearsed, step)
+            rehearsed = torch.from_numpy(places).to(device, non_blocking=True)
+            length = tokens.shape[1]
+            row = torch.cat((row, rehearsed // length))
+            at = torch.cat((at, rehearsed % length))
+        states = backbone.states_at(tokens, row, at, fed.sight(device))
+        slots = len(counts)
         losses, reported, hits = losses_of(
-            logits, counts, targets, outcomes if some_happened else None, settings
+            backbone.label_logits(states[:slots]),
+            counts,
+            targets,
+            outcomes if some_happened else None,
+            settings,
         )
-        ((losses * weights).sum() / total).backward()  # type: ignore[no-untyped-call]
+        loss = (losses * weights).sum() / total
+        if rehearsed is not None:
+            following = tokens.flatten()[rehearsed + 1]
+            language = backbone.next_token_losses(states[slots:], following).mean()
+            loss = loss + settings.rehearsal / len(feds) * language
+        loss.backward()  # type: ignore[no-untyped-call]
         stepper.gather()
         all_losses.append(reported)
         all_hits.append(hits)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from thisthat.errors import InvalidInputError
 from thisthat.random import Rng
+from thisthat.suites.forms import verified
 from thisthat.suites.item import Item
 from thisthat.suites.spatial.ask import SpatialFamily
 from thisthat.suites.spatial.evenness import Evenness
@@ -33,7 +34,6 @@ from thisthat.suites.spatial.scene import (
     make_place,
     make_window_scene,
 )
-from thisthat.suites.verify import as_verification
 from thisthat.worlds.identity import HELD_OUT_SIZE
 from thisthat.worlds.maze import LEAST_SIZE, TOPOLOGIES, Topology
 from thisthat.worlds.render import snake as snake_text
@@ -189,7 +189,7 @@ def _finished(item: Item, rng: Rng, settings: TrainingSettings) -> Item:
     if settings.chances == "exact" and "q" in item.facts:
         return replace(item, target=(1 - item.facts["q"], item.facts["q"]))
     if item.kind == "choice" and rng.chance(settings.verified_share):
-        return as_verification(item, rng)
+        return verified(item, rng) or item
     return item
 
 

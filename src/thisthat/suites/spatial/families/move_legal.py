@@ -11,12 +11,10 @@ from thisthat.suites.spatial.scene import WindowScene
 from thisthat.suites.spatial.words import direction_blanks
 from thisthat.worlds.grid import DIRECTIONS, step
 
+# The recorded cohort's own wording and descriptions are not among these: it is measured only.
 WORDINGS = (
     "If the agent attempts one cell {direction} ({delta}), will the destination be inside the "
     "maze and not a wall?",
-    "If the agent attempts one cell {direction} ({shift}), will the destination be inside the "
-    "maze and not a wall? Use the local map: '.' and 'A' are traversable, '#' is a wall, and "
-    "'X' is outside the maze.",
     "Can the agent move one step {direction}?",
     "Is the cell directly {direction} of the agent open?",
     "The agent wants to go {direction}. Is that a legal move?",
@@ -33,10 +31,6 @@ NEGATED = (
     "Does something stop the agent from moving {direction}?",
 )
 DESCRIBED = (
-    (
-        "The destination of the one-cell {direction} attempt is a wall or outside the maze.",
-        "The destination of the one-cell {direction} attempt is inside the maze and traversable.",
-    ),
     ("The {direction} neighbour cannot be entered.", "The {direction} neighbour is free."),
     ("the step is blocked", "the step is possible"),
 )
