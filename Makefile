@@ -25,7 +25,7 @@ unit: .venv/.ready
 # hour on two cores. ``make test`` draws some hundreds of each.
 oracle: .venv/.ready
 	THISTHAT_ORACLE_ITEMS=10000 nice -n 10 .venv/bin/python -m pytest -n auto --dist worksteal \
-		--durations 0 tests/suites/test_oracle.py
+		--durations 0 tests/lab/suites/test_oracle.py
 
 # The playground is tested in a real browser; without one those tests say that they were skipped.
 browser:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import thisthat
-from tests.train import tiny
+from tests.lab.train import tiny
 from thisthat import opening
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import CARD_FILE, write_card

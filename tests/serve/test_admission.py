@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thisthat.random import Rng
+from thisthat.rng import Rng
 from thisthat.serve.admission import PATIENCE, Admission, OverloadedError, Pace
 
 QUEUE, BULK = 8_192, 1_024

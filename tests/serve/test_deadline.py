@@ -12,8 +12,8 @@ import httpx
 import pytest
 from openai import OpenAI
 
+from tests.lab.train.tiny import write_checkpoint
 from tests.serve.support import REQUEST, GatedEngine, get, held, on_loopback, post, service_for
-from tests.train.tiny import write_checkpoint
 from thisthat.opening import open_decider
 from thisthat.serve.deadline import MOST_MS, READ_TIMEOUT, SERVER, TIMEOUT, read_deadline
 from thisthat.serve.problems import Problem

@@ -30,7 +30,7 @@ from tests.serve.support import (
     service_for,
     until,
 )
-from thisthat.declare import questions_from_json
+from thisthat.questions_json import questions_from_json
 from thisthat.serve.run import Server
 
 

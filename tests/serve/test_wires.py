@@ -13,8 +13,8 @@ import pytest
 from tests.path_engine import path_decider
 from tests.serve.support import QUESTIONS, REQUEST, get, opened, post, service_for
 from thisthat.decider import Decider
-from thisthat.declare import questions_from_json
 from thisthat.questions import Boolean, Choice, Score, ScoreAnswer
+from thisthat.questions_json import questions_from_json
 
 DECIDER = path_decider()
 

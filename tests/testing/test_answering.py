@@ -13,7 +13,7 @@ import thisthat.opening
 from tests.path_engine import path_decider
 from tests.testing.samples import FILE
 from thisthat import InvalidInputError
-from thisthat.declare import questions_from_json
+from thisthat.questions_json import questions_from_json
 from thisthat.remote.server import ServerError
 from thisthat.serve.systemone import render
 from thisthat.testing.answering import open_answerer

@@ -13,8 +13,8 @@ from thisthat.calibrate.fit import LEAST_ROWS, GroupFit, Labelled, fit_temperatu
 from thisthat.calibrate.temperature import Temperatures
 from thisthat.checkpoint.card import CARD_FILE, read_card, write_card
 from thisthat.errors import CheckpointError
+from thisthat.items.item import Item
 from thisthat.prompt.format import Layout
-from thisthat.suites.item import Item
 
 if TYPE_CHECKING:
     from thisthat.decider import Decider

@@ -24,7 +24,7 @@ from thisthat.questions import (
     Score,
     Text,
 )
-from thisthat.random import Rng
+from thisthat.rng import Rng
 
 if TYPE_CHECKING:
     from thisthat.decides import Decides

@@ -13,9 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.bench.metrics import expected_calibration_error, negative_log_likelihood
 from thisthat.calibrate.temperature import OptionsRule, Temperatures, softmax
 from thisthat.errors import InvalidInputError
+from thisthat.items.metrics import expected_calibration_error, negative_log_likelihood
 from thisthat.questions import Kind
 
 LEAST_ROWS = 200

@@ -149,8 +149,8 @@ def _close_log(log: DecisionLog) -> None:
 def _questions(
     booleans: list[str], choices: list[str], scores: list[str], schema: Path | None
 ) -> dict[str, Question]:
-    from thisthat.declare import questions_from_json
     from thisthat.questions import Boolean, Choice, Score
+    from thisthat.questions_json import questions_from_json
 
     questions: dict[str, Question] = {}
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thisthat.cores import usable_cores
+from thisthat.cpus import usable_cores
 from thisthat.engine.flat_engine import PREFIX_CACHE_BYTES, FlatEngine
 from thisthat.engine.llama_shape import LlamaShape, read_shape, supports
 from thisthat.engine.native.compiler import (

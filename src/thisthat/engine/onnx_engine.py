@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thisthat.cores import usable_cores
+from thisthat.cpus import usable_cores
 from thisthat.engine.flat_engine import PASS_TOKENS, PREFIX_CACHE_BYTES, FlatEngine, KeptTokens
 from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_form import Source, check_form, describe_form, open_llama_form

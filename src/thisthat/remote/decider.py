@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 from thisthat.calibrate.conditions import Conditions
 from thisthat.calibrate.order import Order
-from thisthat.declare import question_as_json
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Layout, Packing
 from thisthat.questions import (
@@ -28,6 +27,7 @@ from thisthat.questions import (
     answer_for,
     check_text,
 )
+from thisthat.questions_json import question_as_json
 from thisthat.remote.conditions_header import NAME, read_conditions
 from thisthat.remote.server import LOST, TRIES, Server, ServerError, pause
 

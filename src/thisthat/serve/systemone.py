@@ -7,7 +7,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from thisthat.declare import question_from_json
 from thisthat.errors import InvalidInputError
 from thisthat.questions import (
     Answer,
@@ -16,6 +15,7 @@ from thisthat.questions import (
     Question,
     ScoreAnswer,
 )
+from thisthat.questions_json import question_from_json
 from thisthat.serve.checkpoints import ALWAYS
 from thisthat.serve.fields import optional_boolean, required, required_object, required_text
 from thisthat.serve.own_fields import REFUSED_SCHEMA, refuse_own_fields

@@ -14,7 +14,6 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.engine.trees import open_mask
-from thisthat.bench.gpu_ways import LARGE_SHAPE
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.rows import Branch, Logits, Row, Slot
 from thisthat.engine.tape.capture import GraphRecorder, NoRecorder, Recorder
@@ -24,6 +23,7 @@ from thisthat.engine.tape.ops import PlainOps
 from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.torch_engine import TorchEngine
 from thisthat.errors import DeviceMemoryError
+from thisthat_lab.bench.gpu_ways import LARGE_SHAPE
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
