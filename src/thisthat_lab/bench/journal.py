@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from thisthat.items.item import Item
-from thisthat_lab.bench.replies import Reply
+from thisthat_lab.bench.systems.replies import Reply
 
 
 def key_of(item: Item) -> str:

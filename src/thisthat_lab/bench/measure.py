@@ -30,10 +30,10 @@ from thisthat.items.item import Item
 from thisthat_lab.bench import result as results
 from thisthat_lab.bench.anchors import Price, prices
 from thisthat_lab.bench.journal import Journal, key_of, set_hash
-from thisthat_lab.bench.protocol import Identity, System, SystemOptions
-from thisthat_lab.bench.replies import Reply, count_problems
 from thisthat_lab.bench.result import Bar, Group, Line, Result, Timing
-from thisthat_lab.bench.systems import EngineSystem, open_system
+from thisthat_lab.bench.systems.opening import EngineSystem, open_system
+from thisthat_lab.bench.systems.protocol import Identity, System, SystemOptions
+from thisthat_lab.bench.systems.replies import Reply, count_problems
 
 QUICK_PER_FAMILY = 60
 T = TypeVar("T")

@@ -12,8 +12,8 @@ import numpy as np
 
 from thisthat.items import metrics
 from thisthat.items.item import Item
-from thisthat_lab.bench.replies import Reply
 from thisthat_lab.bench.result import Group, Line
+from thisthat_lab.bench.systems.replies import Reply
 
 _CURVE_POINTS = 50
 UNOBSERVED = (

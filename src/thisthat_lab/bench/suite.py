@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from thisthat.files import write_atomically
-from thisthat_lab.bench.cohort import FILE
 from thisthat_lab.bench.measure import Context, Measurement, run_measurement
+from thisthat_lab.bench.measurements.cohort import FILE
 from thisthat_lab.bench.result import Result
-from thisthat_lab.bench.systems import EngineSystem
+from thisthat_lab.bench.systems.opening import EngineSystem
 
 MODULES = {
     "cohort": "cohort",
@@ -48,7 +48,7 @@ Report = Callable[[Path, Result], None]
 
 def measurement(name: str) -> Measurement:
     """The measurement of that name."""
-    module = importlib.import_module(f"thisthat_lab.bench.{MODULES[name]}")
+    module = importlib.import_module(f"thisthat_lab.bench.measurements.{MODULES[name]}")
     found: Measurement = module.MEASUREMENT
     return found
 

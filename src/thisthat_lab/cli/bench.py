@@ -115,8 +115,8 @@ def _context(
     from thisthat.opening import ENGINES
     from thisthat_lab.bench import anchors
     from thisthat_lab.bench.measure import Context, Setting
-    from thisthat_lab.bench.protocol import SystemOptions
-    from thisthat_lab.bench.systems import ENDPOINTS
+    from thisthat_lab.bench.systems.opening import ENDPOINTS
+    from thisthat_lab.bench.systems.protocol import SystemOptions
 
     if engine not in ENGINES:
         raise InvalidInputError("--engine", f"{engine!r} is none of {', '.join(ENGINES)}")
@@ -166,7 +166,7 @@ def _measure(context: Context, chosen: Measurement) -> None:
     from rich.console import Console
 
     from thisthat_lab.bench.measure import run_measurement
-    from thisthat_lab.bench.table import print_result
+    from thisthat_lab.bench.report.table import print_result
 
     path, result = run_measurement(chosen, context, _command())
     context.finish()
@@ -214,7 +214,7 @@ def _one(name: str) -> Callable[[Context], None]:
 
 
 def _decisions(context: Context, file: Path) -> None:
-    from thisthat_lab.bench.decisions import measurement_of
+    from thisthat_lab.bench.measurements.decisions import measurement_of
 
     _measure(context, measurement_of(file))
 
@@ -222,8 +222,8 @@ def _decisions(context: Context, file: Path) -> None:
 def _all(context: Context) -> None:
     from rich.console import Console
 
+    from thisthat_lab.bench.report.table import print_result
     from thisthat_lab.bench.suite import run_all
-    from thisthat_lab.bench.table import print_result
 
     console = Console()
     for path in run_all(context, _command(), lambda _, result: print_result(result, console)):
@@ -241,7 +241,7 @@ _FILE = inspect.Parameter(
 
 
 def _wide(context: Context, file: Path, pool: bool) -> None:
-    from thisthat_lab.bench.wide import measurement_of
+    from thisthat_lab.bench.measurements.wide import measurement_of
 
     _measure(context, measurement_of(file, pool))
 
@@ -257,7 +257,7 @@ _POOL = inspect.Parameter(
 
 
 def _load(context: Context, clients: int, seconds: float, overload: bool) -> None:
-    from thisthat_lab.bench.load import measurement_of
+    from thisthat_lab.bench.measurements.load import measurement_of
 
     _measure(context, measurement_of(clients, seconds, overload))
 
@@ -281,7 +281,7 @@ _LOAD = [
 def _guarantee(
     context: Context, labels: list[int], per_family: int | None, splits: int, confidence: float
 ) -> None:
-    from thisthat_lab.bench.guarantee import LABELS, Plan, measurement_of
+    from thisthat_lab.bench.measurements.guarantee import LABELS, Plan, measurement_of
 
     _measure(context, measurement_of(Plan(labels or LABELS, splits, per_family, confidence)))
 

@@ -31,8 +31,8 @@ def report(
             "--out", "name at least one of --out, --plots, --results-page, --performance-page"
         )
     from thisthat.files import write_atomically
-    from thisthat_lab.bench import report as making
-    from thisthat_lab.bench.results_page import PAGES
+    from thisthat_lab.bench.report import page as making
+    from thisthat_lab.bench.report.results_page import PAGES
 
     found, left_out = making.read_results(results)
     for reason in left_out:

@@ -50,7 +50,7 @@ def leakage(
     from thisthat.opening import open_decider
     from thisthat.questions import Question, Text
     from thisthat.rng import Rng
-    from thisthat_lab.train.abstain import measure_leakage
+    from thisthat_lab.train.data.abstain import measure_leakage
 
     items = [item for item in read_items(data) if item.kind == "choice"]
     chosen = items if len(items) <= rows else Rng("leakage rows").sample(items, rows)
@@ -78,8 +78,8 @@ def fit(
     """Train a random model of a shape for a few steps under a memory cap, and say what carries."""
     import json
 
-    from thisthat_lab.train.buckets import choose_lengths, shapes_for
     from thisthat_lab.train.config import Memory, Model, Optimiser, Run, Schedule, Source
+    from thisthat_lab.train.data.buckets import choose_lengths, shapes_for
     from thisthat_lab.train.fit import every_means
 
     run = Run(

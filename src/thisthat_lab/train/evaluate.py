@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from thisthat.calibrate.temperature import softmax
 from thisthat.items.metrics import expected_calibration_error
-from thisthat_lab.train.backbone import Backbone
-from thisthat_lab.train.stream import Fed
+from thisthat_lab.train.data.stream import Fed
+from thisthat_lab.train.model.backbone import Backbone
 
 
 @dataclass(frozen=True)

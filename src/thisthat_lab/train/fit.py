@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from thisthat_lab.train.backbone import random_backbone
-from thisthat_lab.train.buckets import LABELS, Batch, Shape
 from thisthat_lab.train.config import Model, Objective, Optimiser, Run
+from thisthat_lab.train.data.buckets import LABELS, Batch, Shape
+from thisthat_lab.train.data.stream import feed_batch
 from thisthat_lab.train.flops import flops_per_token, peak_flops
 from thisthat_lab.train.memory import GIB, cap_memory, measured_peak, predict_memory
+from thisthat_lab.train.model.backbone import random_backbone
 from thisthat_lab.train.optimiser import Stepper
 from thisthat_lab.train.step import take_step
-from thisthat_lab.train.stream import feed_batch
 
 _OPTIONS = 4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from thisthat_lab.train.backbone import Backbone
+from thisthat_lab.train.model.backbone import Backbone
 
 # Dense bf16 matrix peaks in FLOP/s, from the makers' data sheets.
 _PEAKS = {

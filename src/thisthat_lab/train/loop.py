@@ -27,11 +27,12 @@ from thisthat.checkpoint.ship import ship_whole
 from thisthat.errors import ThisThatError
 from thisthat.files import write_atomically
 from thisthat.items.item import KINDS
-from thisthat_lab.train.backbone import Backbone
 from thisthat_lab.train.config import Run
+from thisthat_lab.train.data.stream import Fed, Position, feed
 from thisthat_lab.train.evaluate import evaluate
 from thisthat_lab.train.flops import flops_per_token, peak_flops
 from thisthat_lab.train.memory import cap_memory, measured_peak, predict_memory
+from thisthat_lab.train.model.backbone import Backbone
 from thisthat_lab.train.optimiser import Stepper
 from thisthat_lab.train.plot import plot_metrics
 from thisthat_lab.train.prepare import Prepared, Say, prepare
@@ -39,7 +40,6 @@ from thisthat_lab.train.saved import FILE as RESUME_FILE
 from thisthat_lab.train.saved import Saved, load_run, save_run
 from thisthat_lab.train.schedule import Progress, rate_factor, share_done
 from thisthat_lab.train.step import Trace, take_step
-from thisthat_lab.train.stream import Fed, Position, feed
 
 Watcher = Callable[[dict[str, Any]], None]
 

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from thisthat.errors import InvalidInputError
-from thisthat_lab.train.attention import ATTENTION
-from thisthat_lab.train.backbone import Backbone
-from thisthat_lab.train.buckets import LABELS, Shape
 from thisthat_lab.train.config import Run
-from thisthat_lab.train.joined_layer import head_width
+from thisthat_lab.train.data.buckets import LABELS, Shape
+from thisthat_lab.train.model.attention import ATTENTION
+from thisthat_lab.train.model.backbone import Backbone
+from thisthat_lab.train.model.joined_layer import head_width
 
 GIB = 1 << 30
 _PROBE_TOKENS = 128

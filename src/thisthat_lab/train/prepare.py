@@ -18,13 +18,13 @@ from thisthat.items.item import Item
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat
 from thisthat_lab.suites.contamination import check_contamination
-from thisthat_lab.train.backbone import Backbone, build_backbone
-from thisthat_lab.train.buckets import Shape, choose_lengths, shapes_for
 from thisthat_lab.train.config import Loop, Run
-from thisthat_lab.train.data import ChunkMaker, ItemStore, evaluation_rows, file_sha256
-from thisthat_lab.train.float8_feed import GRAIN
-from thisthat_lab.train.packs import packed_shapes
-from thisthat_lab.train.stream import Fed, chunks_from, fed_batches
+from thisthat_lab.train.data.buckets import Shape, choose_lengths, shapes_for
+from thisthat_lab.train.data.packs import packed_shapes
+from thisthat_lab.train.data.sources import ChunkMaker, ItemStore, evaluation_rows, file_sha256
+from thisthat_lab.train.data.stream import Fed, chunks_from, fed_batches
+from thisthat_lab.train.model.backbone import Backbone, build_backbone
+from thisthat_lab.train.model.float8_feed import GRAIN
 
 SAMPLE_ROWS = 4096
 

@@ -19,9 +19,9 @@ from torch import Tensor
 
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
-from thisthat_lab.train.rows import TrainingRow
+from thisthat_lab.train.data.rows import TrainingRow
+from thisthat_lab.train.data.stream import Position
 from thisthat_lab.train.schedule import Progress
-from thisthat_lab.train.stream import Position
 
 FILE = "resume.safetensors"
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from thisthat_lab.train.backbone import Backbone
 from thisthat_lab.train.config import Objective
+from thisthat_lab.train.data.stream import Fed
+from thisthat_lab.train.model.backbone import Backbone
 from thisthat_lab.train.objective import option_log_probabilities, slot_losses
 from thisthat_lab.train.optimiser import Stepper
 from thisthat_lab.train.outcomes import draw, exact_losses, outcome_losses
-from thisthat_lab.train.stream import Fed
 
 
 @dataclass(frozen=True, slots=True)

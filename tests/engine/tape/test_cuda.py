@@ -23,7 +23,7 @@ from thisthat.engine.tape.ops import PlainOps
 from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.torch_engine import TorchEngine
 from thisthat.errors import DeviceMemoryError
-from thisthat_lab.bench.gpu_ways import LARGE_SHAPE
+from thisthat_lab.bench.timing.gpu_ways import LARGE_SHAPE
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),

@@ -15,11 +15,10 @@ from tests.lab.bench.conftest import make_items
 from thisthat.errors import InvalidInputError
 from thisthat.items.files import write_items
 from thisthat.items.item import Item
-from thisthat_lab.bench import decisions
 from thisthat_lab.bench.journal import Journal, set_hash
 from thisthat_lab.bench.measure import Context, Setting, fair_subset, run_measurement
-from thisthat_lab.bench.protocol import Done, Identity, SystemOptions
-from thisthat_lab.bench.replies import Reply, count_problems, from_probabilities, unanswered
+from thisthat_lab.bench.measurements import decisions
+from thisthat_lab.bench.report.table import print_result
 from thisthat_lab.bench.result import (
     Bar,
     Group,
@@ -30,8 +29,9 @@ from thisthat_lab.bench.result import (
     read_result,
     write_result,
 )
-from thisthat_lab.bench.systems import open_system
-from thisthat_lab.bench.table import print_result
+from thisthat_lab.bench.systems.opening import open_system
+from thisthat_lab.bench.systems.protocol import Done, Identity, SystemOptions
+from thisthat_lab.bench.systems.replies import Reply, count_problems, from_probabilities, unanswered
 
 
 class Counting:

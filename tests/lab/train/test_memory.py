@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from tests.lab.train import tiny
-from tests.lab.train.test_backbone import CPU, backbone_of
+from tests.lab.train.model.test_backbone import CPU, backbone_of
 from thisthat.errors import InvalidInputError
-from thisthat_lab.train.backbone import random_backbone
-from thisthat_lab.train.buckets import Shape
 from thisthat_lab.train.config import Model, Run, parse_run
+from thisthat_lab.train.data.buckets import Shape
+from thisthat_lab.train.data.stream import feed_batch
 from thisthat_lab.train.fit import every_means, random_batch
 from thisthat_lab.train.flops import flops_per_token
 from thisthat_lab.train.memory import predict_memory
+from thisthat_lab.train.model.backbone import random_backbone
 from thisthat_lab.train.optimiser import Stepper
 from thisthat_lab.train.step import take_step
-from thisthat_lab.train.stream import feed_batch
 
 WIDER = {"hidden_size": 128, "intermediate_size": 352, "num_hidden_layers": 4, "head_dim": 64}
 HYBRID: dict[str, Any] = {
