@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from thisthat.calibrate.threshold import Scored
 from thisthat.items.item import Item
 from thisthat.rng import Rng
+from thisthat_lab.suites.base.settings import BranchSettings
 from thisthat_lab.suites.branch.registry import families
-from thisthat_lab.suites.branch.settings import BranchSettings
 
 
 def drawn(rows: int, options: int, seed: int, heat: float = 0.7) -> Scored:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from thisthat.items.item import Item
 from thisthat.rng import Rng
-from thisthat_lab.suites.family import YES_NO
+from thisthat_lab.suites.base.family import YES_NO
 
 WORDINGS = (
     "{question} Proposed answer: {name}. Is it right?",

@@ -8,10 +8,11 @@ from typing import Any
 from thisthat.items.item import Item
 from thisthat.rng import Rng
 from thisthat_lab.suites import arithmetic, branch
-from thisthat_lab.suites.family import Family
+from thisthat_lab.suites.base.family import Family
+from thisthat_lab.suites.branch.registry import families
 
 FAMILIES: dict[str, Family[Any, Any]] = {
-    **branch.families(),
+    **families(),
     **{family.name: family for family in arithmetic.families()},
 }
 

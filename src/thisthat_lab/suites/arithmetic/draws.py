@@ -6,7 +6,7 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.arithmetic.programs import Program, Step, draw_program
 from thisthat_lab.suites.arithmetic.settings import SumSetting
 from thisthat_lab.suites.arithmetic.stories import THEMES, Story
-from thisthat_lab.suites.branch.wording import FIRST_NAMES
+from thisthat_lab.suites.base.wording import FIRST_NAMES
 
 
 def draw_story(rng: Rng, setting: SumSetting) -> Story:

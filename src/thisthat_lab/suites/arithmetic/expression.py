@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from thisthat.rng import Rng
 from thisthat_lab.suites.arithmetic.programs import PLAIN, Program, draw_program, wrong_answers
 from thisthat_lab.suites.arithmetic.settings import SumSetting
-from thisthat_lab.suites.family import Asked, Family
+from thisthat_lab.suites.base.family import Asked, Family
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.arithmetic.expression import write
 from thisthat_lab.suites.arithmetic.programs import PLAIN, Program, draw_program
 from thisthat_lab.suites.arithmetic.settings import SumSetting
-from thisthat_lab.suites.family import Asked, Family
+from thisthat_lab.suites.base.family import Asked, Family
 from thisthat_lab.suites.records.asking import numbered_levels
 
 LEVELS = (

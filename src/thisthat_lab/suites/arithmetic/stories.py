@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.arithmetic.programs import Program
-from thisthat_lab.suites.branch.wording import FIRST_NAMES
+from thisthat_lab.suites.base.wording import FIRST_NAMES
 
 
 @dataclass(frozen=True)

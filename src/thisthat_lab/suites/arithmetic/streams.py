@@ -15,8 +15,8 @@ from thisthat_lab.suites.arithmetic import (
     word_problem_check,
 )
 from thisthat_lab.suites.arithmetic.settings import EVALUATION, ArithmeticSettings
+from thisthat_lab.suites.base.family import Family
 from thisthat_lab.suites.branch.streams import balanced_items
-from thisthat_lab.suites.family import Family
 
 
 def families() -> tuple[Family[Any, Any], ...]:

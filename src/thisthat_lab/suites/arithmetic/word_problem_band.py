@@ -9,7 +9,7 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.arithmetic.draws import draw_story
 from thisthat_lab.suites.arithmetic.settings import SumSetting
 from thisthat_lab.suites.arithmetic.stories import Story, final_question, say_result, tell
-from thisthat_lab.suites.family import Asked, Family
+from thisthat_lab.suites.base.family import Asked, Family
 from thisthat_lab.suites.records.asking import numbered_levels
 from thisthat_lab.suites.records.rubric_text import draw_scale
 

@@ -9,7 +9,7 @@ from thisthat_lab.suites.arithmetic.draws import draw_story
 from thisthat_lab.suites.arithmetic.programs import wrong_answers
 from thisthat_lab.suites.arithmetic.settings import SumSetting
 from thisthat_lab.suites.arithmetic.stories import Story, final_question, say_result, tell
-from thisthat_lab.suites.family import Asked, Family
+from thisthat_lab.suites.base.family import Asked, Family
 
 WORDS = {
     "more": ("more than {n}", "above {n}", "over {n}"),

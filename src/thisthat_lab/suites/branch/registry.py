@@ -1,4 +1,4 @@
-"""The branch families, found by looking: every module of this folder that exposes ``FAMILY``."""
+"""The branch families, found by looking: every module of ``families`` that exposes ``FAMILY``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from thisthat_lab.suites.family import Family
+from thisthat_lab.suites.base.family import Family
+from thisthat_lab.suites.branch import families as modules
 
 
 @cache
 def families() -> MappingProxyType[str, Family[Any, Any]]:
     """Every branch family by name, in order of name; ValueError when two share a name."""
-    package = __name__.rpartition(".")[0]
     found: dict[str, Family[Any, Any]] = {}
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        family = getattr(importlib.import_module(f"{package}.{module.name}"), "FAMILY", None)
+    for module in pkgutil.iter_modules(modules.__path__):
+        found_module = importlib.import_module(f"{modules.__name__}.{module.name}")
+        family = getattr(found_module, "FAMILY", None)
         if family is None:
             continue
         if family.name in found:

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch.family import with_option_at
+from thisthat_lab.suites.base.branch_family import with_option_at
+from thisthat_lab.suites.base.family import Family
+from thisthat_lab.suites.base.settings import BranchSettings
 from thisthat_lab.suites.branch.registry import families, trained_families
-from thisthat_lab.suites.branch.settings import BranchSettings
-from thisthat_lab.suites.family import Family
 
 EVALUATION_ABSTAIN = 0.2
 _DRAWS_PER_ITEM = 3

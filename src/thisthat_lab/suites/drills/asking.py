@@ -12,13 +12,13 @@ from itertools import pairwise
 
 from thisthat.questions import Kind
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch.clauses import Clause, Compares, draw_clause
-from thisthat_lab.suites.branch.facts_hold import DENIALS, STATEMENTS
-from thisthat_lab.suites.branch.fields import Day, Field, Flag, Number, Pick
-from thisthat_lab.suites.branch.rules import Rule, draw_rule
-from thisthat_lab.suites.branch.wording import bullets, sentence
+from thisthat_lab.suites.base.clauses import Clause, Compares, draw_clause
+from thisthat_lab.suites.base.family import YES_NO
+from thisthat_lab.suites.base.fields import Day, Field, Flag, Number, Pick
+from thisthat_lab.suites.base.wording import bullets, sentence
+from thisthat_lab.suites.branch.families.facts_hold import DENIALS, STATEMENTS
+from thisthat_lab.suites.branch.machinery.rules import Rule, draw_rule
 from thisthat_lab.suites.drills.subjects import Subject
-from thisthat_lab.suites.family import YES_NO
 
 Options = tuple[tuple[str, str | None], ...]
 

@@ -16,9 +16,9 @@ from string import ascii_uppercase
 
 from thisthat.questions import Text
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch.wording import FIRST_NAMES, remarks
+from thisthat_lab.suites.base.family import YES_NO
+from thisthat_lab.suites.base.wording import FIRST_NAMES, remarks
 from thisthat_lab.suites.drills.asking import Drill, Options
-from thisthat_lab.suites.family import YES_NO
 from thisthat_lab.suites.records.catalogue import record_types
 from thisthat_lab.suites.records.checks import draw_names
 from thisthat_lab.suites.records.fields import (

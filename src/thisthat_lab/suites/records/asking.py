@@ -7,9 +7,9 @@ from typing import Any
 
 from thisthat.questions import JSONValue
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch.abstain import with_abstain
-from thisthat_lab.suites.branch.wording import as_shown, remarks
-from thisthat_lab.suites.family import YES_NO, Asked
+from thisthat_lab.suites.base.abstain import with_abstain
+from thisthat_lab.suites.base.family import YES_NO, Asked
+from thisthat_lab.suites.base.wording import as_shown, remarks
 from thisthat_lab.suites.records.sheets import compose
 
 

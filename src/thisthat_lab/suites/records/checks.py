@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch.family import BranchFamily, turned
-from thisthat_lab.suites.branch.settings import Setting
-from thisthat_lab.suites.family import YES_NO, Asked
+from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.family import YES_NO, Asked
+from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.records.asking import ask
 from thisthat_lab.suites.records.fields import Record, RecordType
 from thisthat_lab.suites.records.rules import (

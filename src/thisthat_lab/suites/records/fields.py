@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import TypeAlias
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch.wording import MONTHS
+from thisthat_lab.suites.base.wording import MONTHS
 
 Value: TypeAlias = "int | bool | str | tuple[str, ...] | None"
 Record: TypeAlias = Mapping[str, Value]

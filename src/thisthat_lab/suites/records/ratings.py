@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch.family import BranchFamily, turned
-from thisthat_lab.suites.branch.settings import Setting
-from thisthat_lab.suites.family import Asked
+from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.family import Asked
+from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.records.asking import ask, numbered_levels
 from thisthat_lab.suites.records.fields import Record, RecordType
 from thisthat_lab.suites.records.rubric import METHODS, Rubric, draw_rubric, twin_rubric, usable

@@ -12,10 +12,10 @@ from itertools import product
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch.family import BranchFamily
-from thisthat_lab.suites.branch.settings import Setting
-from thisthat_lab.suites.branch.wording import join
-from thisthat_lab.suites.family import Asked
+from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.family import Asked
+from thisthat_lab.suites.base.settings import Setting
+from thisthat_lab.suites.base.wording import join
 from thisthat_lab.suites.records.asking import ask
 from thisthat_lab.suites.records.conditions import sentence
 from thisthat_lab.suites.records.fields import Record, RecordType

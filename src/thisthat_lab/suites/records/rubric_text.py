@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch.wording import COUNT_WORDS
+from thisthat_lab.suites.base.wording import COUNT_WORDS
 from thisthat_lab.suites.records.conditions import sentence
 from thisthat_lab.suites.records.fields import say_number
 from thisthat_lab.suites.records.rubric import Rubric

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch.wording import COUNT_WORDS, join
+from thisthat_lab.suites.base.wording import COUNT_WORDS, join
 from thisthat_lab.suites.records.conditions import Condition, draw_condition, sentence, symbolic
 from thisthat_lab.suites.records.fields import NumberField, Record, RecordType, Value
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.family import Asked, Family
+from thisthat_lab.suites.base.family import Asked, Family
 from thisthat_lab.suites.spatial.scene import MapScene, SceneKind, SnakeScene, WindowScene
 
 SceneT = TypeVar("SceneT", WindowScene, MapScene, SnakeScene)

@@ -9,8 +9,8 @@ import pytest
 from tests.lab.suites.branch.bag_of_words import chance, held_accuracy
 from thisthat.items.item import Item
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch import families
-from thisthat_lab.suites.branch.settings import Setting
+from thisthat_lab.suites.base.settings import Setting
+from thisthat_lab.suites.branch.registry import families
 
 TRAIN, TEST = 200, 150
 

@@ -10,17 +10,17 @@ import pytest
 from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item, render_state
 from thisthat.rng import Rng
+from thisthat_lab.suites.base.branch_family import BranchFamily
 from thisthat_lab.suites.branch import (
     BranchSettings,
     Setting,
     evaluation_items,
-    families,
     held_out_families,
     training_items,
 )
-from thisthat_lab.suites.branch.family import BranchFamily
-from thisthat_lab.suites.branch.outputs import follows
-from thisthat_lab.suites.branch.routing import draw as draw_routing
+from thisthat_lab.suites.branch.families.routing import draw as draw_routing
+from thisthat_lab.suites.branch.machinery.outputs import follows
+from thisthat_lab.suites.branch.registry import families
 
 NAMES = tuple(families())
 RULES = (

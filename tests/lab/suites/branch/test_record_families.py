@@ -6,8 +6,8 @@ import pytest
 
 from thisthat.items.item import Item, render_state
 from thisthat.rng import Rng
+from thisthat_lab.suites.base.settings import BranchSettings, Setting
 from thisthat_lab.suites.branch.registry import families
-from thisthat_lab.suites.branch.settings import BranchSettings, Setting
 
 NAMES = (
     "candidate_fit", "change_level", "contract_clause", "count_matching", "duplicate_ticket",

@@ -4,7 +4,7 @@ from itertools import islice
 import pytest
 
 from thisthat.errors import InvalidInputError
-from thisthat_lab.suites.branch.settings import BranchSettings
+from thisthat_lab.suites.base.settings import BranchSettings
 from thisthat_lab.suites.branch.streams import training_items
 
 WITH = list(islice(training_items(3, BranchSettings(drills=4)), 2000))

@@ -10,8 +10,8 @@ from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
 from thisthat.questions import compact_json
 from thisthat.rng import Rng
-from thisthat_lab.suites.branch.clauses import Compares
-from thisthat_lab.suites.branch.fields import Number, Pick
+from thisthat_lab.suites.base.clauses import Compares
+from thisthat_lab.suites.base.fields import Number, Pick
 from thisthat_lab.suites.branch.registry import held_out_families
 from thisthat_lab.suites.drills import DrillSettings, training_items
 from thisthat_lab.suites.drills.asking import ASKS, clause_with_truth
@@ -99,7 +99,7 @@ def test_a_number_lies_in_the_range_that_is_the_answer() -> None:
 
 
 def _label(item: Item) -> str | None:
-    from thisthat_lab.suites.branch.domains import ALL
+    from thisthat_lab.suites.branch.machinery.domains import ALL
 
     found = {
         field.key

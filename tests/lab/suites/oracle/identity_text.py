@@ -8,8 +8,8 @@ from typing import Any
 from tests.lab.suites.oracle import reading
 from tests.lab.suites.oracle.branch_text import blocks_of, is_idle
 from thisthat.items.item import Item
-from thisthat_lab.suites.branch.fields import Domain, Flag
-from thisthat_lab.suites.branch.identities import KINDS, Kind
+from thisthat_lab.suites.base.fields import Domain, Flag
+from thisthat_lab.suites.branch.machinery.identities import KINDS, Kind
 
 _TITLES = ("record A", "record B", "left", "right", "entry 1", "entry 2")
 _NAMES = ("name", "patient_name", "family_doctor")

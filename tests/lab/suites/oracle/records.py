@@ -11,7 +11,7 @@ from tests.lab.suites.oracle import reading
 from tests.lab.suites.oracle.logic import TOKEN, Clause, holds, outcomes
 from tests.lab.suites.oracle.record_text import Sheet, flat, vocabulary
 from thisthat.items.item import Item
-from thisthat_lab.suites.branch import (
+from thisthat_lab.suites.branch.families import (
     candidate_fit,
     contract_clause,
     duplicate_ticket,

@@ -12,8 +12,8 @@ from tests.lab.suites.oracle.branch_text import Page, blocks_of, is_idle, json_c
 from tests.lab.suites.oracle.identity_text import agreement_domain, pair_of, same
 from tests.lab.suites.oracle.logic import TOKEN, Clause, enough, from_json, holds, listed, outcomes
 from thisthat.items.item import Item
-from thisthat_lab.suites.branch.fields import Domain
-from thisthat_lab.suites.branch.shell_commands import COMMAND
+from thisthat_lab.suites.base.fields import Domain
+from thisthat_lab.suites.branch.machinery.shell_commands import COMMAND
 
 Truth = Callable[[Sequence[bool]], bool]
 # What follows from the rule, what otherwise, and how a question for the latter can be told.
