@@ -7,7 +7,8 @@ if decider.ask(state, "Is this refund within policy?") > 0.9:
     ...
 """
 
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
+from thisthat.decide.opening import open_decider as open
 from thisthat.errors import (
     CheckpointError,
     FetchError,
@@ -16,7 +17,6 @@ from thisthat.errors import (
     StateTooLongError,
     ThisThatError,
 )
-from thisthat.opening import open_decider as open
 from thisthat.questions import (
     Answer,
     Boolean,

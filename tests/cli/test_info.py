@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 import thisthat
-from thisthat import checkpoint, opening
+from thisthat import checkpoint
 from thisthat.cli import app
+from thisthat.decide import opening
 from thisthat.engine import native_engine
 
 

@@ -12,14 +12,14 @@ import pytest
 from tests.lab.train import tiny
 from tests.remote.test_decider import at, same
 from tests.serve.support import on_loopback
-from thisthat import opening
 from thisthat.calibrate.coherence import check_schema
 from thisthat.calibrate.fit_policy import fit_policy
 from thisthat.calibrate.labels import LabelledStates
 from thisthat.calibrate.policy import Policy
 from thisthat.calibrate.target import parse_target
-from thisthat.decider import Decider
-from thisthat.opening import open_decider
+from thisthat.decide import opening
+from thisthat.decide.decider import Decider
+from thisthat.decide.opening import open_decider
 from thisthat.questions import Boolean, Choice, Question, Score
 from thisthat.questions_json import question_as_json
 from thisthat.serve.service import Service

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import httpx
 
 from tests.path_engine import PathEngine, path_decider
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.engine.rows import Row, RowResult
 from thisthat.errors import CheckpointError
 from thisthat.questions import Source

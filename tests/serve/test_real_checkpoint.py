@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from tests.serve.support import QUESTIONS, REQUEST, in_process, run
 from thisthat.cli import app
-from thisthat.decider import Decider
-from thisthat.opening import open_decider
+from thisthat.decide.decider import Decider
+from thisthat.decide.opening import open_decider
 from thisthat.questions_json import questions_from_json
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings

@@ -9,7 +9,7 @@ import pytest
 
 from tests.path_engine import PathEngine, path_decider
 from tests.serve.support import GatedEngine, run
-from thisthat.decider import Decider, Job
+from thisthat.decide.decider import Decider, Job
 from thisthat.engine.rows import Row, RowResult
 from thisthat.serve.admission import OverloadedError
 from thisthat.serve.scheduler import ClosedError, DeadlineError, Outcome, Scheduler

@@ -12,7 +12,7 @@ import pytest
 
 from tests.path_engine import path_decider
 from tests.serve.support import QUESTIONS, REQUEST, get, opened, post, service_for
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.questions import Boolean, Choice, Score, ScoreAnswer
 from thisthat.questions_json import questions_from_json
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from thisthat.audit.entry import Entry
 from thisthat.calibrate.drift import LEVEL, DriftTest, DriftWarning, drift_tests
-from thisthat.calibrate.identity import schema_hash_of
 from thisthat.calibrate.policy import Policy
+from thisthat.decide.identity import schema_hash_of
 from thisthat.errors import InvalidInputError
 
 

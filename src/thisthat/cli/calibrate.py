@@ -18,8 +18,8 @@ def calibrate(
     """Fit temperatures on held-out rows and put them on the checkpoint's card."""
     from thisthat.calibrate.card import calibrate as fit
     from thisthat.calibrate.card import write_temperatures
+    from thisthat.decide.opening import open_decider
     from thisthat.items.files import read_items
-    from thisthat.opening import open_decider
 
     with open_decider(checkpoint) as decider:
         temperatures, fits = fit(decider, list(read_items(data)))

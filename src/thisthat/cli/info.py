@@ -43,7 +43,7 @@ def pull(
 
     Says which engine answers and, where it is not the fastest there is for a CPU, why.
     """
-    from thisthat.opening import open_decider
+    from thisthat.decide.opening import open_decider
 
     decider = open_decider(checkpoint)
     decider.open_all()

@@ -79,8 +79,8 @@ def serve(
     Stops on SIGTERM once every accepted request is answered.
     """
     from thisthat.audit.log import DecisionLog
-    from thisthat.decider import Decider
-    from thisthat.opening import ENGINES, open_decider
+    from thisthat.decide.decider import Decider
+    from thisthat.decide.opening import ENGINES, open_decider
 
     try:
         from thisthat.serve.keys import read_keys

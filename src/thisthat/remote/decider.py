@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from http.client import HTTPResponse
 from typing import Any, TypeAlias
 
-from thisthat.calibrate.conditions import Conditions
-from thisthat.calibrate.order import Order
+from thisthat.decide.conditions import Conditions
+from thisthat.decide.option_order import Order
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Layout, Packing
 from thisthat.questions import (

@@ -18,12 +18,13 @@ from typing import Any, get_args
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from thisthat.calibrate.conditions import Conditions
-from thisthat.calibrate.evidence import Explanation
-from thisthat.calibrate.order import Order
 from thisthat.calibrate.policy import Policy
-from thisthat.calibrate.tournament import Tournament
-from thisthat.decider import Decider, Job
+from thisthat.decide.conditions import Conditions
+from thisthat.decide.decider import Decider, Job
+from thisthat.decide.evidence import Explanation
+from thisthat.decide.option_order import Order
+from thisthat.decide.options import DecideOptions, Wide
+from thisthat.decide.tournament import Tournament
 from thisthat.engine.rows import RowResult
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Keep, Layout, Packing
@@ -57,7 +58,6 @@ from thisthat.serve.wire import (
     source_as_json,
     source_headers,
 )
-from thisthat.way import Way, Wide
 
 PATH = "/v1/decide"
 LINES = "application/x-ndjson"
@@ -74,7 +74,7 @@ class ManyAsked:
     lam: float | None
     states: Sequence[Text]
     questions: Mapping[str, Question]
-    way: Way
+    way: DecideOptions
     explain: bool
 
 
@@ -137,9 +137,9 @@ def parse(body: Mapping[str, Any], most_states: int) -> ManyAsked:
     return ManyAsked(model, lam, states, parse_questions(body), way, explain)
 
 
-def _way(body: Mapping[str, Any]) -> Way:
+def _way(body: Mapping[str, Any]) -> DecideOptions:
     try:
-        return Way(
+        return DecideOptions(
             layout=one_of(body, "layout", get_args(Layout)),
             packing=one_of(body, "packing", get_args(Packing)) or "apart",
             keep=one_of(body, "keep", get_args(Keep)),

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from thisthat.decider import Decider, Job
+from thisthat.decide.decider import Decider, Job
 from thisthat.engine.rows import Row, RowResult
 from thisthat.questions import Decision
 from thisthat.serve.admission import Admission

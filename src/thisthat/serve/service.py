@@ -18,7 +18,7 @@ from fastapi import Request
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.watch import DriftCheck, DriftWatch
 from thisthat.calibrate.policy import Policy
-from thisthat.decider import Decider, Job
+from thisthat.decide.decider import Decider, Job
 from thisthat.engine.rows import Row, RowResult
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError

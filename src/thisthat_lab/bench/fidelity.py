@@ -16,7 +16,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item, render_state
 
 if TYPE_CHECKING:
-    from thisthat.decider import Decider
+    from thisthat.decide.decider import Decider
 
 Progress = Callable[[int, int], None]
 Probabilities = Sequence[float]

@@ -46,8 +46,8 @@ def leakage(
     rows: Annotated[int, typer.Option(help="At most this many rows.")] = 500,
 ) -> None:
     """Measure whether offering "none of these" tells the model that it is the answer."""
+    from thisthat.decide.opening import open_decider
     from thisthat.items.files import read_items
-    from thisthat.opening import open_decider
     from thisthat.questions import Question, Text
     from thisthat.rng import Rng
     from thisthat_lab.train.data.abstain import measure_leakage

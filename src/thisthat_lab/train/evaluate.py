@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from thisthat.calibrate.temperature import softmax
 from thisthat.items.metrics import expected_calibration_error
+from thisthat.temperature import softmax
 from thisthat_lab.train.data.stream import Fed
 from thisthat_lab.train.model.backbone import Backbone
 

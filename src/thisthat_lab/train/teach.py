@@ -17,7 +17,6 @@ import numpy as np
 import torch
 
 from thisthat.calibrate.fit import LEAST_ROWS, Labelled, fit_temperatures
-from thisthat.calibrate.temperature import Temperatures
 from thisthat.checkpoint.ship import ship_delta
 from thisthat.errors import InvalidInputError
 from thisthat.items.files import read_items, write_items
@@ -25,6 +24,7 @@ from thisthat.items.item import Item
 from thisthat.items.metrics import Interval, paired_difference, wilson
 from thisthat.questions import Kind
 from thisthat.rng import Rng
+from thisthat.temperature import Temperatures
 from thisthat_lab.train.config import Run, parse_run
 from thisthat_lab.train.evaluate import Evaluated, evaluate
 from thisthat_lab.train.loop import Session

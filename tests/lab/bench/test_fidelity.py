@@ -1,9 +1,9 @@
 import pytest
 
 from tests.path_engine import path_decider
-from thisthat.calibrate.temperature import Temperatures
 from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
+from thisthat.temperature import Temperatures
 from thisthat_lab.bench.fidelity import compare, measure
 
 

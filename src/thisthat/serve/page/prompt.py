@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.prompt.show import Mark, shown_row
 from thisthat.serve.service import Asked, Service
 from thisthat.serve.systemone import REQUEST, parse

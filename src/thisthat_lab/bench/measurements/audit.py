@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from thisthat.audit.entry import entries_of
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.items import metrics
 from thisthat.questions import Decision, Question
 from thisthat.rng import Rng

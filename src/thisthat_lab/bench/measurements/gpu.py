@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
+from thisthat.decide.options import DecideKeywords
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.questions import Boolean, Question
 from thisthat.rng import Rng
-from thisthat.way import Ways
 from thisthat_lab.bench.measure import Context, Findings, Measurement
 from thisthat_lab.bench.result import Bar, Line, Timing
 from thisthat_lab.bench.systems.protocol import Identity
@@ -82,7 +82,7 @@ class Work:
     questions: Mapping[str, Question]
     states: int = 1
     whole: bool = False
-    ways: Ways = field(default_factory=lambda: Ways(layout="state-first"))
+    ways: DecideKeywords = field(default_factory=lambda: DecideKeywords(layout="state-first"))
     most_milliseconds: float | None = None
     least_decisions: float | None = None
 
@@ -120,7 +120,7 @@ WORKS = (
         256,
         TRIAGE,
         states=512,
-        ways=Ways(layout="schema-first", packing="together"),
+        ways=DecideKeywords(layout="schema-first", packing="together"),
         least_decisions=15_000,
     ),
     Work("256 × 256 tokens, one question each", SMALL, 256, BOOLEAN, states=256, whole=True),

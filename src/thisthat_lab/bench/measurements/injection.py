@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from thisthat.calibrate.injection_probes import NEUTRAL, Probe, injection_probes, planted
 from thisthat.items import metrics
 from thisthat.items.files import read_items
 from thisthat.items.item import Item
-from thisthat.probes.injection import NEUTRAL, Probe, injection_probes, planted
 from thisthat.rng import Rng
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings, Measurement, fair_subset

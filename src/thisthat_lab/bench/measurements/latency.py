@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thisthat.cpus import usable_cores
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.items import metrics
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.rng import Rng

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Boolean
 from thisthat.rng import Rng

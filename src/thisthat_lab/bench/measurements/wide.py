@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from thisthat.calibrate.tournament import GROUP, WIDE
+from thisthat.decide.tournament import GROUP, WIDE
 from thisthat.errors import InvalidInputError, StateTooLongError
 from thisthat.items import metrics
 from thisthat.items.files import read_items

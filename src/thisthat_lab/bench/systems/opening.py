@@ -20,8 +20,8 @@ from thisthat_lab.bench.systems.protocol import Done, Identity, System, SystemOp
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities, unanswered
 
 if TYPE_CHECKING:
-    from thisthat.decider import Decider
-    from thisthat.opening import EngineName
+    from thisthat.decide.decider import Decider
+    from thisthat.decide.opening import EngineName
 
 ENDPOINTS = ("chat", "systemone", "decisions")
 
@@ -76,7 +76,7 @@ class EngineSystem:
         dtype: str = "auto",
     ) -> EngineSystem:
         """Open a checkpoint by name, folder or Hub id."""
-        from thisthat.opening import open_decider
+        from thisthat.decide.opening import open_decider
 
         return cls(open_decider(ref, lam=lam, engine=engine, form=form, dtype=dtype))
 

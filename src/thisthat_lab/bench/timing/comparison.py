@@ -12,12 +12,12 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
+from thisthat.decide.options import DecideKeywords
 from thisthat.items import metrics
 from thisthat.prompt.format import Layout, Packing
 from thisthat.questions import Boolean, Choice, Question, Score
 from thisthat.rng import Rng
-from thisthat.way import Ways
 from thisthat_lab.bench.result import Bar, Line, Timing
 from thisthat_lab.bench.systems.competitors import COMPETITORS, Absent, Competitor, Listed
 from thisthat_lab.bench.timing.contest import Chosen, Entry, Limits, Turn, TurnJournal, hold
@@ -78,7 +78,7 @@ class Workload:
         return self.layout == "schema-first"
 
     @property
-    def ways(self) -> Ways:
+    def ways(self) -> DecideKeywords:
         """The settings of a call of our engine."""
         return {"layout": self.layout, "packing": self.packing}
 
@@ -220,7 +220,7 @@ def _entries(
 
 
 def ask_ours(
-    decider: Decider, questions: Mapping[str, Question], ways: Ways, states: Sequence[str]
+    decider: Decider, questions: Mapping[str, Question], ways: DecideKeywords, states: Sequence[str]
 ) -> list[Chosen]:
     """What our engine chooses for every state."""
     return [

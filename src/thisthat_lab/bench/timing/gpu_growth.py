@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.timing import growth
 from thisthat_lab.bench.timing.contest import Limits, TurnJournal

@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 from thisthat.checkpoint import Checkpoint, open_checkpoint
-from thisthat.decider import Decider, Reading
+from thisthat.decide.decider import Decider, Reading
+from thisthat.decide.opening import builder_of
 from thisthat.engine.backbone import Backbone
 from thisthat.engine.label_head import LabelHead
 from thisthat.engine.load_model import load_model
@@ -30,7 +31,6 @@ from thisthat.engine.tape.runner import TapeRunner
 from thisthat.engine.torch_engine import TorchEngine
 from thisthat.engine.tree_mask import path_mask
 from thisthat.errors import CheckpointError
-from thisthat.opening import builder_of
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.questions import Source
 from thisthat_lab.bench.timing.gpu_names import EAGER, FLOAT8, GRAPHS, LARGE, UNRECORDED, WAYS

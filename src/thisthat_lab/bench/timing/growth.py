@@ -16,11 +16,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
+from thisthat.decide.options import DecideKeywords
 from thisthat.prompt.format import Layout
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.rng import Rng
-from thisthat.way import Ways
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.timing.comparison import BOOLEAN, ask_ours
 from thisthat_lab.bench.timing.contest import Entry, Limits, Turn, TurnJournal, hold
@@ -205,7 +205,7 @@ class _Asking:
         """One place on an axis, its curves in turns."""
         entries = []
         for curve, (asked, layout) in curves.items():
-            ways: Ways = {"layout": layout}
+            ways: DecideKeywords = {"layout": layout}
             entries.append(Entry(curve, partial(ask_ours, self._decider, asked, ways)))
         held = hold(
             f"growth: {axis} {x}",

@@ -6,7 +6,7 @@ as long as the case is clear, and nothing is clear about words at random.
 
 from __future__ import annotations
 
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.rng import Rng
 
 THINGS = (

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from tests.engine import trees
 from tests.path_engine import PathEngine, path_decider
 from thisthat.cli import app
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.engine.rows import Row, RowResult
 from thisthat.errors import InvalidInputError
 from thisthat_lab.bench.measure import Context, Measurement, Setting, run_measurement

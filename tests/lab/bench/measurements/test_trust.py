@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 
 from tests.path_engine import PathEngine, path_decider
 from tests.prompt.byte_tokenizer import decode
+from thisthat.calibrate import injection_probes as probes
 from thisthat.cli import app
 from thisthat.engine.rows import Row, RowResult
 from thisthat.errors import InvalidInputError
 from thisthat.items.files import write_items
 from thisthat.items.item import Item
-from thisthat.probes import injection as probes
 from thisthat.questions import Support
 from thisthat_lab.bench import measure, suite
 from thisthat_lab.bench.measure import Context, Setting, run_measurement

@@ -12,7 +12,7 @@ from tests.checkpoint.tiny import tiny_weights, write_tiny_gguf
 from tests.lab.train.tiny import write_checkpoint
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import CARD_FILE, write_card
-from thisthat.opening import open_decider
+from thisthat.decide.opening import open_decider
 from thisthat.questions import Boolean, Choice, Question, Score
 from thisthat_lab.bench.systems import competitors
 from thisthat_lab.bench.systems.competitors import COMPETITORS, Material, open_competitors

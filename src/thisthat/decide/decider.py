@@ -1,7 +1,7 @@
 """The one facade: decide one state or many, sync and async.
 
 Everything a server or a command answers comes through here, so all of them give the same numbers.
-Knows nothing of checkpoints: ``thisthat.opening`` makes a decider from one.
+Knows nothing of checkpoints: ``opening`` makes a decider from one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.calibrate.conditions import Conditions
-from thisthat.calibrate.distribution import distribution
-from thisthat.calibrate.identity import temperatures_hash
-from thisthat.calibrate.order import (
+from thisthat.decide.conditions import Conditions
+from thisthat.decide.distribution import distribution
+from thisthat.decide.exact_probabilities import in_whole_parts
+from thisthat.decide.identity import temperatures_hash
+from thisthat.decide.option_order import (
     AS_GIVEN,
     Order,
     Places,
@@ -28,8 +29,8 @@ from thisthat.calibrate.order import (
     orders_of,
     reordered,
 )
-from thisthat.calibrate.temperature import Temperatures, softmax
-from thisthat.calibrate.tournament import Tournament
+from thisthat.decide.options import DecideKeywords, DecideOptions
+from thisthat.decide.tournament import Tournament
 from thisthat.engine.flat_pass import pack
 from thisthat.engine.rows import AheadEngine, Engine, Row, RowResult, Tokens
 from thisthat.errors import InvalidInputError
@@ -53,8 +54,7 @@ from thisthat.questions import (
     answer_for,
 )
 from thisthat.schema import Schema, TypedDecision, schema_of
-from thisthat.way import Way, Ways
-from thisthat.whole_parts import in_whole_parts
+from thisthat.temperature import Temperatures, softmax
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -156,12 +156,16 @@ class Decider:
         self.source = source
 
     @overload
-    def ask(self, state: Text, question: str | Boolean, **ways: Unpack[Ways]) -> BooleanAnswer: ...
+    def ask(
+        self, state: Text, question: str | Boolean, **ways: Unpack[DecideKeywords]
+    ) -> BooleanAnswer: ...
     @overload
-    def ask(self, state: Text, question: Choice, **ways: Unpack[Ways]) -> ChoiceAnswer: ...
+    def ask(
+        self, state: Text, question: Choice, **ways: Unpack[DecideKeywords]
+    ) -> ChoiceAnswer: ...
     @overload
-    def ask(self, state: Text, question: Score, **ways: Unpack[Ways]) -> ScoreAnswer: ...
-    def ask(self, state: Text, question: Question | str, **ways: Unpack[Ways]) -> Answer:
+    def ask(self, state: Text, question: Score, **ways: Unpack[DecideKeywords]) -> ScoreAnswer: ...
+    def ask(self, state: Text, question: Question | str, **ways: Unpack[DecideKeywords]) -> Answer:
         """The answer to one question; a plain text is a boolean."""
         if "explain" in ways:
             raise InvalidInputError("explain", "is for decide, whose decision carries evidence")
@@ -169,11 +173,21 @@ class Decider:
 
     @overload
     def decide(
-        self, state: Text, questions: Questions, *, explain: bool = False, **ways: Unpack[Ways]
+        self,
+        state: Text,
+        questions: Questions,
+        *,
+        explain: bool = False,
+        **ways: Unpack[DecideKeywords],
     ) -> Decision: ...
     @overload
     def decide(
-        self, state: Text, questions: type[T], *, explain: bool = False, **ways: Unpack[Ways]
+        self,
+        state: Text,
+        questions: type[T],
+        *,
+        explain: bool = False,
+        **ways: Unpack[DecideKeywords],
     ) -> TypedDecision[T]: ...
     def decide(
         self,
@@ -181,20 +195,20 @@ class Decider:
         questions: Questions | type[T],
         *,
         explain: bool = False,
-        **ways: Unpack[Ways],
+        **ways: Unpack[DecideKeywords],
     ) -> Decision | TypedDecision[T]:
         """Answer all questions about one state in one pass.
 
         ``questions`` is a mapping of names to questions (a plain text is a boolean) or a class
         whose fields are the questions. ``explain`` adds the parts of the state that each answer
-        rests on. ``ways`` are the settings of ``thisthat.way.Way``: layout, packing, keep, order,
+        rests on. ``ways`` are the settings of ``DecideOptions``: layout, packing, keep, order,
         wide, policy, request_id. Raises InvalidInputError.
         """
         if not explain:
             return self.decide_many([state], questions, **ways)[0]
-        from thisthat.calibrate.evidence import explained
+        from thisthat.decide.evidence import explained
 
-        way = Way(**ways)
+        way = DecideOptions(**ways)
         if way.wide == "in-rounds":
             raise InvalidInputError("explain", 'cannot be had together with wide "in-rounds"')
         schema, asked = _asked(questions)
@@ -212,7 +226,7 @@ class Decider:
         questions: Questions,
         *,
         progress: Progress | None = None,
-        **ways: Unpack[Ways],
+        **ways: Unpack[DecideKeywords],
     ) -> list[Decision]: ...
     @overload
     def decide_many(
@@ -221,7 +235,7 @@ class Decider:
         questions: type[T],
         *,
         progress: Progress | None = None,
-        **ways: Unpack[Ways],
+        **ways: Unpack[DecideKeywords],
     ) -> list[TypedDecision[T]]: ...
     def decide_many(
         self,
@@ -229,7 +243,7 @@ class Decider:
         questions: Questions | type[T],
         *,
         progress: Progress | None = None,
-        **ways: Unpack[Ways],
+        **ways: Unpack[DecideKeywords],
     ) -> list[Decision] | list[TypedDecision[T]]:
         """The same questions about many states, in the caller's order, batched by length.
 
@@ -246,10 +260,10 @@ class Decider:
         pairs: Sequence[tuple[Text, Questions]],
         *,
         progress: Progress | None = None,
-        **ways: Unpack[Ways],
+        **ways: Unpack[DecideKeywords],
     ) -> list[Decision]:
         """Like ``decide_many``, with questions of its own for every state."""
-        way = Way(**ways)
+        way = DecideOptions(**ways)
         conditions = self.conditions(way.layout, way.packing, way.order)
         pairs = list(pairs)
         begun = partial(self._all_begun, pairs, way, conditions)
@@ -271,7 +285,7 @@ class Decider:
     def _all_begun(
         self,
         pairs: Sequence[tuple[Text, Questions]],
-        way: Way,
+        way: DecideOptions,
         conditions: Conditions,
         numbers: Sequence[int],
     ) -> dict[int, Job | Tournament]:
@@ -321,7 +335,7 @@ class Decider:
                 own = list(itertools.islice(found, len(job.rendered.rows)))
                 yield number, job.questions, self.read(job, own, share)
 
-    def _read_ahead(self, states: Sequence[Text], way: Way) -> list[_Ahead]:
+    def _read_ahead(self, states: Sequence[Text], way: DecideOptions) -> list[_Ahead]:
         """Several states tokenised together; one alone is not worth the threads."""
         if len(states) < 2 or way.wide != "at-once":
             return [_NOT_AHEAD] * len(states)
@@ -400,11 +414,11 @@ class Decider:
         order: Order = "as-given",
     ) -> Job:
         """The first half of ``decide``: check and tokenise, so that ``run`` can do the rest."""
-        way = Way(layout, packing, keep, order)
+        way = DecideOptions(layout, packing, keep, order)
         return self._job(state, self._asking(questions, way), way)
 
     def prepare_many(
-        self, states: Sequence[Text], questions: Questions, way: Way
+        self, states: Sequence[Text], questions: Questions, way: DecideOptions
     ) -> list[Job | InvalidInputError]:
         """``prepare`` for the same questions about many states; what is wrong with one is its own.
 
@@ -420,7 +434,7 @@ class Decider:
                 prepared.append(error)
         return prepared
 
-    def _asking(self, questions: Questions, way: Way) -> _Asking:
+    def _asking(self, questions: Questions, way: DecideOptions) -> _Asking:
         started = time.perf_counter()
         chosen = self._layout(way.layout)
         declared = _declared(questions)
@@ -436,7 +450,9 @@ class Decider:
         )
         return _Asking(declared, orders, chosen, plan, time.perf_counter() - started)
 
-    def _job(self, state: Text, asking: _Asking, way: Way, ahead: _Ahead = _NOT_AHEAD) -> Job:
+    def _job(
+        self, state: Text, asking: _Asking, way: DecideOptions, ahead: _Ahead = _NOT_AHEAD
+    ) -> Job:
         started = time.perf_counter()
         rendered = self.builder.fill(
             asking.plan,
@@ -481,30 +497,32 @@ class Decider:
         """The decision that the results of a job's rows make; they took so many seconds."""
         return self._decision(job, self._answers(job, results), results, seconds)
 
-    def prompt_text(self, state: Text, questions: Questions, **ways: Unpack[Ways]) -> list[str]:
+    def prompt_text(
+        self, state: Text, questions: Questions, **ways: Unpack[DecideKeywords]
+    ) -> list[str]:
         """What the model would read, a text per row, with the slots marked.
 
         With ``wide="in-rounds"`` it is the first round.
         """
-        way = Way(**ways)
+        way = DecideOptions(**ways)
         conditions = self.conditions(way.layout, way.packing, way.order)
         begun = self._all_begun([(state, questions)], way, conditions, [0])
         return [show_row(row, self.decode) for row in _next_job(begun[0]).rendered.rows]
 
     async def ask_async(
-        self, state: Text, question: Question | str, **ways: Unpack[Ways]
+        self, state: Text, question: Question | str, **ways: Unpack[DecideKeywords]
     ) -> Answer:
         """``ask`` without blocking the event loop."""
         return await asyncio.to_thread(lambda: self.ask(state, question, **ways))
 
     async def decide_async(
-        self, state: Text, questions: Questions, **ways: Unpack[Ways]
+        self, state: Text, questions: Questions, **ways: Unpack[DecideKeywords]
     ) -> Decision:
         """``decide`` without blocking the event loop."""
         return await asyncio.to_thread(lambda: self.decide(state, questions, **ways))
 
     async def decide_many_async(
-        self, states: Iterable[Text], questions: Questions, **ways: Unpack[Ways]
+        self, states: Iterable[Text], questions: Questions, **ways: Unpack[DecideKeywords]
     ) -> list[Decision]:
         """``decide_many`` without blocking the event loop."""
         return await asyncio.to_thread(lambda: self.decide_many(states, questions, **ways))

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from thisthat.decide.exact_probabilities import in_whole_parts
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Answer, Choice, Decision, Question, Usage, answer_for
-from thisthat.whole_parts import in_whole_parts
 
 if TYPE_CHECKING:
-    from thisthat.decider import Decider, Job
+    from thisthat.decide.decider import Decider, Job
+    from thisthat.decide.options import DecideOptions
     from thisthat.questions import Text
-    from thisthat.way import Way
 
 WIDE = 32
 """A choice with more options than this is asked in rounds."""
@@ -43,7 +43,7 @@ class Tournament:
         decider: Decider,
         state: Text,
         questions: Mapping[str, Question],
-        way: Way,
+        way: DecideOptions,
         *,
         wide: int = WIDE,
         group: int = GROUP,

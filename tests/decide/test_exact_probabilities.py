@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thisthat.whole_parts import PARTS, in_whole_parts
+from thisthat.decide.exact_probabilities import PARTS, in_whole_parts
 
 weights = st.lists(st.floats(1e-30, 1.0), min_size=1, max_size=255)
 

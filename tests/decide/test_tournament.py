@@ -8,16 +8,16 @@ from tests.calibrate.test_policy import POLICY
 from tests.path_engine import PathEngine, path_decider
 from tests.prompt.byte_tokenizer import decode
 from thisthat import Boolean, Choice, InvalidInputError
-from thisthat.calibrate.tournament import Tournament
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
+from thisthat.decide.options import DecideOptions
+from thisthat.decide.tournament import Tournament
 from thisthat.engine.rows import Row, RowResult
 from thisthat.questions import Answer, Decision
-from thisthat.way import Way
 
 
 def played(decider: Decider, question: Choice, group: int = 16) -> Decision:
     """A tournament of every choice that is larger than a group."""
-    way, questions = Way(wide="in-rounds"), {"question": question}
+    way, questions = DecideOptions(wide="in-rounds"), {"question": question}
     tournament = Tournament(decider, "a state", questions, way, wide=group, group=group)
     while tournament.job is not None:
         [(_, decision)] = decider.run([tournament.job])
@@ -125,7 +125,7 @@ def test_many_states_are_asked_round_by_round() -> None:
 def test_bad_input_is_named() -> None:
     decider = path_decider()
     with pytest.raises(InvalidInputError, match="group: is 64; it must be 2 to 32"):
-        Tournament(decider, "s", {"q": WIDE}, Way(), group=64)
+        Tournament(decider, "s", {"q": WIDE}, DecideOptions(), group=64)
     with pytest.raises(InvalidInputError, match="wide: 'sideways' is neither"):
         decider.ask("s", WIDE, wide="sideways")  # type: ignore[call-overload]
     with pytest.raises(InvalidInputError, match='wide: "in-rounds" needs packing "apart"'):

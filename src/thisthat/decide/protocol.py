@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from thisthat.calibrate.conditions import Conditions
-from thisthat.calibrate.order import Order
+from thisthat.decide.conditions import Conditions
+from thisthat.decide.option_order import Order
 from thisthat.prompt.format import Layout, Packing
 from thisthat.questions import Decision, Question, Text
 

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thisthat.calibrate.distribution import distribution
-from thisthat.calibrate.temperature import softmax
-from thisthat.whole_parts import PARTS, in_whole_parts
+from thisthat.decide.distribution import distribution
+from thisthat.decide.exact_probabilities import PARTS, in_whole_parts
+from thisthat.temperature import softmax
 
 LOGITS = st.lists(st.floats(-60, 60, width=32), min_size=1, max_size=24)
 

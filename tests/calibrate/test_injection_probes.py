@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thisthat import InvalidInputError
-from thisthat.probes.injection import (
+from thisthat.calibrate.injection_probes import (
     NEUTRAL,
     PLACES,
     WORDINGS,

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thisthat.calibrate.spans import MOST_SPANS, spans_of
+from thisthat.decide.spans import MOST_SPANS, spans_of
 from thisthat.questions import compact_json
 
 

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from tests.path_engine import path_decider
 from thisthat import Boolean, Choice, InvalidInputError, Score
-from thisthat.calibrate.order import AS_GIVEN, MOST_ORDERS, in_declared_order, orders_of, reordered
+from thisthat.decide.option_order import (
+    AS_GIVEN,
+    MOST_ORDERS,
+    in_declared_order,
+    orders_of,
+    reordered,
+)
 
 NAMES = ["billing", "shipping", "returns", "other"]
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from thisthat.calibrate.temperature import Temperatures
 from thisthat.questions import Question, Text, compact_json
+from thisthat.temperature import Temperatures
 
 
 def question_hash(question: Question) -> str:

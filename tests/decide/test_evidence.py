@@ -6,8 +6,8 @@ import pytest
 from tests.path_engine import PathEngine, path_decider
 from tests.prompt.byte_tokenizer import decode
 from thisthat import Boolean, Choice, InvalidInputError
-from thisthat.calibrate.spans import spans_of
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
+from thisthat.decide.spans import spans_of
 from thisthat.engine.rows import Row, RowResult
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from thisthat.calibrate.order import Order
+from thisthat.decide.option_order import Order
 from thisthat.prompt.format import Layout, Packing
 
 

@@ -10,9 +10,9 @@ import pytest
 
 import thisthat
 from tests.lab.train import tiny
-from thisthat import opening
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import CARD_FILE, write_card
+from thisthat.decide import opening
 from thisthat.engine import int8_probe, native_engine, second_reading
 from thisthat.engine.flat_engine import KeptTokens
 from thisthat.engine.native.compiler import CannotCompileError, Library, Variant, library_here

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from thisthat.decider import Decider, Reading
+from thisthat.decide.decider import Decider, Reading
 from thisthat.engine.rows import Engine
 from thisthat.errors import CheckpointError, InvalidInputError, MissingExtraError
 from thisthat.prompt.builder import ChatFrame, PromptBuilder

@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.calibrate.temperature import softmax
-from thisthat.whole_parts import PARTS, in_whole_parts
+from thisthat.decide.exact_probabilities import PARTS, in_whole_parts
+from thisthat.temperature import softmax
 
 _FEW = 16
 

@@ -13,16 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from thisthat.calibrate.spans import spans_of
+from thisthat.decide.spans import spans_of
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.sharing import share
 from thisthat.questions import Decision, Support, Usage
 
 if TYPE_CHECKING:
-    from thisthat.decider import Decider, Job
+    from thisthat.decide.decider import Decider, Job
+    from thisthat.decide.options import DecideOptions
     from thisthat.engine.rows import Row, RowResult
     from thisthat.questions import Question, Text
-    from thisthat.way import Way
 
 
 class Explanation:
@@ -33,7 +33,7 @@ class Explanation:
     """
 
     def __init__(
-        self, decider: Decider, state: Text, questions: Mapping[str, Question], way: Way
+        self, decider: Decider, state: Text, questions: Mapping[str, Question], way: DecideOptions
     ) -> None:
         """Check and tokenise.
 
@@ -127,7 +127,7 @@ class Explanation:
 
 
 def explained(
-    decider: Decider, state: Text, questions: Mapping[str, Question], way: Way
+    decider: Decider, state: Text, questions: Mapping[str, Question], way: DecideOptions
 ) -> Decision:
     """The decision about a state, with its evidence; the answers are those of ``decide``.
 

@@ -9,12 +9,12 @@ import pytest
 from tests.path_engine import PathEngine, path_decider
 from tests.prompt.byte_tokenizer import encode
 from thisthat import Boolean, Choice, InvalidInputError, Scale, Score, StateTooLongError
-from thisthat.calibrate.temperature import OptionsRule, Temperatures, softmax
-from thisthat.decider import Job
+from thisthat.decide.decider import Job
+from thisthat.decide.options import DecideOptions
 from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat
-from thisthat.way import Way
+from thisthat.temperature import OptionsRule, Temperatures, softmax
 
 QUESTIONS = {
     "refund": Boolean("Is it within policy?"),
@@ -113,14 +113,14 @@ def test_every_pair_gets_its_own_questions() -> None:
 def test_many_prepared_states_are_those_prepared_alone() -> None:
     decider = path_decider()
     states = ["one", "a NUL \0", "two"]
-    first, wrong, second = decider.prepare_many(states, QUESTIONS, Way("schema-first"))
+    first, wrong, second = decider.prepare_many(states, QUESTIONS, DecideOptions("schema-first"))
     assert isinstance(wrong, InvalidInputError)
     for found, state in ((first, "one"), (second, "two")):
         alone = decider.prepare(state, QUESTIONS, layout="schema-first")
         assert isinstance(found, Job)
         assert found.rendered == alone.rendered
     with pytest.raises(InvalidInputError, match="questions"):
-        decider.prepare_many(states, {}, Way())
+        decider.prepare_many(states, {}, DecideOptions())
 
 
 def test_together_lets_questions_see_each_other() -> None:

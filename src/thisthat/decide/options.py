@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from thisthat.calibrate.order import Order
     from thisthat.calibrate.policy import Policy
+    from thisthat.decide.option_order import Order
     from thisthat.prompt.format import Keep, Layout, Packing
 
 Wide: TypeAlias = Literal["at-once", "in-rounds"]
 
 
-class Ways(TypedDict, total=False):
-    """``Way`` as keyword arguments."""
+class DecideKeywords(TypedDict, total=False):
+    """``DecideOptions`` as keyword arguments."""
 
     layout: Layout | None
     packing: Packing
@@ -28,7 +28,7 @@ class Ways(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class DecideOptions:
     """One way to decide.
 
     ``layout`` puts the state or the questions first (None: as the checkpoint prefers),
