@@ -7,7 +7,7 @@ import numpy as np
 
 from tests.prompt.byte_tokenizer import decode, encode
 from thisthat.decide.decider import Decider, Reading
-from thisthat.engine.open_trunk import since
+from thisthat.engine.bidirectional import since
 from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat

@@ -11,7 +11,7 @@ import thisthat
 from thisthat import checkpoint
 from thisthat.cli import app
 from thisthat.decide import opening
-from thisthat.engine import native_engine
+from thisthat.engine.native import engine as native_engine
 
 
 def test_the_version_is_shown_without_a_command() -> None:

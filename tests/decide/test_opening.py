@@ -13,9 +13,11 @@ from tests.lab.train import tiny
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import CARD_FILE, write_card
 from thisthat.decide import opening
-from thisthat.engine import int8_probe, native_engine, second_reading
+from thisthat.engine import second_reading
 from thisthat.engine.flat_engine import KeptTokens
+from thisthat.engine.native import engine as native_engine
 from thisthat.engine.native.compiler import CannotCompileError, Library, Variant, library_here
+from thisthat.engine.onnx import int8_probe
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt.format import Layout
 

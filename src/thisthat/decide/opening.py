@@ -105,7 +105,7 @@ def _open_engine(
     if form is not None:
         raise InvalidInputError("form", f"{form!r} is for a CPU engine; torch takes dtype")
     try:
-        from thisthat.engine.torch_engine import TorchEngine
+        from thisthat.engine.torch.engine import TorchEngine
     except ImportError as error:
         raise MissingExtraError(f"the checkpoint {checkpoint.card.name}", "torch") from error
     on_torch = TorchEngine.from_checkpoint(
@@ -121,7 +121,7 @@ def _open_engine(
 
 def _open_native(checkpoint: Checkpoint, label_ids: Sequence[int], threads: int | None) -> Engine:
     """The native engine; where it rounds activations coarsely, with a finer one for close calls."""
-    from thisthat.engine.native_engine import NativeEngine
+    from thisthat.engine.native.engine import NativeEngine
     from thisthat.engine.second_reading import CLOSE_IN_SPANS, SecondReading
 
     open_one = partial(NativeEngine.from_checkpoint, checkpoint, label_ids, threads=threads)
@@ -135,14 +135,14 @@ def _open_onnx(
     checkpoint: Checkpoint, label_ids: Sequence[int], form: str, threads: int | None
 ) -> Engine:
     """The onnx engine; where it rounds activations coarsely, with a finer one for close calls."""
-    from thisthat.engine.onnx_engine import OnnxEngine
+    from thisthat.engine.onnx.engine import OnnxEngine
 
     open_one = partial(
         OnnxEngine.from_checkpoint, checkpoint, label_ids, form=form, threads=threads
     )
     if form != "int8" or not checkpoint.has_byte_activations:
         return open_one()
-    from thisthat.engine.int8_probe import multiplies_exactly
+    from thisthat.engine.onnx.int8_probe import multiplies_exactly
     from thisthat.engine.second_reading import CLOSE, CLOSE_IN_SEVEN, SecondReading
 
     close = CLOSE if multiplies_exactly() else CLOSE_IN_SEVEN
@@ -156,7 +156,7 @@ def _fitting_engine(checkpoint: Checkpoint, device: str, form: str) -> EngineNam
     if wants_torch and find_spec("torch") is not None:
         return "torch"
     if form == "int8":
-        from thisthat.engine.native_engine import why_not_faster
+        from thisthat.engine.native.engine import why_not_faster
 
         if why_not_faster(checkpoint) is None:
             return "native"

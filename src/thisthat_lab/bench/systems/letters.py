@@ -53,7 +53,7 @@ class LetterSystem:
         except ImportError:
             raise MissingExtraError("the letters baseline", "torch") from None
         from thisthat.checkpoint import open_checkpoint
-        from thisthat.engine.load_model import choose_device, choose_dtype, load_model
+        from thisthat.engine.torch.load_model import choose_device, choose_dtype, load_model
 
         checkpoint = open_checkpoint(ref, lam)
         place = choose_device(device)

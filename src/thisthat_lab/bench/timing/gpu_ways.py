@@ -18,18 +18,18 @@ import torch
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.decide.decider import Decider, Reading
 from thisthat.decide.opening import builder_of
-from thisthat.engine.backbone import Backbone
-from thisthat.engine.label_head import LabelHead
-from thisthat.engine.load_model import load_model
-from thisthat.engine.open_trunk import since
+from thisthat.engine.bidirectional import since
+from thisthat.engine.cuda.batch_sizes import Grid
+from thisthat.engine.cuda.capture import GraphRecorder, NoRecorder, Recorder
+from thisthat.engine.cuda.model import TapeModel
+from thisthat.engine.cuda.open import fused_model, runner_of
+from thisthat.engine.cuda.runner import TapeRunner
 from thisthat.engine.rows import Engine, Row, RowResult
-from thisthat.engine.tape.capture import GraphRecorder, NoRecorder, Recorder
-from thisthat.engine.tape.grid import Grid
-from thisthat.engine.tape.model import TapeModel
-from thisthat.engine.tape.open import fused_model, runner_of
-from thisthat.engine.tape.runner import TapeRunner
-from thisthat.engine.torch_engine import TorchEngine
-from thisthat.engine.tree_mask import path_mask
+from thisthat.engine.torch.backbone import Backbone
+from thisthat.engine.torch.engine import TorchEngine
+from thisthat.engine.torch.label_head import LabelHead
+from thisthat.engine.torch.load_model import load_model
+from thisthat.engine.torch.tree_mask import path_mask
 from thisthat.errors import CheckpointError
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.questions import Source

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.engine.open_trunk import since
+from thisthat.engine.bidirectional import since
 from thisthat.errors import InvalidInputError, StateTooLongError
 from thisthat.items.item import Item
 from thisthat.prompt.builder import PromptBuilder

@@ -8,7 +8,7 @@ import torch
 
 from tests.lab.train import tiny
 from thisthat.checkpoint import open_checkpoint
-from thisthat.engine.torch_engine import TorchEngine
+from thisthat.engine.torch.engine import TorchEngine
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt.builder import PromptBuilder
 from thisthat_lab.train.config import Loop, Model

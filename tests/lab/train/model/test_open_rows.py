@@ -2,7 +2,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from thisthat.engine.open_trunk import since as seen_since
+from thisthat.engine.bidirectional import since as seen_since
 from thisthat_lab.train.model.open_rows import open_rows
 
 ROW = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))

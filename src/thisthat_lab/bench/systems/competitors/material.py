@@ -39,7 +39,7 @@ class Material:
             import transformers  # noqa: F401
         except ImportError:
             raise MissingExtraError("a comparison with transformers", "torch") from None
-        from thisthat.engine.load_model import load_model
+        from thisthat.engine.torch.load_model import load_model
 
         torch.set_num_threads(self.threads)
         return load_model(checkpoint, torch.device("cpu"), torch.float32).eval()

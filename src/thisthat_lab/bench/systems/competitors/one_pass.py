@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from thisthat.engine.open_trunk import since
+from thisthat.engine.bidirectional import since
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.questions import Question
 from thisthat_lab.bench.systems.competitors.material import Material
@@ -48,7 +48,7 @@ class OnePassPerQuestion:
     def _one(self, state: str, question: Question, warm: bool) -> str:
         import torch
 
-        from thisthat.engine.tree_mask import path_mask
+        from thisthat.engine.torch.tree_mask import path_mask
 
         rendered = self._builder.render(
             state,
