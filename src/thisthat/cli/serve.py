@@ -80,7 +80,8 @@ def serve(
     """
     from thisthat.audit.log import DecisionLog
     from thisthat.decide.decider import Decider
-    from thisthat.decide.opening import ENGINES, open_decider
+    from thisthat.decide.opening import open_decider
+    from thisthat.engine.select import ENGINES
 
     try:
         from thisthat.serve.keys import read_keys

@@ -112,7 +112,7 @@ def _context(
     prices: Prices = None,
 ) -> Context:
     """The setting that the shared options describe."""
-    from thisthat.decide.opening import ENGINES
+    from thisthat.engine.select import ENGINES
     from thisthat_lab.bench import anchors
     from thisthat_lab.bench.measure import Context, Setting
     from thisthat_lab.bench.systems.opening import ENDPOINTS

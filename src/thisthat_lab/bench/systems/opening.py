@@ -21,7 +21,7 @@ from thisthat_lab.bench.systems.replies import Reply, from_probabilities, unansw
 
 if TYPE_CHECKING:
     from thisthat.decide.decider import Decider
-    from thisthat.decide.opening import EngineName
+    from thisthat.engine.select import EngineName
 
 ENDPOINTS = ("chat", "systemone", "decisions")
 

@@ -14,7 +14,7 @@ from thisthat.items.item import Item
 from thisthat_lab.bench.systems.replies import Reply
 
 if TYPE_CHECKING:
-    from thisthat.decide.opening import EngineName
+    from thisthat.engine.select import EngineName
 
 Done = Callable[[int, Reply], None]
 
