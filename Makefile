@@ -49,7 +49,7 @@ clients: .venv/.ready
 # At least 5,000 requests made up from the OpenAPI document, none of which may be a server error.
 schema: .venv/.ready
 	THISTHAT_SCHEMA_EXAMPLES=600 THISTHAT_SCHEMA_LEAST=5000 \
-		.venv/bin/python -m pytest -s tests/serve/test_openapi.py
+		.venv/bin/python -m pytest -s tests/serve/formats/test_openapi.py
 
 # Speed and cost of one numeric form on this machine, into docs/performance.md.
 FORM ?= int8

@@ -15,7 +15,7 @@ from tests.testing.samples import FILE
 from thisthat import InvalidInputError
 from thisthat.questions_json import questions_from_json
 from thisthat.remote.server import ServerError
-from thisthat.serve.systemone import render
+from thisthat.serve.formats.systemone import render
 from thisthat.testing.answering import open_answerer
 from thisthat.testing.cases import Case, read_cases
 

@@ -84,9 +84,9 @@ def serve(
     from thisthat.engine.select import ENGINES
 
     try:
-        from thisthat.serve.keys import read_keys
+        from thisthat.serve.http.keys import read_keys
+        from thisthat.serve.http.run import run_server
         from thisthat.serve.logs import start_logging
-        from thisthat.serve.run import run_server
         from thisthat.serve.service import Service
         from thisthat.serve.settings import Settings
         from thisthat.serve.traces import Traces

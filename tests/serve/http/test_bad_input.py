@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.serve.support import REQUEST, get, post, service_for
-from thisthat.serve import decide
-from thisthat.serve.own_fields import OWN_FIELDS
+from thisthat.serve.formats import decide
+from thisthat.serve.formats.own_fields import OWN_FIELDS
+from thisthat.serve.http.strict_json import read_json
 from thisthat.serve.problems import Problem
-from thisthat.serve.strict_json import read_json
 
 CHAT: dict[str, Any] = {
     "model": "default",

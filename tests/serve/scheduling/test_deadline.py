@@ -15,8 +15,8 @@ from openai import OpenAI
 from tests.lab.train.tiny import write_checkpoint
 from tests.serve.support import REQUEST, GatedEngine, get, held, on_loopback, post, service_for
 from thisthat.decide.opening import open_decider
-from thisthat.serve.deadline import MOST_MS, READ_TIMEOUT, SERVER, TIMEOUT, read_deadline
 from thisthat.serve.problems import Problem
+from thisthat.serve.scheduling.deadline import MOST_MS, READ_TIMEOUT, SERVER, TIMEOUT, read_deadline
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
 

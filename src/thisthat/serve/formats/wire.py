@@ -12,8 +12,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
 from thisthat.questions import Decision, Source
-from thisthat.serve.deadline import PARAMETER
 from thisthat.serve.problems import DETAIL_SCHEMA, OPENAI_SCHEMA, Shape
+from thisthat.serve.scheduling.deadline import PARAMETER
 
 Endpoint = Callable[..., Awaitable[Response]]
 

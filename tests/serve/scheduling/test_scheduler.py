@@ -11,8 +11,8 @@ from tests.path_engine import PathEngine, path_decider
 from tests.serve.support import GatedEngine, run
 from thisthat.decide.decider import Decider, Job
 from thisthat.engine.rows import Row, RowResult
-from thisthat.serve.admission import OverloadedError
-from thisthat.serve.scheduler import ClosedError, DeadlineError, Outcome, Scheduler
+from thisthat.serve.scheduling.admission import OverloadedError
+from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, Outcome, Scheduler
 
 
 def job(decider: Decider, size: int = 10, mark: str = "x") -> Job:

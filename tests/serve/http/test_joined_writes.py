@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.serve.support import run
-from thisthat.serve.joined_writes import JoinedWrites
+from thisthat.serve.http.joined_writes import JoinedWrites
 
 
 class Transport:

@@ -18,24 +18,24 @@ from fastapi import APIRouter, Request, Response
 
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Answer, Boolean, Choice, Decision, Option, Question
-from thisthat.serve.fields import (
+from thisthat.serve.formats.fields import (
     optional_boolean,
     required_list,
     required_object,
     required_text,
     wrong_type,
 )
-from thisthat.serve.messages import content_text, conversation, turn
-from thisthat.serve.own_fields import REFUSED_SCHEMA, refuse_own_fields
-from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
-from thisthat.serve.service import Asked, Service
-from thisthat.serve.wire import (
+from thisthat.serve.formats.messages import content_text, conversation, turn
+from thisthat.serve.formats.own_fields import REFUSED_SCHEMA, refuse_own_fields
+from thisthat.serve.formats.wire import (
     SOURCE_SCHEMA,
     add_route,
     json_answer,
     source_as_json,
     source_headers,
 )
+from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
+from thisthat.serve.service import Asked, Service
 
 PATH = "/v1/chat/completions"
 _MOST_MESSAGES = 10_000

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.serve.support import run
-from thisthat.serve.breakable import Breakable, BrokenOffError
+from thisthat.serve.http.cancellable import Breakable, BrokenOffError
 
 
 def test_a_block_that_nobody_ends_is_a_block() -> None:

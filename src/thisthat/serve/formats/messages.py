@@ -7,7 +7,7 @@ from typing import Any
 
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Text, check_text, compact_json
-from thisthat.serve.fields import required, required_object, required_text, wrong_type
+from thisthat.serve.formats.fields import required, required_object, required_text, wrong_type
 from thisthat.serve.problems import Place, from_invalid_input, invalid_at
 
 _TEXT_PARTS = ("text", "input_text", "output_text")

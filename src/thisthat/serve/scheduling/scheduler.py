@@ -21,7 +21,7 @@ from typing import Any, Literal
 from thisthat.decide.decider import Decider, Job
 from thisthat.engine.rows import Row, RowResult
 from thisthat.questions import Decision
-from thisthat.serve.admission import Admission
+from thisthat.serve.scheduling.admission import Admission
 
 
 class DeadlineError(Exception):

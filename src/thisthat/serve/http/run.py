@@ -14,11 +14,11 @@ from types import FrameType
 
 import uvicorn
 
-from thisthat.serve.app import create_app
+from thisthat.serve.formats.wire import source_as_json
+from thisthat.serve.http.app import create_app
+from thisthat.serve.http.timeouts import patient_protocol
 from thisthat.serve.logs import log
-from thisthat.serve.patience import patient_protocol
 from thisthat.serve.service import Service
-from thisthat.serve.wire import source_as_json
 
 _POLL = 0.02
 _KEEP_ALIVE_SECONDS = 30

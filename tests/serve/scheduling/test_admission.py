@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thisthat.rng import Rng
-from thisthat.serve.admission import PATIENCE, Admission, OverloadedError, Pace
+from thisthat.serve.scheduling.admission import PATIENCE, Admission, OverloadedError, Pace
 
 QUEUE, BULK = 8_192, 1_024
 PER_TOKEN = 0.001

@@ -12,7 +12,7 @@ import pytest
 from tests.serve.support import REQUEST, get, in_process, log_lines, opened, post, run, service_for
 from thisthat.decide.decider import Decider
 from thisthat.errors import InvalidInputError
-from thisthat.serve.keys import RateLimit, read_keys
+from thisthat.serve.http.keys import RateLimit, read_keys
 from thisthat.serve.problems import Problem
 from thisthat.serve.settings import Settings
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from tests.serve.support import on_loopback, run, service_for
-from thisthat.serve.keys import RateLimit
+from thisthat.serve.http.keys import RateLimit
 from thisthat.serve.service import Service
 
 QUESTIONS: list[Any] = [

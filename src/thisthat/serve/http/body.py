@@ -14,7 +14,7 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope
 
-from thisthat.serve.breakable import Breakable, BrokenOffError
+from thisthat.serve.http.cancellable import Breakable, BrokenOffError
 from thisthat.serve.problems import Problem, invalid_at
 from thisthat.serve.settings import Settings
 

@@ -22,24 +22,24 @@ from thisthat.questions import (
     Text,
     compact_json,
 )
-from thisthat.serve.fields import (
+from thisthat.serve.formats.fields import (
     required,
     required_list,
     required_object,
     required_text,
     wrong_type,
 )
-from thisthat.serve.messages import content_text, conversation, turn
-from thisthat.serve.own_fields import REFUSED, REFUSED_SCHEMA, refuse_own_fields
-from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
-from thisthat.serve.service import Asked, Service
-from thisthat.serve.wire import (
+from thisthat.serve.formats.messages import content_text, conversation, turn
+from thisthat.serve.formats.own_fields import REFUSED, REFUSED_SCHEMA, refuse_own_fields
+from thisthat.serve.formats.wire import (
     PROBABILITY_SCHEMA,
     SOURCE_SCHEMA,
     add_route,
     json_answer,
     source_as_json,
 )
+from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
+from thisthat.serve.service import Asked, Service
 
 PATH = "/v1/decisions"
 MOST_QUESTIONS = 400

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from thisthat.serve.headers import SECURITY_HEADERS, id_headers
-from thisthat.serve.joined_writes import JoinedWrites
+from thisthat.serve.http.headers import SECURITY_HEADERS, id_headers
+from thisthat.serve.http.joined_writes import JoinedWrites
 from thisthat.serve.logs import log
 from thisthat.serve.problems import Problem, response
 from thisthat.serve.settings import Settings

@@ -17,12 +17,12 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thisthat.errors import InvalidInputError
-from thisthat.serve.body import BoundedBody
-from thisthat.serve.cors import for_browsers
-from thisthat.serve.headers import SECURITY_HEADERS, id_headers
+from thisthat.serve.http.body import BoundedBody
+from thisthat.serve.http.cors import for_browsers
+from thisthat.serve.http.headers import SECURITY_HEADERS, id_headers
+from thisthat.serve.http.operations import ALWAYS_OPEN
+from thisthat.serve.http.timeouts import STOPPED_READING
 from thisthat.serve.logs import log, log_unforeseen
-from thisthat.serve.operations import ALWAYS_OPEN
-from thisthat.serve.patience import STOPPED_READING
 from thisthat.serve.problems import Problem, Shape, from_invalid_input, response
 from thisthat.serve.service import GoneError, Service, draining
 from thisthat.serve.traces import Span

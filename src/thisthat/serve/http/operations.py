@@ -10,13 +10,13 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from thisthat.errors import ThisThatError
-from thisthat.serve.body import read_body
-from thisthat.serve.fields import optional_lambda, required_text, wrong_type
+from thisthat.serve.formats.fields import optional_lambda, required_text, wrong_type
+from thisthat.serve.formats.wire import SOURCE_SCHEMA, add_route, source_as_json
+from thisthat.serve.http.body import read_body
+from thisthat.serve.http.strict_json import read_json
 from thisthat.serve.logs import log, log_unforeseen
 from thisthat.serve.problems import Problem, invalid_at
 from thisthat.serve.service import Service, draining
-from thisthat.serve.strict_json import read_json
-from thisthat.serve.wire import SOURCE_SCHEMA, add_route, source_as_json
 
 HEALTH, READY, METRICS, RELOAD = "/healthz", "/readyz", "/metrics", "/admin/reload"
 ALWAYS_OPEN = (HEALTH, READY, METRICS)

@@ -30,15 +30,22 @@ from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.questions import Decision, Question, Text, check_text
 from thisthat.remote.conditions_header import conditions_header
-from thisthat.serve.deadline import SERVER, Deadline, read_stream_deadline
-from thisthat.serve.fields import (
+from thisthat.serve.formats.fields import (
     one_of,
     optional_boolean,
     optional_lambda,
     required_list,
     required_text,
 )
-from thisthat.serve.own_fields import OWN_FIELDS
+from thisthat.serve.formats.own_fields import OWN_FIELDS
+from thisthat.serve.formats.systemone import QUESTIONS, parse_questions
+from thisthat.serve.formats.wire import (
+    PROBABILITY_SCHEMA,
+    TEXT_SCHEMA,
+    add_route,
+    source_as_json,
+    source_headers,
+)
 from thisthat.serve.problems import (
     Fault,
     Problem,
@@ -48,16 +55,9 @@ from thisthat.serve.problems import (
     invalid,
     invalid_at,
 )
+from thisthat.serve.scheduling.deadline import SERVER, Deadline, read_stream_deadline
 from thisthat.serve.service import Service, facts_of
-from thisthat.serve.systemone import QUESTIONS, parse_questions
 from thisthat.serve.traces import Span
-from thisthat.serve.wire import (
-    PROBABILITY_SCHEMA,
-    TEXT_SCHEMA,
-    add_route,
-    source_as_json,
-    source_headers,
-)
 
 PATH = "/v1/decide"
 LINES = "application/x-ndjson"

@@ -17,11 +17,9 @@ from thisthat.questions import (
 )
 from thisthat.questions_json import question_from_json
 from thisthat.serve.checkpoints import ALWAYS
-from thisthat.serve.fields import optional_boolean, required, required_object, required_text
-from thisthat.serve.own_fields import REFUSED_SCHEMA, refuse_own_fields
-from thisthat.serve.problems import Fault, fault_of, invalid, invalid_at
-from thisthat.serve.service import Asked, Service
-from thisthat.serve.wire import (
+from thisthat.serve.formats.fields import optional_boolean, required, required_object, required_text
+from thisthat.serve.formats.own_fields import REFUSED_SCHEMA, refuse_own_fields
+from thisthat.serve.formats.wire import (
     PROBABILITY_SCHEMA,
     SOURCE_SCHEMA,
     TEXT_SCHEMA,
@@ -29,6 +27,8 @@ from thisthat.serve.wire import (
     json_answer,
     source_as_json,
 )
+from thisthat.serve.problems import Fault, fault_of, invalid, invalid_at
+from thisthat.serve.service import Asked, Service
 
 PATH = "/v1/systemone"
 

@@ -31,7 +31,7 @@ from tests.serve.support import (
     until,
 )
 from thisthat.questions_json import questions_from_json
-from thisthat.serve.run import Server
+from thisthat.serve.http.run import Server
 
 
 def connect(address: str) -> socket.socket:
@@ -248,7 +248,7 @@ SCRIPT = """
 import sys
 from tests.serve.support import gated_service
 from thisthat.serve.logs import start_logging
-from thisthat.serve.run import run_server
+from thisthat.serve.http.run import run_server
 
 start_logging()
 service, engine = gated_service(drain_seconds=20)
@@ -265,7 +265,7 @@ run_server(service)
 
 
 def test_sigterm_finishes_what_was_accepted_and_refuses_the_rest() -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT],
         stdin=subprocess.PIPE,

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from thisthat.serve.wire import PlainRoute
+from thisthat.serve.formats.wire import PlainRoute
 
 
 class Shortcut:

@@ -8,8 +8,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from thisthat.remote.conditions_header import NAME as CONDITIONS_HEADER
-from thisthat.serve.deadline import TIMEOUT
-from thisthat.serve.wire import SOURCE_HEADERS
+from thisthat.serve.formats.wire import SOURCE_HEADERS
+from thisthat.serve.scheduling.deadline import TIMEOUT
 
 ALLOWED_HEADERS = ("authorization", "content-type", "content-encoding", "x-request-id", TIMEOUT)
 EXPOSED_HEADERS = (

@@ -13,9 +13,9 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 
 from thisthat.serve.checkpoints import Loaded
+from thisthat.serve.formats.wire import add_route, source_headers
 from thisthat.serve.problems import Problem
 from thisthat.serve.service import Service
-from thisthat.serve.wire import add_route, source_headers
 
 
 def models_router(service: Service) -> APIRouter:

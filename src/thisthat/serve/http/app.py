@@ -12,17 +12,17 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 
 from thisthat import __version__
-from thisthat.serve.chat import chat_router
-from thisthat.serve.decide import decide_router
-from thisthat.serve.decisions import decisions_router
-from thisthat.serve.guard import Guard, shape_for
-from thisthat.serve.models import models_router
-from thisthat.serve.operations import operations_router
+from thisthat.serve.formats.chat import chat_router
+from thisthat.serve.formats.decide import decide_router
+from thisthat.serve.formats.decisions import decisions_router
+from thisthat.serve.formats.models import models_router
+from thisthat.serve.formats.systemone import systemone_router
+from thisthat.serve.http.fast_routes import Shortcut
+from thisthat.serve.http.guard import Guard, shape_for
+from thisthat.serve.http.operations import operations_router
 from thisthat.serve.page import page_router, prompt_router
 from thisthat.serve.problems import Problem, response
 from thisthat.serve.service import Service
-from thisthat.serve.shortcut import Shortcut
-from thisthat.serve.systemone import systemone_router
 
 _KINDS = {404: "not_found", 405: "method_not_allowed"}
 _CLEARER = {

@@ -13,9 +13,9 @@ import schemathesis
 from schemathesis import checks
 
 from tests.serve.support import get, post, service_for
-from thisthat.serve.app import create_app
-from thisthat.serve.deadline import TIMEOUT
-from thisthat.serve.own_fields import OWN_FIELDS
+from thisthat.serve.formats.own_fields import OWN_FIELDS
+from thisthat.serve.http.app import create_app
+from thisthat.serve.scheduling.deadline import TIMEOUT
 
 
 def no_server_error(
