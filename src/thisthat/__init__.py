@@ -7,6 +7,7 @@ if decider.ask(state, "Is this refund within policy?") > 0.9:
     ...
 """
 
+from thisthat import _moved
 from thisthat.decide.decider import Decider
 from thisthat.decide.opening import open_decider as open
 from thisthat.errors import (
@@ -34,6 +35,8 @@ from thisthat.questions import (
 from thisthat.schema import Describe, Scale, TypedDecision
 
 __version__ = "0.1.0"
+
+_moved.install()
 
 __all__ = [
     "Answer",
