@@ -19,7 +19,7 @@ MOVED = {
     "thisthat.calibrate.conditions": "thisthat.decide.conditions",
     "thisthat.calibrate.distribution": "thisthat.decide.distribution",
     "thisthat.calibrate.evidence": "thisthat.decide.evidence",
-    "thisthat.calibrate.identity": "thisthat.decide.identity",
+    "thisthat.calibrate.identity": "thisthat.identity",
     "thisthat.calibrate.order": "thisthat.decide.option_order",
     "thisthat.calibrate.spans": "thisthat.decide.spans",
     "thisthat.calibrate.temperature": "thisthat.temperature",

@@ -12,7 +12,7 @@ from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
 from thisthat.calibrate.drift import DriftWarning
 from thisthat.calibrate.policy import Policy
-from thisthat.decide.identity import question_hash, schema_hash, schema_hash_of
+from thisthat.identity import question_hash, schema_hash, schema_hash_of
 from thisthat.questions import Question
 
 

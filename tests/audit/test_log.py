@@ -25,8 +25,8 @@ from thisthat.audit.store import AlchemyStore, LogError, SQLiteStore, open_store
 from thisthat.calibrate.drift import DriftWarning
 from thisthat.calibrate.policy import Policy
 from thisthat.decide.decider import Decider
-from thisthat.decide.identity import schema_hash, state_hash
 from thisthat.errors import InvalidInputError, MissingExtraError
+from thisthat.identity import schema_hash, state_hash
 
 
 def logged(path: Path, **how: Any) -> Decider:

@@ -30,9 +30,9 @@ from thisthat.calibrate.sets import fewest_labels, fit_least_probability
 from thisthat.calibrate.target import Target
 from thisthat.calibrate.threshold import Cutoff, Scored, fit_cutoffs
 from thisthat.decide.conditions import Conditions
-from thisthat.decide.identity import question_hash, schema_hash
 from thisthat.decide.option_order import Order
 from thisthat.errors import InvalidInputError
+from thisthat.identity import question_hash, schema_hash
 from thisthat.prompt.format import Layout, Packing
 from thisthat.questions import Answer, Question, ScoreAnswer
 

@@ -30,9 +30,9 @@ from thisthat.calibrate.recalibrate import Recalibration
 from thisthat.calibrate.sets import prediction_set
 from thisthat.calibrate.target import Target, parse_target
 from thisthat.decide.conditions import Conditions
-from thisthat.decide.identity import question_hash, schema_hash
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
+from thisthat.identity import question_hash, schema_hash
 from thisthat.questions import Answer, Decision, Outcome, Question, ScoreAnswer
 
 DecisionT = TypeVar("DecisionT", bound=Decision)

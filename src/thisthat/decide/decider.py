@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.distribution import distribution
 from thisthat.decide.exact_probabilities import in_whole_parts
-from thisthat.decide.identity import temperatures_hash
 from thisthat.decide.option_order import (
     AS_GIVEN,
     Order,
@@ -34,6 +33,7 @@ from thisthat.decide.tournament import Tournament
 from thisthat.engine.flat_pass import pack
 from thisthat.engine.rows import AheadEngine, Engine, Row, RowResult, Tokens
 from thisthat.errors import InvalidInputError
+from thisthat.identity import temperatures_hash
 from thisthat.prompt.builder import Place, Plan, PromptBuilder, Rendered
 from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.prompt.sharing import with_longer_trunk
