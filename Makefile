@@ -25,7 +25,7 @@ unit: .venv/.ready
 # hour on two cores. ``make test`` draws some hundreds of each.
 oracle: .venv/.ready
 	THISTHAT_ORACLE_ITEMS=10000 nice -n 10 .venv/bin/python -m pytest -n auto --dist worksteal \
-		--durations 0 tests/suites/test_oracle.py
+		--durations 0 tests/lab/suites/test_oracle.py
 
 # The playground is tested in a real browser; without one those tests say that they were skipped.
 browser:
@@ -49,7 +49,7 @@ clients: .venv/.ready
 # At least 5,000 requests made up from the OpenAPI document, none of which may be a server error.
 schema: .venv/.ready
 	THISTHAT_SCHEMA_EXAMPLES=600 THISTHAT_SCHEMA_LEAST=5000 \
-		.venv/bin/python -m pytest -s tests/serve/test_openapi.py
+		.venv/bin/python -m pytest -s tests/serve/formats/test_openapi.py
 
 # Speed and cost of one numeric form on this machine, into docs/performance.md.
 FORM ?= int8

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.prompt.byte_tokenizer import decode, encode
-from thisthat.calibrate.temperature import Temperatures
-from thisthat.decider import Decider, Reading
-from thisthat.engine.open_trunk import since
+from thisthat.decide.decider import Decider, Reading
+from thisthat.engine.bidirectional import since
 from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat
 from thisthat.questions import Source
+from thisthat.temperature import Temperatures
 
 
 class PathEngine:

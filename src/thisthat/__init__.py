@@ -7,7 +7,9 @@ if decider.ask(state, "Is this refund within policy?") > 0.9:
     ...
 """
 
-from thisthat.decider import Decider
+from thisthat import _moved
+from thisthat.decide.decider import Decider
+from thisthat.decide.opening import open_decider as open
 from thisthat.errors import (
     CheckpointError,
     FetchError,
@@ -16,7 +18,6 @@ from thisthat.errors import (
     StateTooLongError,
     ThisThatError,
 )
-from thisthat.opening import open_decider as open
 from thisthat.questions import (
     Answer,
     Boolean,
@@ -34,6 +35,8 @@ from thisthat.questions import (
 from thisthat.schema import Describe, Scale, TypedDecision
 
 __version__ = "0.1.0"
+
+_moved.install()
 
 __all__ = [
     "Answer",

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.calibrate.threshold import Scored
-from thisthat.random import Rng
-from thisthat.suites.branch.registry import families
-from thisthat.suites.branch.settings import BranchSettings
-from thisthat.suites.item import Item
+from thisthat.items.item import Item
+from thisthat.rng import Rng
+from thisthat_lab.suites.base.settings import BranchSettings
+from thisthat_lab.suites.branch.registry import families
 
 
 def drawn(rows: int, options: int, seed: int, heat: float = 0.7) -> Scored:

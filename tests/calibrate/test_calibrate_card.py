@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.train import tiny
+from tests.lab.train import tiny
 from thisthat.calibrate.card import calibrate, labelled_rows, write_temperatures
-from thisthat.calibrate.temperature import Temperatures
 from thisthat.checkpoint import open_checkpoint
 from thisthat.checkpoint.ship import ship_whole
+from thisthat.decide.opening import open_decider
 from thisthat.errors import CheckpointError, InvalidInputError
-from thisthat.opening import open_decider
+from thisthat.items.item import Item
 from thisthat.questions import Kind
-from thisthat.suites.item import Item
+from thisthat.temperature import Temperatures
 
 
 def rows(kind: Kind, count: int) -> list[Item]:

@@ -10,7 +10,7 @@ from tests.prompt.byte_tokenizer import decode
 from thisthat import Boolean, Choice, InvalidInputError, Score
 from thisthat.calibrate.coherence import CHECKS, Report, Tolerance, check_schema
 from thisthat.calibrate.wordings import Wordings, wordings_from_json
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.engine.rows import Row, RowResult
 
 Read = Callable[[str, str, list[str]], list[float]]

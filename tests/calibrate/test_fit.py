@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from thisthat.calibrate.fit import Labelled, calibration_error, fit_temperature, fit_temperatures
-from thisthat.calibrate.temperature import Temperatures, softmax
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Kind
+from thisthat.temperature import Temperatures, softmax
 
 
 def drawn(kind: Kind, options: int, heat: float, count: int, seed: int) -> list[Labelled]:

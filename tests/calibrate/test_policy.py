@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from tests.path_engine import path_decider
-from thisthat.calibrate.conditions import Conditions
 from thisthat.calibrate.fit_policy import (
     UnsupportedTargetError,
     fit_policy,
@@ -20,6 +19,7 @@ from thisthat.calibrate.labels import LabelledStates, read_labelled
 from thisthat.calibrate.policy import Policy
 from thisthat.calibrate.report import labels_for, lines_about
 from thisthat.calibrate.target import parse_target
+from thisthat.decide.conditions import Conditions
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Answer, Boolean, Choice, Question, Score, answer_for
 

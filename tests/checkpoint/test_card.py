@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from thisthat.calibrate.temperature import OptionsRule, Temperatures
 from thisthat.checkpoint.card import (
     Card,
     DeltaReference,
@@ -23,6 +22,7 @@ from thisthat.checkpoint.card import (
 )
 from thisthat.errors import CheckpointError
 from thisthat.prompt.format import PromptFormat
+from thisthat.temperature import OptionsRule, Temperatures
 
 HASH = "ab" * 32
 FULL = Card(

@@ -16,7 +16,7 @@ QUEUE = "queue=Which team?|billing: charges and refunds|shipping"
 
 @pytest.fixture(autouse=True)
 def _no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", lambda *_, **__: path_decider())
 
 
 def ask(*arguments: str, standard_input: str | None = None) -> str:

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-import thisthat.opening
+import thisthat.decide.opening
 from tests.path_engine import path_decider
 from tests.serve.support import on_loopback, service_for
 from thisthat.cli.check import check
@@ -18,7 +18,7 @@ app.command()(check)
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(thisthat.opening, "open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr(thisthat.decide.opening, "open_decider", lambda *_, **__: path_decider())
     schema = {"lost": "Is it lost?", "queue": {"type": "choice", "criteria": ["a", "b", "c"]}}
     (tmp_path / "schema.json").write_text(json.dumps(schema))
     lines = [json.dumps(f"state {number} [/bold]") for number in range(12)]

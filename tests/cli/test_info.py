@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import thisthat
-from thisthat import checkpoint, opening
+from thisthat import checkpoint
 from thisthat.cli import app
-from thisthat.engine import native_engine
+from thisthat.decide import opening
+from thisthat.engine.native import engine as native_engine
 
 
 def test_the_version_is_shown_without_a_command() -> None:

@@ -22,7 +22,7 @@ RUNNER = CliRunner()
 @pytest.fixture
 def labelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """300 states, labelled with what the decider itself answers, beside their schema."""
-    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", lambda *_, **__: path_decider())
     (tmp_path / "triage.json").write_text(
         json.dumps({"refund": {"type": "boolean", "instructions": "Is it within policy?"}}),
         encoding="utf-8",
@@ -45,7 +45,7 @@ def refuse_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
     def opened(*_: object, **__: object) -> None:
         raise AssertionError("opened")
 
-    monkeypatch.setattr("thisthat.opening.open_decider", opened)
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", opened)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
 def test_ask_says_what_a_policy_makes_of_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", lambda *_, **__: path_decider())
     POLICY.save(tmp_path / "p.json")
     question = ["--boolean", "refund=Is it within policy?", "--policy", str(tmp_path / "p.json")]
     done = RUNNER.invoke(app, ["ask", "s", *question], catch_exceptions=False)
@@ -215,7 +215,7 @@ def test_ask_says_what_a_policy_makes_of_the_answer(
 def test_ask_shows_the_prediction_set_and_the_calibrated_level(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", lambda *_, **__: path_decider())
     POLICY.save(tmp_path / "p.json")
     asked = ["ask", "s", "-c", "queue=Which queue?|billing|shipping|other"]
     asked += ["-b", "refund=Is it within policy?", "-s", "anger=How angry?|calm|annoyed|furious"]
@@ -233,7 +233,7 @@ def test_ask_shows_the_prediction_set_and_the_calibrated_level(
 def test_ask_forces_a_policy_only_when_told_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", lambda *_, **__: path_decider())
     POLICY.save(tmp_path / "p.json")
     asked = ["ask", "s", "--boolean", "refund=Is it another question?"]
     with_policy = [*asked, "--policy", str(tmp_path / "p.json")]
@@ -248,7 +248,7 @@ def test_ask_forces_a_policy_only_when_told_to(
 def test_ask_records_every_decision_in_a_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", lambda *_, **__: path_decider())
     POLICY.save(tmp_path / "p.json")
     path = tmp_path / "log.sqlite"
     question = ["--boolean", "refund=Is it within policy?", "--decision-log", str(path)]
@@ -268,7 +268,7 @@ def test_ask_records_every_decision_in_a_log(
 def test_ask_answers_when_its_log_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thisthat.opening.open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", lambda *_, **__: path_decider())
     words = ["ask", "s", "--boolean", "refund=Is it?", "--decision-log", str(tmp_path)]
     done = RUNNER.invoke(app, words, catch_exceptions=False)
     assert done.exit_code == 0

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from thisthat.calibrate.temperature import softmax
 from thisthat.checkpoint import Checkpoint, open_checkpoint
-from thisthat.engine.onnx_engine import OnnxEngine
+from thisthat.engine.onnx.engine import OnnxEngine
 from thisthat.engine.rows import Branch, Engine, Row, Slot
-from thisthat.engine.torch_engine import TorchEngine
+from thisthat.engine.torch.engine import TorchEngine
 from thisthat.prompt.labels import label_ids
+from thisthat.temperature import softmax
 
 STATES = (
     "The parcel left Lyon on Tuesday and has not been seen since. I want my money back.",

@@ -9,7 +9,7 @@ import torch
 from hypothesis import strategies as st
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from thisthat.engine import open_trunk
+from thisthat.engine import bidirectional
 from thisthat.engine.rows import Branch, Row, RowResult, Slot, Tokens
 
 VOCABULARY = 64
@@ -97,7 +97,7 @@ def open_mask(row: Row, length: int) -> torch.Tensor:
     place = torch.arange(length)
     in_trunk = place - len(row.prefix)
     is_open = (in_trunk >= 0) & (in_trunk < row.opened)
-    block = torch.where(is_open, in_trunk // open_trunk.OPEN_BLOCK, -1)
+    block = torch.where(is_open, in_trunk // bidirectional.OPEN_BLOCK, -1)
     together = is_open[:, None] & (block[:, None] == block[None, :])
     seen = (place[None, :] <= place[:, None]) | together
     return torch.where(seen, 0.0, torch.finfo(torch.float32).min)[None, None]

@@ -12,11 +12,11 @@ import pytest
 
 from tests.path_engine import path_decider
 from tests.serve.support import QUESTIONS, on_loopback, opened, service_for
-from thisthat.calibrate.conditions import Conditions
-from thisthat.decider import Decider
-from thisthat.declare import questions_from_json
+from thisthat.decide.conditions import Conditions
+from thisthat.decide.decider import Decider
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Boolean, Decision, Option, Question, Source
+from thisthat.questions_json import questions_from_json
 from thisthat.remote import decider as remote
 from thisthat.remote.conditions_header import conditions_header
 from thisthat.remote.decider import RemoteDecider

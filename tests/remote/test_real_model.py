@@ -9,19 +9,19 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.lab.train import tiny
 from tests.remote.test_decider import at, same
 from tests.serve.support import on_loopback
-from tests.train import tiny
-from thisthat import opening
 from thisthat.calibrate.coherence import check_schema
 from thisthat.calibrate.fit_policy import fit_policy
 from thisthat.calibrate.labels import LabelledStates
 from thisthat.calibrate.policy import Policy
 from thisthat.calibrate.target import parse_target
-from thisthat.decider import Decider
-from thisthat.declare import question_as_json
-from thisthat.opening import open_decider
+from thisthat.decide.decider import Decider
+from thisthat.decide.opening import open_decider
+from thisthat.engine import select
 from thisthat.questions import Boolean, Choice, Question, Score
+from thisthat.questions_json import question_as_json
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
 
@@ -38,7 +38,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Decider, st
     """The library, and the address of a server that opened the same folder by itself."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("THISTHAT_HOME", str(tmp_path_factory.mktemp("store")))
-        patch.setattr(opening, "_has_nvidia_gpu", lambda: False)
+        patch.setattr(select, "_has_nvidia_gpu", lambda: False)
         folder = tiny.write_checkpoint(tmp_path_factory.mktemp("remote") / "model")
         settings = Settings(port=0, checkpoint=str(folder))
         service = Service(settings, lambda ref, lam: open_decider(Path(ref), lam=lam))

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 import httpx
 
 from tests.path_engine import PathEngine, path_decider
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.engine.rows import Row, RowResult
 from thisthat.errors import CheckpointError
 from thisthat.questions import Source
-from thisthat.serve.app import create_app
+from thisthat.serve.http.app import create_app
+from thisthat.serve.http.run import Server
 from thisthat.serve.logs import LOGGER, OTHERS, start_logging
-from thisthat.serve.run import Server
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
 

@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.serve.support import QUESTIONS, REQUEST, in_process, run
-from thisthat.bench.suite import SUITE
 from thisthat.cli import app
-from thisthat.decider import Decider
-from thisthat.declare import questions_from_json
-from thisthat.opening import open_decider
+from thisthat.decide.decider import Decider
+from thisthat.decide.opening import open_decider
+from thisthat.questions_json import questions_from_json
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
+from thisthat_lab.bench.suite import SUITE
 
 pytestmark = pytest.mark.weights
 

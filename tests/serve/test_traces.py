@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.serve.support import QUESTIONS, REQUEST, get, log_lines, opened, post
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
 from thisthat.serve.traces import Traces

@@ -27,7 +27,7 @@ from thisthat import Choice
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
 from thisthat.calibrate.policy import Policy
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.errors import InvalidInputError
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings

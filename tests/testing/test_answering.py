@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import thisthat.opening
+import thisthat.decide.opening
 from tests.path_engine import path_decider
 from tests.testing.samples import FILE
 from thisthat import InvalidInputError
-from thisthat.declare import questions_from_json
+from thisthat.questions_json import questions_from_json
 from thisthat.remote.server import ServerError
-from thisthat.serve.systemone import render
+from thisthat.serve.formats.systemone import render
 from thisthat.testing.answering import open_answerer
 from thisthat.testing.cases import Case, read_cases
 
@@ -69,7 +69,7 @@ def server() -> Iterator[tuple[str, type[Handler]]]:
 def test_a_server_and_the_library_give_the_same_distributions(
     cases: list[Case], server: tuple[str, type[Handler]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thisthat.opening, "open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr(thisthat.decide.opening, "open_decider", lambda *_, **__: path_decider())
     url, handler = server
     library = open_answerer("default")
     assert library.label == "paths 1, λ = 0.5"
@@ -127,7 +127,7 @@ def test_bad_references_are_named(cases: list[Case], monkeypatch: pytest.MonkeyP
         open_answerer("http://x:8000")
     with pytest.raises(InvalidInputError, match="lambda: is for a checkpoint"):
         open_answerer("systemone+http://x", lam=0.5)
-    monkeypatch.setattr(thisthat.opening, "open_decider", lambda *_, **__: path_decider())
+    monkeypatch.setattr(thisthat.decide.opening, "open_decider", lambda *_, **__: path_decider())
     long = Case("long", "x" * 5000, cases[0].questions, cases[0].specs, cases[0].expected)
     with pytest.raises(InvalidInputError, match=r"cases\[1\].state: 5000 tokens"):
         open_answerer("default").answer([cases[0], long])

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from thisthat.audit.entry import Entry
 from thisthat.calibrate.drift import LEVEL, DriftTest, DriftWarning, drift_tests
-from thisthat.calibrate.identity import schema_hash_of
 from thisthat.calibrate.policy import Policy
 from thisthat.errors import InvalidInputError
+from thisthat.identity import schema_hash_of
 
 
 def check_drift(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) -> list[DriftTest]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from thisthat.calibrate.identity import schema_hash, state_hash
+from thisthat.identity import schema_hash, state_hash
 from thisthat.questions import Decision, Question, Text, compact_json
 
 

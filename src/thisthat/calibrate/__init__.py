@@ -1,1 +1,1 @@
-"""calibrate"""
+"""Temperatures, thresholds with guarantees, policies and checks, fitted on labelled states."""

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thisthat.calibrate.fit import LEAST_ROWS, GroupFit, Labelled, fit_temperatures
-from thisthat.calibrate.temperature import Temperatures
 from thisthat.checkpoint.card import CARD_FILE, read_card, write_card
 from thisthat.errors import CheckpointError
+from thisthat.items.item import Item
 from thisthat.prompt.format import Layout
-from thisthat.suites.item import Item
+from thisthat.temperature import Temperatures
 
 if TYPE_CHECKING:
-    from thisthat.decider import Decider
+    from thisthat.decide.decider import Decider
 
 _SMALLEST = 1e-300
 

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from thisthat.calibrate.injection_probes import injection_probes
 from thisthat.calibrate.wordings import PLAIN, Wordings, as_text, check_wordings, variants_of
 from thisthat.errors import InvalidInputError
-from thisthat.probes.injection import injection_probes
 from thisthat.questions import (
     Answer,
     BooleanAnswer,
@@ -24,10 +24,10 @@ from thisthat.questions import (
     Score,
     Text,
 )
-from thisthat.random import Rng
+from thisthat.rng import Rng
 
 if TYPE_CHECKING:
-    from thisthat.decides import Decides
+    from thisthat.decide.protocol import Decides
 
 Check: TypeAlias = Literal[
     "negation", "thresholds", "paraphrases", "order", "injection", "coin flip"

@@ -13,10 +13,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.bench.metrics import expected_calibration_error, negative_log_likelihood
-from thisthat.calibrate.temperature import OptionsRule, Temperatures, softmax
 from thisthat.errors import InvalidInputError
+from thisthat.items.metrics import expected_calibration_error, negative_log_likelihood
 from thisthat.questions import Kind
+from thisthat.temperature import OptionsRule, Temperatures, softmax
 
 LEAST_ROWS = 200
 COLDEST, HOTTEST = 0.05, 20.0

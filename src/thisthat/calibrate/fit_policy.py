@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thisthat.calibrate.conditions import Conditions
-from thisthat.calibrate.identity import question_hash, schema_hash
 from thisthat.calibrate.isotonic import MonotoneMap, fit_isotonic
 from thisthat.calibrate.labels import LabelledStates
-from thisthat.calibrate.order import Order
 from thisthat.calibrate.policy import (
     ConditionsPart,
     CutoffPart,
@@ -32,12 +29,15 @@ from thisthat.calibrate.recalibrate import choose_recalibration
 from thisthat.calibrate.sets import fewest_labels, fit_least_probability
 from thisthat.calibrate.target import Target
 from thisthat.calibrate.threshold import Cutoff, Scored, fit_cutoffs
+from thisthat.decide.conditions import Conditions
+from thisthat.decide.option_order import Order
 from thisthat.errors import InvalidInputError
+from thisthat.identity import question_hash, schema_hash
 from thisthat.prompt.format import Layout, Packing
 from thisthat.questions import Answer, Question, ScoreAnswer
 
 if TYPE_CHECKING:
-    from thisthat.decides import Decides
+    from thisthat.decide.protocol import Decides
 
 CONFIDENCE = 0.95
 SET_COVERAGE = 0.95

@@ -102,7 +102,7 @@ def _read_line(
 
 
 def _decision_file(path: Path) -> LabelledStates:
-    from thisthat.suites.files import read_items
+    from thisthat.items.files import read_items
 
     question: Question | None = None
     states: list[Text] = []

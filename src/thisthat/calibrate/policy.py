@@ -25,14 +25,14 @@ from pydantic import (
     model_validator,
 )
 
-from thisthat.calibrate.conditions import Conditions
-from thisthat.calibrate.identity import question_hash, schema_hash
 from thisthat.calibrate.isotonic import MonotoneMap
 from thisthat.calibrate.recalibrate import Recalibration
 from thisthat.calibrate.sets import prediction_set
 from thisthat.calibrate.target import Target, parse_target
+from thisthat.decide.conditions import Conditions
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
+from thisthat.identity import question_hash, schema_hash
 from thisthat.questions import Answer, Decision, Outcome, Question, ScoreAnswer
 
 DecisionT = TypeVar("DecisionT", bound=Decision)

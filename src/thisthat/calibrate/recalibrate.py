@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thisthat.calibrate.fit import Labelled, fit_temperature
 from thisthat.calibrate.isotonic import MonotoneMap, fit_isotonic
-from thisthat.random import Rng
+from thisthat.rng import Rng
 
 LEAST_ROWS = 100
 LEAST_ISOTONIC_ROWS = 1000

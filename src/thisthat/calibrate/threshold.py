@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from thisthat.calibrate.binomial import faultless_rows, lower_tail
 from thisthat.calibrate.proposal import Flags, Floats, proposed
 from thisthat.calibrate.target import Target
-from thisthat.random import Rng
+from thisthat.rng import Rng
 
 MOST_PROPOSING = 300
 _PROPOSING_SHARE = 10

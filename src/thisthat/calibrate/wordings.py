@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from thisthat.calibrate.order import orders_of, reordered
+from thisthat.decide.option_order import orders_of, reordered
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Boolean, Choice, Question, Score, Text, compact_json
 

@@ -12,12 +12,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from thisthat.calibrate.temperature import OptionsRule, Temperatures
 from thisthat.checkpoint.fields import Fields
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.files import write_atomically
 from thisthat.prompt.format import Family, Layout, PromptFormat
 from thisthat.questions import Kind
+from thisthat.temperature import OptionsRule, Temperatures
 
 CARD_FILE = "decision.json"
 

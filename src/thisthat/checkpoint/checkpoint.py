@@ -35,7 +35,7 @@ from thisthat.checkpoint.model import Model, Weights
 from thisthat.checkpoint.safetensors_weights import SafetensorsModel, hub_folder
 from thisthat.checkpoint.store import sha256_of
 from thisthat.checkpoint.word_cache import WordCache, cuts_words
-from thisthat.cores import usable_cores
+from thisthat.cpus import usable_cores
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt.format import PromptFormat
 

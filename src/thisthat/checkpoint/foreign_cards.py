@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from thisthat.calibrate.temperature import OptionsRule, Temperatures
 from thisthat.checkpoint.card import Base, Card, Limits
 from thisthat.checkpoint.fields import Fields
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt.format import PromptFormat
 from thisthat.questions import Kind
+from thisthat.temperature import OptionsRule, Temperatures
 
 DECIDER_FILE = "decider_config.json"
 _FLOCK = "flock-io/this-that-model-1.0"

@@ -8,19 +8,8 @@ from typing import Annotated
 
 import typer
 
-from thisthat.cli import (
-    ask,
-    bench,
-    check,
-    delta,
-    info,
-    log,
-    report,
-    serve,
-    test,
-    threshold,
-    train,
-)
+from thisthat.cli import ask, calibrate, check, delta, info, log, serve, teach, test, threshold
+from thisthat.cli.lab import add_lab_commands
 from thisthat.errors import ThisThatError
 
 app = typer.Typer(
@@ -44,19 +33,15 @@ def _options(
 app.command("ask")(ask.ask)
 app.command("info")(info.info)
 app.command("pull")(info.pull)
-app.command("train")(train.train)
-app.command("teach")(train.teach)
-app.command("calibrate")(train.calibrate)
-app.command("leakage")(train.leakage)
-app.command("fit")(train.fit)
+app.command("teach")(teach.teach)
+app.command("calibrate")(calibrate.calibrate)
 app.command("check")(check.check)
 app.command("test")(test.run_tests)
 app.command("serve")(serve.serve)
 app.add_typer(threshold.app, name="threshold")
 app.add_typer(log.app, name="log")
 app.add_typer(delta.app, name="delta")
-app.add_typer(bench.app, name="bench")
-app.command("report")(report.report)
+add_lab_commands(app)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.remote import KEY_VARIABLE
 
 if TYPE_CHECKING:
-    from thisthat.decides import Decides
+    from thisthat.decide.protocol import Decides
 
 ServerOption: TypeAlias = Annotated[
     str | None,
@@ -41,7 +41,7 @@ def answering(
 ) -> Iterator[Decides]:
     """The server, or the checkpoint opened and closed again. Raises what opening it raises."""
     if server is None:
-        from thisthat.opening import open_decider
+        from thisthat.decide.opening import open_decider
 
         with open_decider(checkpoint, lam=lam, engine=engine) as decider:  # type: ignore[arg-type]
             yield decider

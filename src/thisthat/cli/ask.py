@@ -15,7 +15,7 @@ from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from thisthat.audit.log import DecisionLog
-    from thisthat.decider import Decider
+    from thisthat.decide.decider import Decider
     from thisthat.questions import Answer, Decision, Option, Question, Text
 
 _SHOWN_PARTS = 5
@@ -103,7 +103,7 @@ def ask(
         raise InvalidInputError("--explain", "is for one state, not for --states")
     given = None if states is not None else _state(state, file, json_state)
 
-    from thisthat.opening import open_decider
+    from thisthat.decide.opening import open_decider
 
     record = None if decision_log is None or show_prompt else _opened_log(decision_log)
     decider = open_decider(checkpoint, lam=lam, engine=engine, form=form)  # type: ignore[arg-type]
@@ -149,8 +149,8 @@ def _close_log(log: DecisionLog) -> None:
 def _questions(
     booleans: list[str], choices: list[str], scores: list[str], schema: Path | None
 ) -> dict[str, Question]:
-    from thisthat.declare import questions_from_json
     from thisthat.questions import Boolean, Choice, Score
+    from thisthat.questions_json import questions_from_json
 
     questions: dict[str, Question] = {}
 

@@ -60,7 +60,7 @@ def check(
     """
     from thisthat.calibrate.coherence import Tolerance, check_schema
     from thisthat.calibrate.wordings import wordings_from_json
-    from thisthat.declare import questions_from_json
+    from thisthat.questions_json import questions_from_json
 
     questions = questions_from_json(read_json(schema))
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
@@ -96,7 +96,7 @@ def check(
 
 def _sample(states: int, most: int, seed: int, path: Path) -> Sequence[int]:
     """The numbers of the states that are asked about, in order."""
-    from thisthat.random import Rng
+    from thisthat.rng import Rng
 
     if most < 1:
         raise InvalidInputError("--sample", f"is {most}; it must be at least 1")

@@ -43,7 +43,7 @@ def pull(
 
     Says which engine answers and, where it is not the fastest there is for a CPU, why.
     """
-    from thisthat.opening import open_decider
+    from thisthat.decide.opening import open_decider
 
     decider = open_decider(checkpoint)
     decider.open_all()
@@ -51,7 +51,7 @@ def pull(
     print(f"{source.name} {source.version}, λ = {source.lam:g}: {engine}")
     if engine.startswith("onnxruntime") and "int8" in engine:
         from thisthat.checkpoint import open_checkpoint
-        from thisthat.engine.native_engine import why_not_faster
+        from thisthat.engine.native.engine import why_not_faster
 
         reason = why_not_faster(open_checkpoint(checkpoint))
         print(f"The native engine is not used: {reason}.")

@@ -79,13 +79,14 @@ def serve(
     Stops on SIGTERM once every accepted request is answered.
     """
     from thisthat.audit.log import DecisionLog
-    from thisthat.decider import Decider
-    from thisthat.opening import ENGINES, open_decider
+    from thisthat.decide.decider import Decider
+    from thisthat.decide.opening import open_decider
+    from thisthat.engine.select import ENGINES
 
     try:
-        from thisthat.serve.keys import read_keys
+        from thisthat.serve.http.keys import read_keys
+        from thisthat.serve.http.run import run_server
         from thisthat.serve.logs import start_logging
-        from thisthat.serve.run import run_server
         from thisthat.serve.service import Service
         from thisthat.serve.settings import Settings
         from thisthat.serve.traces import Traces

@@ -69,7 +69,7 @@ def fit(
     from thisthat.calibrate.labels import read_labelled
     from thisthat.calibrate.target import parse_target
     from thisthat.cli.inputs import read_json
-    from thisthat.declare import questions_from_json
+    from thisthat.questions_json import questions_from_json
 
     wanted = parse_target(target)
     questions = None if schema is None else questions_from_json(read_json(schema))

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Protocol
 
+from thisthat.engine.bidirectional import blocks
 from thisthat.engine.check_rows import check_rows
 from thisthat.engine.denormals import flush_denormals
 from thisthat.engine.flat_pass import FlatPass, Tree, lay_flat, pack, split_evenly
 from thisthat.engine.llama_shape import LlamaShape
-from thisthat.engine.open_trunk import blocks
 from thisthat.engine.prefix_cache import PrefixCache
 from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
 from thisthat.engine.statistics import EngineStatistics

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.engine.open_trunk import since as seen_since
+from thisthat.engine.bidirectional import since as seen_since
 from thisthat.engine.rows import Branch, Tokens
 
 Integers = NDArray[np.int64]

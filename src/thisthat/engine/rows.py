@@ -10,7 +10,7 @@ the same positions. A slot is a place in a branch whose hidden state answers one
 
 `together` is one branch with all slots; `apart` is one branch per question. Tokens see what is
 before them on their path. The first ``opened`` tokens of a trunk also see each other, in blocks:
-see ``open_trunk``.
+see ``bidirectional``.
 """
 
 from __future__ import annotations

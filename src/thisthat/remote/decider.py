@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from http.client import HTTPResponse
 from typing import Any, TypeAlias
 
-from thisthat.calibrate.conditions import Conditions
-from thisthat.calibrate.order import Order
-from thisthat.declare import question_as_json
+from thisthat.decide.conditions import Conditions
+from thisthat.decide.option_order import Order
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.format import Layout, Packing
 from thisthat.questions import (
@@ -28,6 +27,7 @@ from thisthat.questions import (
     answer_for,
     check_text,
 )
+from thisthat.questions_json import question_as_json
 from thisthat.remote.conditions_header import NAME, read_conditions
 from thisthat.remote.server import LOST, TRIES, Server, ServerError, pause
 

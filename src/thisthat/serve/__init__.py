@@ -1,1 +1,1 @@
-"""HTTP: one app, one scheduler, one file per wire format, limits, metrics, the web page."""
+"""The server: http, wire formats, scheduling, the web page, and the service they share."""

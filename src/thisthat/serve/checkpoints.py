@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timezone
 
 from thisthat.audit.log import DecisionLog
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.serve.problems import Problem, invalid_at
 from thisthat.serve.settings import Settings

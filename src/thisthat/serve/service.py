@@ -18,17 +18,17 @@ from fastapi import Request
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.watch import DriftCheck, DriftWatch
 from thisthat.calibrate.policy import Policy
-from thisthat.decider import Decider, Job
+from thisthat.decide.decider import Decider, Job
 from thisthat.engine.rows import Row, RowResult
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 from thisthat.questions import Decision, Question, Text
-from thisthat.serve.admission import OverloadedError
-from thisthat.serve.body import read_body
-from thisthat.serve.breakable import Breakable, BrokenOffError
 from thisthat.serve.checkpoints import Checkpoints, Open
-from thisthat.serve.deadline import Deadline, read_deadline
-from thisthat.serve.keys import KeyRing, RateLimit
+from thisthat.serve.formats.wire import source_as_json
+from thisthat.serve.http.body import read_body
+from thisthat.serve.http.cancellable import Breakable, BrokenOffError
+from thisthat.serve.http.keys import KeyRing, RateLimit
+from thisthat.serve.http.strict_json import read_json
 from thisthat.serve.logs import log as log_line
 from thisthat.serve.metrics import Metrics
 from thisthat.serve.problems import (
@@ -39,16 +39,11 @@ from thisthat.serve.problems import (
     invalid,
     invalid_at,
 )
-from thisthat.serve.scheduler import (
-    ClosedError,
-    DeadlineError,
-    Outcome,
-    Scheduler,
-)
+from thisthat.serve.scheduling.admission import OverloadedError
+from thisthat.serve.scheduling.deadline import Deadline, read_deadline
+from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, Outcome, Scheduler
 from thisthat.serve.settings import Settings
-from thisthat.serve.strict_json import read_json
 from thisthat.serve.traces import Traces
-from thisthat.serve.wire import source_as_json
 
 T = TypeVar("T")
 

@@ -44,7 +44,7 @@ def open_answerer(
         return ServerAnswerer(Server(url.rstrip("/").removesuffix(_PATH), key, timeout))
     if ref.startswith(("http://", "https://")):
         raise InvalidInputError("checkpoint", f"{ref} is a server; write {_SERVER}{ref}")
-    from thisthat.opening import open_decider
+    from thisthat.decide.opening import open_decider
 
     return DeciderAnswerer(open_decider(ref, lam=lam))
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thisthat.declare import question_from_json
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.questions import Boolean, Question, Text, check_text
+from thisthat.questions_json import question_from_json
 
 _FILE_KEYS = {"questions", "cases", "at_least"}
 _CASE_KEYS = {"name", "state", "questions", "expect", "at_least"}

@@ -21,8 +21,8 @@ from thisthat.engine.native.compiler import (
     compiled,
     variants_here,
 )
+from thisthat.engine.native.engine import NativeEngine
 from thisthat.engine.native.pack import LEVELS, inner_size, write_packed
-from thisthat.engine.native_engine import NativeEngine
 from thisthat.engine.runtime_form import open_form
 
 _WIDE = {"avx512f", "avx512bw", "avx512vl", "avx512dq"}

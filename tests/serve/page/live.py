@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.path_engine import path_decider
-from thisthat.serve.run import Server
+from thisthat.serve.http.run import Server
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
 

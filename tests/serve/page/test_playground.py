@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
 import thisthat
 from tests.path_engine import path_decider
 from tests.serve.page.live import live_server
-from thisthat.declare import questions_from_json
 from thisthat.questions import BooleanAnswer
+from thisthat.questions_json import questions_from_json
 
 ANSWERED = "#cards:not(.outdated)"
 PAUSE = 120  # milliseconds without a keystroke before the page asks

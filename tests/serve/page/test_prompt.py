@@ -8,8 +8,8 @@ import pytest
 
 from tests.path_engine import path_decider
 from tests.serve.page.live import live_server
-from thisthat.declare import questions_from_json
 from thisthat.prompt.show import SLOT
+from thisthat.questions_json import questions_from_json
 
 QUESTIONS: dict[str, Any] = {
     "refund": {"type": "noul", "instructions": "Is it due?"},

@@ -14,13 +14,13 @@
 #include "numbers.h"
 
 #if defined(VARIANT_AMX)
-#include "tile_looks.h"
-#include "float_shares.h"
+#include "attention_tile.h"
+#include "softmax_float.h"
 #elif defined(VARIANT_NEON)
-#include "half_shares.h"
+#include "softmax_half.h"
 #else
-#include "float_looks.h"
-#include "float_shares.h"
+#include "attention_float.h"
+#include "softmax_float.h"
 #endif
 
 #define MOST_WIDTH 512 /* of a head */

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.compiler import Order
-from thisthat.engine.rotary import rotary_tables
+from thisthat.engine.rope import rotary_tables
 from thisthat.errors import CheckpointError
 
 Array = NDArray[np.float32]

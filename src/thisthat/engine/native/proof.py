@@ -19,7 +19,7 @@ from thisthat.engine.flat_pass import FlatPass, Tree, lay_flat
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.pack import LEVELS, write_packed
 from thisthat.engine.native.runtime import NativeRuntime
-from thisthat.engine.rotary import rotary_tables
+from thisthat.engine.rope import rotary_tables
 from thisthat.engine.rows import Branch, Slot
 
 if TYPE_CHECKING:

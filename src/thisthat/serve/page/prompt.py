@@ -8,11 +8,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from thisthat.decider import Decider
+from thisthat.decide.decider import Decider
 from thisthat.prompt.show import Mark, shown_row
+from thisthat.serve.formats.systemone import REQUEST, parse
+from thisthat.serve.formats.wire import add_route
 from thisthat.serve.service import Asked, Service
-from thisthat.serve.systemone import REQUEST, parse
-from thisthat.serve.wire import add_route
 
 PATH = "/page/prompt"
 

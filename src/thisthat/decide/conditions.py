@@ -1,0 +1,39 @@
+"""Under which conditions probabilities were obtained: what a policy must match to mean anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thisthat.decide.option_order import Order
+from thisthat.prompt.format import Layout, Packing
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Checkpoint, λ and way of reading; ``temperatures`` is a hash of the checkpoint's.
+
+    ``weights`` is a hash of what was read, or None where it is not known: then it is not compared.
+    """
+
+    checkpoint: str
+    version: str
+    lam: float
+    layout: Layout
+    packing: Packing
+    order: Order
+    temperatures: str
+    weights: str | None = None
+
+    def differences(self, other: Conditions) -> list[str]:
+        """What differs, in words: ``version is 2, not 1`` (this one's value comes second)."""
+        names = {"lam": "λ", "weights": "the hash of the weights"}
+        return [
+            f"{names.get(name, name)} is {_short(theirs)}, not {_short(ours)}"
+            for name in self.__slots__
+            if (theirs := getattr(other, name)) != (ours := getattr(self, name))
+            and not (name == "weights" and None in (theirs, ours))
+        ]
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)[:16]

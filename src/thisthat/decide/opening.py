@@ -1,0 +1,76 @@
+"""Opening: a checkpoint and an engine that fits it and the machine, made into a decider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thisthat.decide.decider import Decider, Reading
+from thisthat.engine.select import EngineName, open_engine
+from thisthat.prompt.builder import ChatFrame, PromptBuilder
+from thisthat.questions import Source
+
+if TYPE_CHECKING:
+    from thisthat.checkpoint import Checkpoint
+
+
+def open_decider(
+    ref: str | Path = "default",
+    *,
+    lam: float | None = None,
+    engine: EngineName = "auto",
+    form: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    threads: int | None = None,
+) -> Decider:
+    """Open a checkpoint and an engine for it.
+
+    ``ref`` is "default", a folder, a GGUF file or a Hub id; ``lam`` in [0, 1] scales the
+    checkpoint's delta. ``engine`` "auto" takes torch on a GPU; on a CPU it takes native where the
+    model and the processor suit it and there is a C compiler, else onnx where the architecture
+    allows it.
+    ``form`` is the numeric form of native ("int8") and onnx ("float32", "block8" or "int8");
+    ``device`` and ``dtype`` are torch's; ``dtype`` "float8" is bfloat16 with matrix products in
+    eight bits, on CUDA. Raises CheckpointError, FetchError, MissingExtraError or InvalidInputError.
+    """
+    from thisthat.checkpoint import open_checkpoint
+
+    checkpoint = open_checkpoint(ref, lam)
+    builder = builder_of(checkpoint)
+    opened = open_engine(
+        checkpoint,
+        builder.label_ids,
+        engine=engine,
+        form=form,
+        device=device,
+        dtype=dtype,
+        threads=threads,
+    )
+    card = checkpoint.card
+    reading = Reading(
+        layout=card.layout,
+        layouts=card.layouts,
+        path_tokens=min(card.limits.row_tokens, opened.longest),
+        state_tokens=card.limits.state_tokens,
+        temperatures=card.temperatures,
+    )
+    source = Source(
+        card.name, card.version, checkpoint.lam, checkpoint.weights_sha256, checkpoint.released
+    )
+    return Decider(builder, opened, reading, source, checkpoint.decode)
+
+
+def builder_of(checkpoint: Checkpoint) -> PromptBuilder:
+    """The builder of a checkpoint's prompts."""
+    return PromptBuilder(
+        checkpoint.encode, checkpoint.prompt, _chat_frame(checkpoint), checkpoint.encode_many
+    )
+
+
+def _chat_frame(checkpoint: Checkpoint) -> ChatFrame | None:
+    if not checkpoint.prompt.chat or checkpoint.chat_template is None:
+        return None
+    from thisthat.prompt.chat import chat_frame
+
+    return chat_frame(checkpoint.chat_template, checkpoint.encode_template)

@@ -1,0 +1,83 @@
+"""Which tape sizes exist, and which rows go on which tape. Pure planning over lengths."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from thisthat.engine.cuda.packed_batch import Need, TapeRow, need_of, room_for
+from thisthat.errors import InvalidInputError
+
+SMALLEST = 64
+LARGEST = 16_384
+STEPS_PER_DOUBLING = 4
+"""Sizes between one power of two and the next, so that at most a fifth of a tape is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Tape sizes in ascending order; nothing else is ever captured."""
+
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if list(self.sizes) != sorted(set(self.sizes)) or (self.sizes and self.sizes[0] < 1):
+            raise InvalidInputError("sizes", f"{self.sizes}, but must ascend from at least 1")
+
+    def smallest_with(self, need: Need) -> int | None:
+        """The smallest size with room for that much, or None."""
+        start = bisect_left(self.sizes, need.tokens)
+        for size in self.sizes[start:]:
+            if need.fits(room_for(size)):
+                return size
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class TapePlan:
+    """Rows that share a tape, by their places in the caller's order; size None is outside."""
+
+    size: int | None
+    indices: tuple[int, ...]
+
+
+def usual_grid(largest: int = LARGEST) -> Grid:
+    """Multiples of 64 up to 512, then four sizes for each doubling up to ``largest``."""
+    sizes: list[int] = []
+    size = step = SMALLEST
+    while size <= largest:
+        sizes.append(size)
+        if size >= 2 * STEPS_PER_DOUBLING * step:
+            step *= 2
+        size += step
+    return Grid(tuple(sizes))
+
+
+def plan_tapes(rows: Sequence[TapeRow], grid: Grid) -> list[TapePlan]:
+    """Every row on exactly one tape; a row no tape has room for stands alone with size None.
+
+    Rows keep their order. A tape is filled up to the largest size before the next one starts.
+    """
+    plans: list[TapePlan] = []
+    members: list[int] = []
+    held = Need()
+    most = room_for(grid.sizes[-1]) if grid.sizes else Need()
+
+    def close() -> None:
+        if members:
+            plans.append(TapePlan(grid.smallest_with(held), tuple(members)))
+            members.clear()
+
+    for index, row in enumerate(rows):
+        need = need_of(row)
+        if not need.fits(most):
+            plans.append(TapePlan(None, (index,)))
+            continue
+        if not (held + need).fits(most):
+            close()
+            held = Need()
+        members.append(index)
+        held = held + need
+    close()
+    return plans

@@ -1,0 +1,1 @@
+"""Llama models on onnxruntime, for a CPU without torch or a compiler."""

@@ -1,0 +1,114 @@
+"""Which engine runs a checkpoint on this machine, and opening it. See docs/engines.md."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from thisthat.engine.rows import Engine
+from thisthat.errors import CheckpointError, InvalidInputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from thisthat.checkpoint import Checkpoint
+
+EngineName: TypeAlias = Literal["auto", "native", "onnx", "torch"]
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+
+
+def default_form(checkpoint: Checkpoint) -> str:
+    """The fastest numeric form that answers as float32 does, as far as is known beforehand."""
+    return "int8" if checkpoint.has_byte_weights else "float32"
+
+
+def open_engine(
+    checkpoint: Checkpoint,
+    label_ids: Sequence[int],
+    *,
+    engine: EngineName,
+    form: str | None,
+    device: str,
+    dtype: str,
+    threads: int | None,
+) -> Engine:
+    """The engine of that name, or the one that fits, for a checkpoint with these labels.
+
+    Raises CheckpointError, MissingExtraError or InvalidInputError.
+    """
+    if engine not in ENGINES:
+        raise InvalidInputError("engine", f"{engine!r} is none of {', '.join(ENGINES)}")
+    if engine == "auto":
+        engine = _fitting_engine(checkpoint, device, form or default_form(checkpoint))
+    if engine in ("native", "onnx") and dtype != "auto":
+        raise InvalidInputError("dtype", f"{dtype!r} is for the torch engine; {engine} takes form")
+    if engine == "native":
+        if form not in (None, "int8"):
+            raise InvalidInputError("form", f"{form!r}, but the native engine knows int8 alone")
+        return _open_native(checkpoint, label_ids, threads)
+    if engine == "onnx":
+        return _open_onnx(checkpoint, label_ids, form or default_form(checkpoint), threads)
+    if form is not None:
+        raise InvalidInputError("form", f"{form!r} is for a CPU engine; torch takes dtype")
+    try:
+        from thisthat.engine.torch.engine import TorchEngine
+    except ImportError as error:
+        raise MissingExtraError(f"the checkpoint {checkpoint.card.name}", "torch") from error
+    on_torch = TorchEngine.from_checkpoint(checkpoint, label_ids, device=device, dtype=dtype)
+    if checkpoint.prompt.open_state and not on_torch.opens_trunks:
+        raise CheckpointError(
+            f"{checkpoint.card.name}: prompt.open_state is true, but a "
+            f"{checkpoint.config['model_type']} model cannot let tokens see later ones"
+        )
+    return on_torch
+
+
+def _open_native(checkpoint: Checkpoint, label_ids: Sequence[int], threads: int | None) -> Engine:
+    """The native engine; where it rounds activations coarsely, with a finer one for close calls."""
+    from thisthat.engine.native.engine import NativeEngine
+    from thisthat.engine.second_reading import CLOSE_IN_SPANS, SecondReading
+
+    open_one = partial(NativeEngine.from_checkpoint, checkpoint, label_ids, threads=threads)
+    opened = open_one()
+    if not opened.rounds:
+        return opened
+    return SecondReading(opened, partial(open_one, finer=True), CLOSE_IN_SPANS)
+
+
+def _open_onnx(
+    checkpoint: Checkpoint, label_ids: Sequence[int], form: str, threads: int | None
+) -> Engine:
+    """The onnx engine; where it rounds activations coarsely, with a finer one for close calls."""
+    from thisthat.engine.onnx.engine import OnnxEngine
+
+    open_one = partial(
+        OnnxEngine.from_checkpoint, checkpoint, label_ids, form=form, threads=threads
+    )
+    if form != "int8" or not checkpoint.has_byte_activations:
+        return open_one()
+    from thisthat.engine.onnx.int8_probe import multiplies_exactly
+    from thisthat.engine.second_reading import CLOSE, CLOSE_IN_SEVEN, SecondReading
+
+    close = CLOSE if multiplies_exactly() else CLOSE_IN_SEVEN
+    return SecondReading(open_one(), partial(open_one, finer=True), close)
+
+
+def _fitting_engine(checkpoint: Checkpoint, device: str, form: str) -> EngineName:
+    from thisthat.engine.llama_shape import supports
+
+    wants_torch = device not in ("auto", "cpu") or (device == "auto" and _has_nvidia_gpu())
+    if wants_torch and find_spec("torch") is not None:
+        return "torch"
+    if form == "int8":
+        from thisthat.engine.native.engine import why_not_faster
+
+        if why_not_faster(checkpoint) is None:
+            return "native"
+    return "onnx" if supports(checkpoint.config) else "torch"
+
+
+def _has_nvidia_gpu() -> bool:
+    # Importing torch to ask takes seconds; the driver's own marks do not.
+    return Path("/proc/driver/nvidia/version").exists() or "CUDA_VISIBLE_DEVICES" in os.environ

@@ -1,0 +1,1 @@
+"""Any causal model of `transformers`, on CUDA, MPS or a CPU."""

@@ -1,0 +1,1 @@
+"""Questions with known answers: one item, the files that hold items, the metrics over them."""

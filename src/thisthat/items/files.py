@@ -1,0 +1,221 @@
+"""Decision files: reading and writing items as JSONL, zstandard-compressed JSONL and Parquet.
+
+Every error names the file and the line (or row) where it happened. Knows the shape of a row
+only through ``Item``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from thisthat.errors import InvalidInputError, MissingExtraError
+from thisthat.files import write_atomically
+from thisthat.items.item import Item, dump_row
+
+_CHUNK = 1 << 20
+_PARQUET_ROWS = 4096
+
+
+def read_items(path: str | Path) -> Iterator[Item]:
+    """The items of a ``.jsonl``, ``.jsonl.zst`` or ``.parquet`` file, one at a time, in order.
+
+    Blank lines are passed over. Raises InvalidInputError naming file and line for anything that
+    is not an item, for a damaged or cut-off file, and MissingExtraError when the file's format
+    needs a package that is not installed.
+    """
+    path = Path(path)
+    if path.suffix == ".parquet":
+        yield from _read_parquet(path)
+        return
+    for where, line in _numbered_lines(path):
+        yield Item.from_dict(_parse_line(line, where), where)
+
+
+def write_items(path: str | Path, items: Iterable[Item], level: int = 10) -> int:
+    """Write items to ``path`` completely or not at all; returns how many there were.
+
+    The ending decides the format: ``.parquet``, ``.zst`` (compressed at ``level``), else JSONL.
+    """
+    path = Path(path)
+    count = 0
+
+    def counted() -> Iterator[Item]:
+        nonlocal count
+        for item in items:
+            count += 1
+            yield item
+
+    if path.suffix == ".parquet":
+        write_atomically(path, lambda file: _write_parquet(file, counted()))
+    elif path.suffix == ".zst":
+        write_atomically(path, lambda file: _write_zstandard(file, counted(), level))
+    else:
+        write_atomically(path, lambda file: file.writelines(_encode(counted())))
+    return count
+
+
+def _encode(items: Iterable[Item]) -> Iterator[bytes]:
+    for item in items:
+        yield dump_row(item.as_dict()).encode() + b"\n"
+
+
+def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
+    def refuse(constant: str) -> NoReturn:
+        raise InvalidInputError(where, f"has {constant}, which JSON cannot hold")
+
+    try:
+        row = json.loads(line.decode(), parse_constant=refuse)
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(where, f"is not UTF-8 text: {error}") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(where, f"is not JSON: {error}") from None
+    except RecursionError:
+        raise InvalidInputError(where, "is nested too deeply to read") from None
+    if not isinstance(row, dict):
+        raise InvalidInputError(where, f"must be a JSON object, not a {type(row).__name__}")
+    return row
+
+
+class _DamagedError(Exception):
+    """The compressed data cannot be read on."""
+
+
+def _numbered_lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    number = 0
+    rest = b""
+    try:
+        for chunk in _chunks(path):
+            lines = (rest + chunk).split(b"\n")
+            rest = lines.pop()
+            for line in lines:
+                number += 1
+                if line.strip():
+                    yield f"{path}, line {number}", line
+    except _DamagedError as error:
+        raise InvalidInputError(f"{path}, after line {number}", str(error)) from None
+    if rest.strip():
+        yield f"{path}, line {number + 1}", rest
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        if path.suffix == ".zst":
+            yield from _decompress(file)
+        else:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+
+
+def _decompress(file: BinaryIO) -> Iterator[bytes]:
+    zstandard = _zstandard()
+    frame = None
+    while data := file.read(_CHUNK):
+        while data:
+            if frame is None:
+                frame = zstandard.ZstdDecompressor().decompressobj()
+            try:
+                chunk = frame.decompress(data)
+            except zstandard.ZstdError as error:
+                raise _DamagedError(f"the compressed data is damaged: {error}") from None
+            if chunk:
+                yield chunk
+            data = frame.unused_data if frame.eof else b""
+            frame = None if frame.eof else frame
+    if frame is not None:
+        raise _DamagedError("the file ends in the middle of its compressed data")
+
+
+def _write_zstandard(file: BinaryIO, items: Iterable[Item], level: int) -> None:
+    zstandard = _zstandard()
+    compressor = zstandard.ZstdCompressor(level=level, write_checksum=True).compressobj()
+    for line in _encode(items):
+        file.write(compressor.compress(line))
+    file.write(compressor.flush())
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtraError("a .zst file", "train") from None
+    return zstandard
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtraError("a .parquet file", "train") from None
+    return pyarrow, pyarrow.parquet
+
+
+def _write_parquet(file: BinaryIO, items: Iterator[Item]) -> None:
+    pyarrow, parquet = _pyarrow()
+    text = pyarrow.string()
+    option = pyarrow.struct([("name", text), ("description", text)])
+    schema = pyarrow.schema(
+        [
+            ("source", text),
+            ("family", text),
+            ("kind", text),
+            ("state", text),
+            ("state_is_json", pyarrow.bool_()),
+            ("question", text),
+            ("options", pyarrow.list_(option)),
+            ("answer", pyarrow.int32()),
+            ("split", text),
+            ("target", pyarrow.list_(pyarrow.float64())),
+            ("facts", text),
+        ]
+    )
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        while rows := [_parquet_row(item) for item in islice(items, _PARQUET_ROWS)]:
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+
+
+def _parquet_row(item: Item) -> dict[str, Any]:
+    row = item.as_dict()
+    row["state_is_json"] = not isinstance(item.state, str)
+    if row["state_is_json"]:
+        row["state"] = json.dumps(item.state, ensure_ascii=False)
+    row["options"] = [{"name": name, "description": text} for name, text in item.options]
+    row["facts"] = json.dumps(dict(item.facts), ensure_ascii=False) if item.facts else None
+    return row
+
+
+def _read_parquet(path: Path) -> Iterator[Item]:
+    pyarrow, parquet = _pyarrow()
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_PARQUET_ROWS):
+                for row in batch.to_pylist():
+                    number += 1
+                    where = f"{path}, row {number}"
+                    yield Item.from_dict(_plain_row(row, where), where)
+    except pyarrow.ArrowException as error:
+        raise InvalidInputError(f"{path}, after row {number}", f"cannot be read: {error}") from None
+
+
+def _plain_row(row: Mapping[str, Any], where: str) -> dict[str, Any]:
+    plain = {key: value for key, value in row.items() if value is not None}
+    try:
+        if plain.pop("state_is_json", False):
+            plain["state"] = json.loads(plain["state"])
+        if isinstance(plain.get("facts"), str):
+            plain["facts"] = json.loads(plain["facts"])
+        if isinstance(plain.get("options"), str):
+            plain["options"] = json.loads(plain["options"])
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(where, f"has a column that is not JSON: {error}") from None
+    if isinstance(plain.get("options"), list):
+        plain["options"] = [
+            [option.get("name"), option.get("description")] if isinstance(option, dict) else option
+            for option in plain["options"]
+        ]
+    return plain

@@ -1,1 +1,0 @@
-"""Texts planted into states to see what they do to decisions."""

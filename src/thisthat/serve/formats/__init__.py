@@ -1,0 +1,1 @@
+"""One file per wire format, and what the formats share."""

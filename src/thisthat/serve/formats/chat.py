@@ -1,0 +1,479 @@
+"""``POST /v1/chat/completions``: the options are the enums of a JSON schema.
+
+The last user message is the question, everything before it the state; content is a JSON object of
+the schema, and log probabilities are those of the options.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from thisthat.errors import InvalidInputError
+from thisthat.questions import Answer, Boolean, Choice, Decision, Option, Question
+from thisthat.serve.formats.fields import (
+    optional_boolean,
+    required_list,
+    required_object,
+    required_text,
+    wrong_type,
+)
+from thisthat.serve.formats.messages import content_text, conversation, turn
+from thisthat.serve.formats.own_fields import REFUSED_SCHEMA, refuse_own_fields
+from thisthat.serve.formats.wire import (
+    SOURCE_SCHEMA,
+    add_route,
+    json_answer,
+    source_as_json,
+    source_headers,
+)
+from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
+from thisthat.serve.service import Asked, Service
+
+PATH = "/v1/chat/completions"
+_MOST_MESSAGES = 10_000
+_MOST_REFERENCES = 32
+_SCHEMA_PLACE: Place = ("response_format", "json_schema", "schema")
+
+
+@dataclass(frozen=True)
+class ChatAsked:
+    """A chat request understood: the question's values by option name, and what to send back."""
+
+    asked: Asked
+    values: Mapping[str, Mapping[str, Any]]
+    logprobs: bool
+    top: int | None
+    stream: bool
+    usage_in_stream: bool
+
+
+def chat_router(service: Service) -> APIRouter:
+    """The endpoint, answering through ``service``."""
+    router = APIRouter()
+
+    async def chat_completions(request: Request) -> Response:
+        chat = parse(await service.read(request))
+        decision = await service.decide(request, chat.asked)
+        if not chat.stream:
+            return json_answer(render(chat, decision), decision)
+        text = f"data: {json.dumps(render_chunk(chat, decision))}\n\ndata: [DONE]\n\n"
+        return Response(
+            text, headers=source_headers(decision.source), media_type="text/event-stream"
+        )
+
+    add_route(
+        router,
+        PATH,
+        chat_completions,
+        summary="Decide between the enum values of a JSON schema",
+        request=REQUEST,
+        answers={"application/json": RESPONSE, "text/event-stream": {}},
+        shape="openai",
+        decides=True,
+    )
+    return router
+
+
+def parse(body: Mapping[str, Any]) -> ChatAsked:
+    """A request's body as a state and questions. Raises Problem."""
+    refuse_own_fields(body)
+    model = required_text(body, "model")
+    if body.get("n") not in (None, 1):
+        raise invalid_at(("n",), "must be 1; there is one answer to a question")
+    state, question = _split(body)
+    questions: dict[str, Question] = {}
+    values: dict[str, dict[str, Any]] = {}
+    properties, definitions = _properties(body)
+    for name, spec in properties.items():
+        at = (*_SCHEMA_PLACE, "properties", name)
+        reader = _PropertyReader(definitions, at)
+        try:
+            asked_text = _instructions(question, name, spec, alone=len(properties) == 1)
+            questions[name], values[name] = reader.read(spec, asked_text)
+        except InvalidInputError as error:
+            raise invalid([fault_of(error, at)]) from None
+    top = body.get("top_logprobs")
+    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 0):
+        raise wrong_type(("top_logprobs",), "a whole number", top)
+    options = body.get("stream_options")
+    in_stream = isinstance(options, dict) and options.get("include_usage") is True
+    return ChatAsked(
+        Asked(model, state, questions, state_at=("messages",)),
+        values,
+        optional_boolean(body, "logprobs"),
+        top,
+        optional_boolean(body, "stream"),
+        in_stream,
+    )
+
+
+def _split(body: Mapping[str, Any]) -> tuple[Any, str]:
+    """The state and the question of a conversation."""
+    messages = required_list(body, "messages", 1, _MOST_MESSAGES)
+    turns = []
+    for number, message in enumerate(messages):
+        at: Place = ("messages", number)
+        turns.append(turn(required_object(message, at), at))
+    if turns[-1][0] != "user":
+        raise invalid_at(
+            ("messages", len(turns) - 1, "role"),
+            f"is {turns[-1][0]!r}; the last message is the question and must be the user's",
+        )
+    question = content_text(messages[-1].get("content"), ("messages", len(turns) - 1, "content"))
+    before = turns[:-1]
+    return (conversation(before) if before else ""), question
+
+
+def _properties(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    form = body.get("response_format")
+    if not isinstance(form, dict) or form.get("type") != "json_schema":
+        raise invalid_at(
+            ("response_format",),
+            "must be a json_schema whose properties are enums or booleans: the options to decide "
+            "between; nothing is generated here",
+        )
+    wrapper = required_object(form.get("json_schema"), ("response_format", "json_schema"))
+    schema = required_object(wrapper.get("schema"), _SCHEMA_PLACE)
+    properties = required_object(schema.get("properties"), (*_SCHEMA_PLACE, "properties"))
+    if not properties:
+        raise invalid_at((*_SCHEMA_PLACE, "properties"), "none given; at least 1 is needed")
+    definitions = {
+        f"#/{key}/{name}": spec
+        for key in ("$defs", "definitions")
+        for name, spec in _items(schema.get(key))
+    }
+    return properties, definitions
+
+
+def _items(value: Any) -> list[tuple[str, Any]]:
+    return list(value.items()) if isinstance(value, dict) else []
+
+
+def _instructions(question: str, name: str, spec: Any, alone: bool) -> str:
+    described = spec.get("description") if isinstance(spec, dict) else None
+    own = described if isinstance(described, str) and described else name
+    if alone and own == name:
+        return question
+    return f"{question}\n{own}" if question else own
+
+
+class _PropertyReader:
+    """Reads one property of the schema as a question and its values by option name."""
+
+    def __init__(self, definitions: Mapping[str, Any], at: Place) -> None:
+        self._definitions = definitions
+        self._at = at
+
+    def read(self, spec: Any, instructions: str) -> tuple[Question, dict[str, Any]]:
+        spec = self._resolved(spec)
+        nullable = False
+        if isinstance(spec.get("anyOf"), list):
+            parts = [self._resolved(part) for part in spec["anyOf"]]
+            left = [part for part in parts if part.get("type") != "null"]
+            nullable = len(left) < len(parts)
+            if len(left) == 1:
+                spec = left[0]
+            elif left and all("const" in part for part in left):
+                spec = {"oneOf": left}
+        kinds = spec.get("type")
+        if isinstance(kinds, list):
+            nullable = nullable or "null" in kinds
+        if kinds == "boolean" or (isinstance(kinds, list) and set(kinds) == {"boolean", "null"}):
+            return Boolean(instructions, abstain=nullable), {"no": False, "yes": True}
+        values = self._values(spec)
+        if None in [value for value, _ in values]:
+            nullable = True
+            values = [(value, text) for value, text in values if value is not None]
+        options = [Option(_name(value), text) for value, text in values]
+        named = {option.name: value for option, (value, _) in zip(options, values, strict=True)}
+        return Choice(options, instructions, abstain=nullable), named
+
+    def _values(self, spec: Mapping[str, Any]) -> list[tuple[Any, str | None]]:
+        values: list[tuple[Any, str | None]]
+        if isinstance(spec.get("enum"), list):
+            values = [(value, None) for value in spec["enum"]]
+        elif "const" in spec:
+            values = [(spec["const"], None)]
+        elif isinstance(spec.get("oneOf"), list) and all(
+            isinstance(part, dict) and "const" in part for part in spec["oneOf"]
+        ):
+            values = [(part["const"], _description(part)) for part in spec["oneOf"]]
+        else:
+            raise invalid_at(
+                self._at,
+                "has no enum, no const and is no boolean: there is nothing to decide between",
+            )
+        if not all(value is None or isinstance(value, (str, int, float)) for value, _ in values):
+            raise invalid_at(self._at, "has a value that is neither a text nor a number")
+        if math.inf in [abs(value) for value, _ in values if isinstance(value, float)]:
+            raise invalid_at(self._at, "has a number too large for JSON to hold")
+        return values
+
+    def _resolved(self, given: Any) -> Mapping[str, Any]:
+        for _ in range(_MOST_REFERENCES):
+            spec = required_object(given, self._at)
+            whole = spec.get("allOf")
+            if isinstance(whole, list) and len(whole) == 1:
+                given = whole[0]
+            elif isinstance(spec.get("$ref"), str):
+                if spec["$ref"] not in self._definitions:
+                    raise invalid_at(self._at, f"refers to {spec['$ref']!r}, which is not defined")
+                given = self._definitions[spec["$ref"]]
+            else:
+                return spec
+        raise invalid_at(self._at, f"has more than {_MOST_REFERENCES} references in a row")
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _description(part: Mapping[str, Any]) -> str | None:
+    text = part.get("description", part.get("title"))
+    return text if isinstance(text, str) else None
+
+
+def render(chat: ChatAsked, decision: Decision) -> dict[str, Any]:
+    """A chat completion with the chosen values as its content."""
+    return {
+        **_frame("chat.completion", decision),
+        "choices": [
+            {
+                "index": 0,
+                "message": {
+                    "role": "assistant",
+                    "content": _content(chat, decision),
+                    "refusal": None,
+                },
+                "finish_reason": "stop",
+                "logprobs": _logprobs(chat, decision),
+            }
+        ],
+        "usage": _usage(decision),
+    }
+
+
+def render_chunk(chat: ChatAsked, decision: Decision) -> dict[str, Any]:
+    """The whole answer as the one chunk of a stream."""
+    chunk = {
+        **_frame("chat.completion.chunk", decision),
+        "choices": [
+            {
+                "index": 0,
+                "delta": {"role": "assistant", "content": _content(chat, decision)},
+                "finish_reason": "stop",
+                "logprobs": _logprobs(chat, decision),
+            }
+        ],
+    }
+    if chat.usage_in_stream:
+        chunk["usage"] = _usage(decision)
+    return chunk
+
+
+def _frame(kind: str, decision: Decision) -> dict[str, Any]:
+    source = decision.source
+    return {
+        "id": f"chatcmpl-{uuid.uuid4().hex}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": source.name,
+        "system_fingerprint": f"{source.name}-{source.version}-{source.lam:g}",
+        **source_as_json(source),
+    }
+
+
+def _usage(decision: Decision) -> dict[str, Any]:
+    return {
+        "prompt_tokens": decision.usage.input_tokens,
+        "completion_tokens": 0,
+        "total_tokens": decision.usage.input_tokens,
+        "prompt_tokens_details": {"cached_tokens": decision.usage.cached_tokens},
+    }
+
+
+def _content(chat: ChatAsked, decision: Decision) -> str:
+    chosen = {
+        name: None if answer.abstained else chat.values[name][answer.best_name]
+        for name, answer in decision.answers.items()
+    }
+    return json.dumps(chosen, ensure_ascii=False)
+
+
+def _logprobs(chat: ChatAsked, decision: Decision) -> dict[str, Any] | None:
+    if not chat.logprobs:
+        return None
+    positions = [
+        _position(chat.values[name], answer, chat.top) for name, answer in decision.answers.items()
+    ]
+    return {"content": positions, "refusal": None}
+
+
+def _position(values: Mapping[str, Any], answer: Answer, top: int | None) -> dict[str, Any]:
+    """The distribution over a property's values, most probable first, as one token position."""
+    ranked = sorted(answer.probabilities.items(), key=lambda entry: -entry[1])
+    entries = [_entry(values, answer, name, p) for name, p in ranked]
+    return {**entries[0], "top_logprobs": entries if top is None else entries[:top]}
+
+
+def _entry(values: Mapping[str, Any], answer: Answer, name: str, p: float) -> dict[str, Any]:
+    token = "null" if name == answer.abstain else _name(values[name])
+    return {
+        "token": token,
+        "logprob": math.log(p),
+        "bytes": list(token.encode("utf-8", "surrogatepass")),
+    }
+
+
+_MESSAGE: dict[str, Any] = {
+    "type": "object",
+    "required": ["role", "content"],
+    "properties": {
+        "role": {"type": "string"},
+        "content": {
+            "anyOf": [
+                {"type": "string"},
+                {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["type", "text"],
+                        "properties": {"type": {"const": "text"}, "text": {"type": "string"}},
+                    },
+                },
+            ]
+        },
+    },
+}
+_PROPERTY: dict[str, Any] = {
+    "anyOf": [
+        {
+            "type": "object",
+            "required": ["type"],
+            "properties": {"type": {"const": "boolean"}, "description": {"type": "string"}},
+        },
+        {
+            "type": "object",
+            "required": ["enum"],
+            "properties": {
+                "enum": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": 255,
+                    "uniqueItems": True,
+                    "items": {"type": "string", "pattern": "\\S"},
+                },
+                "description": {"type": "string"},
+            },
+        },
+    ]
+}
+REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "messages", "response_format"],
+    "properties": {
+        "model": {"type": "string", "examples": ["default"]},
+        "messages": {"type": "array", "minItems": 1, "items": _MESSAGE},
+        "response_format": {
+            "type": "object",
+            "required": ["type", "json_schema"],
+            "properties": {
+                "type": {"const": "json_schema"},
+                "json_schema": {
+                    "type": "object",
+                    "required": ["schema"],
+                    "properties": {
+                        "name": {"type": "string"},
+                        "schema": {
+                            "type": "object",
+                            "required": ["properties"],
+                            "properties": {
+                                "properties": {
+                                    "type": "object",
+                                    "minProperties": 1,
+                                    "maxProperties": 400,
+                                    "additionalProperties": _PROPERTY,
+                                }
+                            },
+                        },
+                    },
+                },
+            },
+        },
+        "logprobs": {"type": ["boolean", "null"]},
+        "top_logprobs": {"type": ["integer", "null"], "minimum": 0},
+        "stream": {"type": ["boolean", "null"]},
+        "n": {"enum": [1, None]},
+        **REFUSED_SCHEMA,
+    },
+    "examples": [
+        {
+            "model": "default",
+            "messages": [
+                {"role": "user", "content": "The parcel never came."},
+                {"role": "user", "content": "Which team?"},
+            ],
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {
+                    "name": "triage",
+                    "schema": {
+                        "type": "object",
+                        "properties": {"team": {"enum": ["billing", "shipping"]}},
+                    },
+                },
+            },
+            "logprobs": True,
+        }
+    ],
+}
+RESPONSE: dict[str, Any] = {
+    "type": "object",
+    "required": ["id", "object", "created", "model", "choices", "usage"],
+    "properties": {
+        **SOURCE_SCHEMA["properties"],
+        "id": {"type": "string"},
+        "object": {"const": "chat.completion"},
+        "created": {"type": "integer"},
+        "model": {"type": "string"},
+        "usage": {
+            "type": "object",
+            "required": ["prompt_tokens", "completion_tokens", "total_tokens"],
+            "properties": {
+                "prompt_tokens": {"type": "integer", "minimum": 0},
+                "completion_tokens": {"const": 0},
+                "total_tokens": {"type": "integer", "minimum": 0},
+            },
+        },
+        "choices": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["index", "message", "finish_reason", "logprobs"],
+                "properties": {
+                    "index": {"const": 0},
+                    "finish_reason": {"const": "stop"},
+                    "logprobs": {"type": ["object", "null"]},
+                    "message": {
+                        "type": "object",
+                        "required": ["role", "content"],
+                        "properties": {
+                            "role": {"const": "assistant"},
+                            "content": {"type": "string"},
+                        },
+                    },
+                },
+            },
+        },
+    },
+}

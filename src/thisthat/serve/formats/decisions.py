@@ -1,0 +1,415 @@
+"""``POST /v1/decisions``: OpenAI's form, with questions and answers as lists in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from thisthat.errors import InvalidInputError
+from thisthat.questions import (
+    Answer,
+    Boolean,
+    BooleanAnswer,
+    Choice,
+    Decision,
+    Option,
+    Question,
+    Score,
+    ScoreAnswer,
+    Text,
+    compact_json,
+)
+from thisthat.serve.formats.fields import (
+    required,
+    required_list,
+    required_object,
+    required_text,
+    wrong_type,
+)
+from thisthat.serve.formats.messages import content_text, conversation, turn
+from thisthat.serve.formats.own_fields import REFUSED, REFUSED_SCHEMA, refuse_own_fields
+from thisthat.serve.formats.wire import (
+    PROBABILITY_SCHEMA,
+    SOURCE_SCHEMA,
+    add_route,
+    json_answer,
+    source_as_json,
+)
+from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
+from thisthat.serve.service import Asked, Service
+
+PATH = "/v1/decisions"
+MOST_QUESTIONS = 400
+_MOST_ITEMS = 10_000
+_OWN_OF_QUESTIONS = ("criteria", "abstain")
+
+
+@dataclass(frozen=True)
+class Named:
+    """What an answer repeats of its question: its name, and its choices or labels in order."""
+
+    name: str | None
+    values: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class DecisionsAsked:
+    """A request understood, with what its answers repeat."""
+
+    asked: Asked
+    named: tuple[Named, ...]
+
+
+def decisions_router(service: Service) -> APIRouter:
+    """The endpoint, answering through ``service``."""
+    router = APIRouter()
+
+    async def decisions(request: Request) -> Response:
+        understood = parse(await service.read(request))
+        decision = await service.decide(request, understood.asked)
+        return json_answer(render(understood, decision), decision)
+
+    add_route(
+        router,
+        PATH,
+        decisions,
+        summary="Answer a list of predicates, choices and scores about one input",
+        request=REQUEST,
+        answers={"application/json": RESPONSE},
+        shape="openai",
+        decides=True,
+    )
+    return router
+
+
+def parse(body: Mapping[str, Any]) -> DecisionsAsked:
+    """A request's body as a state and questions. Raises Problem."""
+    refuse_own_fields(body)
+    model = required_text(body, "model")
+    state, state_at = _state(required(body, "input"))
+    questions: dict[str, Question] = {}
+    named: list[Named] = []
+    for number, spec in enumerate(required_list(body, "questions", 1, MOST_QUESTIONS)):
+        at: Place = ("questions", number)
+        spec = required_object(spec, at)
+        refuse_own_fields(spec, _OWN_OF_QUESTIONS, at)
+        kind = required_text(spec, "type", at)
+        if kind not in _READERS:
+            known = ", ".join(_READERS)
+            raise invalid_at((*at, "type"), f"is {kind!r}; it must be one of {known}")
+        name = spec.get("name")
+        if name is not None and not isinstance(name, str):
+            raise wrong_type((*at, "name"), "a text", name)
+        text = content_text(required(spec, "instructions", at), (*at, "instructions"))
+        try:
+            question, values = _READERS[kind](spec, text, at)
+        except InvalidInputError as error:
+            raise invalid([fault_of(error, at)]) from None
+        questions[str(number)] = question
+        named.append(Named(name, values))
+    return DecisionsAsked(Asked(model, state, questions, state_at), tuple(named))
+
+
+def _state(value: Any) -> tuple[Text, Place]:
+    """The state of an input, and where it stands."""
+    at: Place = ("input",)
+    if isinstance(value, str):
+        return value, at
+    if not isinstance(value, list):
+        raise wrong_type(at, "a text or a list of messages", value)
+    if not 1 <= len(value) <= _MOST_ITEMS:
+        raise invalid_at(at, f"{len(value)} items; there must be 1 to {_MOST_ITEMS}")
+    alone = _only_json(value)
+    if alone is not None:
+        return alone, (*at, 0, "content", 0, "data")
+    turns = [_item(item, (*at, number)) for number, item in enumerate(value)]
+    return conversation(turns), at
+
+
+def _only_json(items: list[Any]) -> Text | None:
+    """The data of an input that is nothing but one piece of JSON."""
+    content = items[0].get("content") if len(items) == 1 and isinstance(items[0], dict) else None
+    part = content[0] if isinstance(content, list) and len(content) == 1 else None
+    if isinstance(part, dict) and part.get("type") == "input_json":
+        data = part.get("data")
+        if isinstance(data, (dict, list)):
+            return data
+    return None
+
+
+def _item(item: Any, at: Place) -> tuple[str, str]:
+    item = required_object(item, at)
+    kind = item.get("type", "message")
+    if kind == "message":
+        return turn(item, at)
+    if kind in ("function_call", "custom_tool_call"):
+        given = required_text(item, "arguments" if kind == "function_call" else "input", at)
+        return f"call {required_text(item, 'name', at)}", given
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        return "output", content_text(required(item, "output", at), (*at, "output"))
+    raise invalid_at((*at, "type"), f"is {compact_json(kind)}, which cannot be read")
+
+
+def _predicate(spec: Mapping[str, Any], text: str, at: Place) -> tuple[Question, tuple[Any, ...]]:
+    return Boolean(text), ()
+
+
+def _choice(spec: Mapping[str, Any], text: str, at: Place) -> tuple[Question, tuple[Any, ...]]:
+    entries = required_list(spec, "choices", 2, 255, at)
+    values: list[str | bool] = []
+    options: list[Option] = []
+    for number, entry in enumerate(entries):
+        place: Place = (*at, "choices", number)
+        entry = required_object(entry, place)
+        value = required(entry, "value", place)
+        if not isinstance(value, (str, bool)):
+            raise wrong_type((*place, "value"), "a text or a boolean", value)
+        if any(value == other and type(value) is type(other) for other in values):
+            raise invalid_at((*place, "value"), f"{value!r} is there twice")
+        values.append(value)
+        options.append(Option(_option_name(value, entries), _description(entry, place)))
+    return Choice(options, text), tuple(values)
+
+
+def _option_name(value: str | bool, entries: list[Any]) -> str:
+    """A boolean's text, told apart from a text that reads the same."""
+    if isinstance(value, str):
+        return value
+    name = compact_json(value)
+    texts = [entry.get("value") for entry in entries if isinstance(entry, dict)]
+    return f"{name} (boolean)" if name in texts else name
+
+
+def _score(spec: Mapping[str, Any], text: str, at: Place) -> tuple[Question, tuple[Any, ...]]:
+    labels: list[str] = []
+    levels: list[str] = []
+    for number, entry in enumerate(required_list(spec, "levels", 1, 255, at)):
+        place: Place = (*at, "levels", number)
+        entry = required_object(entry, place)
+        label = required_text(entry, "label", place)
+        described = _description(entry, place)
+        labels.append(label)
+        levels.append(f"{label}: {described}" if described else label)
+    return Score(levels, text), tuple(labels)
+
+
+def _description(entry: Mapping[str, Any], at: Place) -> str | None:
+    value = entry.get("description")
+    if value is not None and not isinstance(value, str):
+        raise wrong_type((*at, "description"), "a text", value)
+    return value or None
+
+
+_READERS = {"predicate": _predicate, "choice": _choice, "score": _score}
+
+
+def render(understood: DecisionsAsked, decision: Decision) -> dict[str, Any]:
+    """The answers in the order of the questions."""
+    usage = decision.usage
+    return {
+        "model": decision.source.name,
+        "answers": [
+            _render_answer(named, answer)
+            for named, answer in zip(understood.named, decision.answers.values(), strict=True)
+        ],
+        "usage": {
+            "input_tokens": usage.input_tokens,
+            "input_tokens_details": {
+                "cached_tokens": usage.cached_tokens,
+                "cache_write_tokens": 0,
+            },
+            "output_tokens": 0,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": usage.input_tokens,
+        },
+        **source_as_json(decision.source),
+    }
+
+
+def _render_answer(named: Named, answer: Answer) -> dict[str, Any]:
+    if isinstance(answer, BooleanAnswer):
+        return {"type": "predicate", "name": named.name, "probability": answer.yes}
+    numbers = list(answer.probabilities.values())
+    if isinstance(answer, ScoreAnswer):
+        return {
+            "type": "score",
+            "name": named.name,
+            "score": answer.expected,
+            "confidence": answer.confidence,
+            "probabilities": [
+                {"label": label, "probability": p, "value": level}
+                for level, (label, p) in enumerate(zip(named.values, numbers, strict=True))
+            ],
+        }
+    best = max(range(len(numbers)), key=numbers.__getitem__)
+    return {
+        "type": "choice",
+        "name": named.name,
+        "choice": named.values[best],
+        "confidence": answer.confidence,
+        "probabilities": [
+            {"probability": p, "value": value}
+            for value, p in zip(named.values, numbers, strict=True)
+        ],
+    }
+
+
+_PARTS: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    {
+                        "type": "object",
+                        "required": ["type", "text"],
+                        "properties": {"type": {"const": "input_text"}, "text": {"type": "string"}},
+                    },
+                    {
+                        "type": "object",
+                        "required": ["type", "data"],
+                        "properties": {
+                            "type": {"const": "input_json"},
+                            "data": {"anyOf": [{"type": "object"}, {"type": "array"}]},
+                        },
+                    },
+                ]
+            },
+        },
+    ]
+}
+_MESSAGE: dict[str, Any] = {
+    "type": "object",
+    "required": ["role", "content"],
+    "properties": {
+        "type": {"const": "message"},
+        "role": {"enum": ["user", "developer", "system", "assistant"]},
+        "content": _PARTS,
+    },
+}
+
+
+def _question(kind: str, more: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": ["type", "instructions", *more],
+        "properties": {
+            "type": {"const": kind},
+            "name": {"type": "string"},
+            "instructions": _PARTS,
+            **dict.fromkeys(_OWN_OF_QUESTIONS, REFUSED),
+            **more,
+        },
+    }
+
+
+_CHOICES: dict[str, Any] = {
+    "type": "array",
+    "minItems": 2,
+    "maxItems": 255,
+    "items": {
+        "type": "object",
+        "required": ["value"],
+        "properties": {
+            "value": {"anyOf": [{"type": "string", "pattern": "\\S"}, {"type": "boolean"}]},
+            "description": {"type": "string"},
+        },
+    },
+}
+_LEVELS: dict[str, Any] = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": 255,
+    "items": {
+        "type": "object",
+        "required": ["label"],
+        "properties": {
+            "label": {"type": "string", "pattern": "\\S"},
+            "description": {"type": "string"},
+        },
+    },
+}
+REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "input", "questions"],
+    "properties": {
+        "model": {"type": "string", "examples": ["default"]},
+        "input": {
+            "anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": _MESSAGE}]
+        },
+        "questions": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MOST_QUESTIONS,
+            "items": {
+                "anyOf": [
+                    _question("predicate", {}),
+                    _question("choice", {"choices": _CHOICES}),
+                    _question("score", {"levels": _LEVELS}),
+                ]
+            },
+        },
+        **REFUSED_SCHEMA,
+    },
+    "examples": [
+        {
+            "model": "default",
+            "input": "The parcel never came.",
+            "questions": [
+                {"type": "predicate", "instructions": "A parcel is lost."},
+                {
+                    "type": "choice",
+                    "name": "queue",
+                    "instructions": "Which team?",
+                    "choices": [{"value": "billing"}, {"value": "shipping"}],
+                },
+            ],
+        }
+    ],
+}
+RESPONSE: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "answers", "usage"],
+    "properties": {
+        **SOURCE_SCHEMA["properties"],
+        "model": {"type": "string"},
+        "answers": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["type", "name"],
+                "properties": {
+                    "type": {"enum": ["predicate", "choice", "score"]},
+                    "name": {"type": ["string", "null"]},
+                    "probability": PROBABILITY_SCHEMA,
+                    "confidence": PROBABILITY_SCHEMA,
+                    "choice": {"type": ["string", "boolean"]},
+                    "score": {"type": "number"},
+                    "probabilities": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "required": ["probability", "value"],
+                            "properties": {"probability": PROBABILITY_SCHEMA},
+                        },
+                    },
+                },
+            },
+        },
+        "usage": {
+            "type": "object",
+            "required": [
+                "input_tokens",
+                "input_tokens_details",
+                "output_tokens",
+                "output_tokens_details",
+                "total_tokens",
+            ],
+        },
+    },
+}

@@ -1,0 +1,1 @@
+"""The app and the server around it: bodies, keys, limits, time limits, headers."""

@@ -1,0 +1,174 @@
+"""Reading a request's body: its type, its size before and after decompression, its pace.
+
+Nothing beyond a limit is ever held in memory. Knows nothing of what the body says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import zlib
+from collections.abc import Callable
+
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope
+
+from thisthat.serve.http.cancellable import Breakable, BrokenOffError
+from thisthat.serve.problems import Problem, invalid_at
+from thisthat.serve.settings import Settings
+
+_PIECE = 1 << 16
+_GZIP = 31
+_WINDOW = 1 << 23
+_AT_ONCE = 1 << 18
+_FREE_BYTES = 1 << 20
+_MOST_TIMES = 200
+"""No text that somebody wrote is packed tighter; a bomb is, and is refused from a MiB on."""
+
+
+async def read_body(request: Request, settings: Settings) -> bytes:
+    """The plain bytes of the body.
+
+    Raises Problem: 415 for another content type or encoding, 413 for too many bytes once
+    decompressed, 422 for what cannot be decompressed.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem(
+            415, "unsupported_media_type", f"the content type is {kind!r}; send application/json"
+        )
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip", "zstd"):
+        raise Problem(
+            415,
+            "unsupported_encoding",
+            f"the content encoding is {encoding!r}; known are identity, gzip and zstd",
+            headers={"accept-encoding": "gzip, zstd"},
+        )
+    sent = await _sent(request.receive)
+    if encoding == "identity":
+        return sent
+    expand = _expand_gzip if encoding == "gzip" else _expand_zstd
+    most = min(settings.expanded_bytes, max(_FREE_BYTES, _MOST_TIMES * len(sent)))
+    try:
+        return await _expanded(expand, sent, most)
+    except _TooLargeError:
+        tight = f", over {_MOST_TIMES} times what was sent"
+        when = " after decompression" + (tight if most < settings.expanded_bytes else "")
+        raise too_large(most, when) from None
+
+
+async def _expanded(expand: Callable[[bytes, int], bytes], sent: bytes, most: int) -> bytes:
+    if most > _AT_ONCE:
+        # What is small, as nearly all are, is not worth a thread; a bomb would hold up everybody.
+        try:
+            return expand(sent, _AT_ONCE)
+        except _TooLargeError:
+            return await asyncio.to_thread(expand, sent, most)
+    return expand(sent, most)
+
+
+class _TooLargeError(Exception):
+    """More comes out than was allowed."""
+
+
+async def _sent(receive: Receive) -> bytes:
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+class BoundedBody:
+    """An ASGI ``receive`` that raises Problem for a body that is too large (413) or slow (408)."""
+
+    def __init__(self, scope: Scope, receive: Receive, settings: Settings) -> None:
+        self._receive = receive
+        self._settings = settings
+        self._size = 0
+        self._complete = False
+        self._until: float | None = None
+        announced = dict(scope["headers"]).get(b"content-length", b"")
+        self._announced = int(announced) if announced.isdigit() else 0
+
+    async def __call__(self) -> Message:
+        """The next message; after the body there is no limit, only a client that may leave."""
+        if self._complete:
+            return await self._receive()
+        if self._announced > self._settings.body_bytes:
+            raise too_large(self._settings.body_bytes)
+        message = await self._in_time()
+        self._size += len(message.get("body", b""))
+        self._complete = not message.get("more_body", False)
+        if self._size > self._settings.body_bytes:
+            raise too_large(self._settings.body_bytes)
+        return message
+
+    async def _in_time(self) -> Message:
+        loop = asyncio.get_running_loop()
+        if self._until is None:
+            self._until = loop.time() + self._settings.body_seconds
+        block = Breakable()
+        alarm = loop.call_at(self._until, block.break_off)
+        try:
+            with block:
+                return await self._receive()
+        except BrokenOffError:
+            raise Problem(
+                408,
+                "slow_body",
+                f"the body did not arrive within {self._settings.body_seconds:g} seconds",
+                headers={"connection": "close"},
+            ) from None
+        finally:
+            alarm.cancel()
+
+
+def too_large(limit: int, when: str = "") -> Problem:
+    """413, naming the limit."""
+    return Problem(
+        413,
+        "body_too_large",
+        f"the body is larger than {limit} bytes{when}",
+        headers={"connection": "close"},
+    )
+
+
+def _expand_gzip(sent: bytes, limit: int) -> bytes:
+    reader = zlib.decompressobj(_GZIP)
+    try:
+        plain = reader.decompress(sent, limit + 1)
+    except zlib.error as error:
+        raise invalid_at((), f"is not gzip: {error}", "encoding") from None
+    if len(plain) > limit:
+        raise _TooLargeError
+    if not reader.eof:
+        raise invalid_at((), "is cut off: the gzip stream has no end", "encoding")
+    if reader.unused_data:
+        raise invalid_at((), "goes on after the end of its gzip stream", "encoding")
+    return plain
+
+
+def _expand_zstd(sent: bytes, limit: int) -> bytes:
+    import zstandard
+
+    plain = io.BytesIO()
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+    try:
+        with decompressor.stream_reader(sent, read_across_frames=True) as reader:
+            while piece := reader.read(_PIECE):
+                plain.write(piece)
+                if plain.tell() > limit:
+                    raise _TooLargeError
+        # Most streams say how long they are; of the others nothing tells whether they are whole.
+        announced = zstandard.frame_content_size(sent)
+    except zstandard.ZstdError as error:
+        raise invalid_at((), f"is not zstd: {error}", "encoding") from None
+    if plain.tell() < announced:
+        raise invalid_at((), "is cut off: the zstd stream has no end", "encoding")
+    return plain.getvalue()

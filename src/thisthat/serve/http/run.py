@@ -1,0 +1,123 @@
+"""Starting and stopping the server: uvicorn, loading in the background, draining on a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+
+from thisthat.serve.formats.wire import source_as_json
+from thisthat.serve.http.app import create_app
+from thisthat.serve.http.timeouts import patient_protocol
+from thisthat.serve.logs import log
+from thisthat.serve.service import Service
+
+_POLL = 0.02
+_KEEP_ALIVE_SECONDS = 30
+_LAST_SECONDS = 1
+"""For what is left once draining is over: its connections are then cut."""
+_SWITCH_SECONDS = 0.0005
+"""The engine's thread and the event loop wait for each other at most this long, not 5 ms."""
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that loads its checkpoint once it listens and drains before it stops."""
+
+    def __init__(self, service: Service, after_loading: Callable[[], None] = lambda: None) -> None:
+        """``after_loading`` is called once, before the server says that it is ready."""
+        settings = service.settings
+        self._after_loading = after_loading
+        self.service = service
+        self.failed: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        super().__init__(
+            uvicorn.Config(
+                create_app(service),
+                host=settings.host,
+                port=settings.port,
+                http=patient_protocol(
+                    settings, lambda kind: service.metrics.errors.labels(kind).inc()
+                ),
+                ws="none",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=_LAST_SECONDS,
+            )
+        )
+
+    @property
+    def address(self) -> str:
+        """Where the server listens; the port is a free one when it was told 0."""
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """First signal: finish what was accepted, refuse the rest. Second: stop at once."""
+        if self.service.draining or self._loop is None:
+            super().handle_exit(sig, frame)
+            return
+        self.service.draining = True
+        self._loop.call_soon_threadsafe(self._start_drain, sig)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then load the checkpoint beside it; until that is done nobody gets an answer."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        if not self.started:
+            return
+        log("listening", address=self.address)
+        threading.Thread(target=self._load, name="thisthat-load", daemon=True).start()
+
+    def _load(self) -> None:
+        settings = self.service.settings
+        started = time.perf_counter()
+        try:
+            loaded = self.service.checkpoints.load(settings.checkpoint, settings.lam)
+        # Everything: this is a thread of its own, where an error nobody takes along would leave a
+        # server that listens and is never ready. ``run_server`` raises it again.
+        except BaseException as error:
+            self.failed = error
+            self.should_exit = True
+            return
+        self._after_loading()
+        log(
+            "ready",
+            **source_as_json(loaded.main.source),
+            engine=loaded.main.engine.description,
+            seconds=round(time.perf_counter() - started, 2),
+        )
+
+    def _start_drain(self, sig: int) -> None:
+        log("draining", signal=signal.Signals(sig).name, in_flight=self.service.in_flight)
+        self._drain_task = asyncio.ensure_future(self._drain())
+
+    async def _drain(self) -> None:
+        until = time.monotonic() + self.service.settings.drain_seconds
+        while self.service.in_flight and time.monotonic() < until:
+            await asyncio.sleep(_POLL)
+        self.should_exit = True
+
+
+def run_server(service: Service) -> None:
+    """Serve until told to stop. Raises what loading the checkpoint raised."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    server = Server(service, _freeze_what_is_there)
+    server.run()
+    if server.failed is not None:
+        raise server.failed
+
+
+def _freeze_what_is_there() -> None:
+    """Leave what start-up made to itself: looking for garbage in it stops every thread."""
+    gc.collect()
+    gc.freeze()

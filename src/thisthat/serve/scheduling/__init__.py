@@ -1,0 +1,1 @@
+"""When a request is admitted, until when it must begin, and what runs together."""

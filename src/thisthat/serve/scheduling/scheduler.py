@@ -1,0 +1,355 @@
+"""Which jobs run together, and when: one thread in front of one engine.
+
+Every round takes a new batch, so a request joins as soon as the batch before it is done. Single
+requests go first, up to a budget of tokens; streams of many states share what a batch has left, in
+turn, up to a smaller budget, so that none of them delays a single request by more than one batch.
+Where the engine runs rows apart, a batch has one job of a stream: more would only delay the others.
+What is accepted but not answered is bounded, so that nobody waits long for a refusal.
+Knows nothing of HTTP, wire formats or text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from thisthat.decide.decider import Decider, Job
+from thisthat.engine.rows import Row, RowResult
+from thisthat.questions import Decision
+from thisthat.serve.scheduling.admission import Admission
+
+
+class DeadlineError(Exception):
+    """The job had not begun when its deadline came."""
+
+
+class ClosedError(Exception):
+    """The scheduler takes no more jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A decision and when its job entered the queue, started and finished (monotonic seconds).
+
+    ``batch`` is how many jobs were taken together.
+    """
+
+    decision: Decision
+    entered: float
+    started: float
+    finished: float
+    batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows without questions: somebody else knows what their results mean."""
+
+    rows: Sequence[Row]
+
+    @property
+    def fresh_tokens(self) -> int:
+        return sum(row.fresh_tokens for row in self.rows)
+
+
+@dataclass(eq=False, slots=True)
+class _Ticket:
+    decider: Decider
+    job: Job | _Rows
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+    deadline: float
+    entered: float
+    stream: object | None
+    stage: Literal["waits", "begun", "given up"] = "waits"
+
+    @property
+    def tokens(self) -> int:
+        return self.job.fresh_tokens
+
+    @property
+    def apart(self) -> bool:
+        """Whether it takes as long beside others as by itself."""
+        return getattr(self.decider.engine, "rows_apart", False)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Jobs that wait: single ones in order of arrival, streams each with a queue of their own."""
+
+    singles: OrderedDict[_Ticket, None] = field(default_factory=OrderedDict)
+    streams: OrderedDict[object, deque[_Ticket]] = field(default_factory=OrderedDict)
+    single_tokens: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.singles or self.streams)
+
+    def add(self, ticket: _Ticket) -> None:
+        if ticket.stream is None:
+            self.singles[ticket] = None
+            self.single_tokens += ticket.tokens
+        else:
+            self.streams.setdefault(ticket.stream, deque()).append(ticket)
+
+    def remove(self, ticket: _Ticket) -> None:
+        """Take the ticket out, if it is still in."""
+        if ticket.stream is None:
+            if ticket in self.singles:
+                del self.singles[ticket]
+                self.single_tokens -= ticket.tokens
+            return
+        queue = self.streams.get(ticket.stream, deque())
+        if ticket not in queue:
+            return
+        queue.remove(ticket)
+        if not queue:
+            del self.streams[ticket.stream]
+
+    def take(self, batch_tokens: int, bulk_tokens: int) -> list[_Ticket]:
+        """The next batch, at least one job: single ones as they came, then those of streams.
+
+        Not by length: whoever came late and short would overtake, batch after batch.
+        """
+        batch: list[_Ticket] = []
+        tokens = 0
+        while self.singles:
+            ticket = next(iter(self.singles))
+            if batch and tokens + ticket.tokens > batch_tokens:
+                break
+            self.remove(ticket)
+            batch.append(ticket)
+            tokens += ticket.tokens
+        bulk = 0
+        while self.streams:
+            stream = next(iter(self.streams))
+            ticket = self.streams[stream][0]
+            if bulk and (ticket.apart or tokens + ticket.tokens > bulk_tokens):
+                break
+            self.remove(ticket)
+            if stream in self.streams:
+                self.streams.move_to_end(stream)
+            batch.append(ticket)
+            tokens += ticket.tokens
+            bulk += 1
+        return batch
+
+
+class Scheduler:
+    """Runs jobs in batches. ``start`` it in the event loop that submits; ``close`` ends it."""
+
+    def __init__(
+        self,
+        *,
+        batch_tokens: int,
+        bulk_tokens: int,
+        queue_tokens: int,
+        on_batch: Callable[[int, int], None] = lambda jobs, tokens: None,
+    ) -> None:
+        """``on_batch`` is told the jobs and tokens of every batch, from the engine's thread."""
+        self._batch_tokens = batch_tokens
+        self._bulk_tokens = min(bulk_tokens, batch_tokens)
+        self._admission = Admission(queue_tokens, self._bulk_tokens)
+        self._on_batch = on_batch
+        self._waiting = _Waiting()
+        self._lock = threading.Lock()
+        # Released when there is something to do; a condition would do the same in far more steps.
+        self._bell = threading.Lock()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the engine's thread, also after a ``close``."""
+        self._closing = False
+        self._thread = threading.Thread(target=self._work, name="thisthat-engine", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish what waits, then stop. Blocks until the thread has ended."""
+        with self._lock:
+            self._closing = True
+            self._ring()
+        if self._thread is not None:
+            self._thread.join()
+
+    @property
+    def waiting_tokens(self) -> int:
+        """Tokens of single requests that wait for a batch."""
+        return self._waiting.single_tokens
+
+    @property
+    def unanswered_tokens(self) -> int:
+        """Tokens of single requests that wait or run: what ``queue_tokens`` bounds."""
+        return self._admission.unanswered_tokens
+
+    @property
+    def expected_seconds(self) -> float:
+        """How long a single request that comes now would wait."""
+        return self._admission.expected_seconds
+
+    @property
+    def retry_ms(self) -> int:
+        """In how many milliseconds there should be room again."""
+        return self._admission.retry_ms
+
+    async def submit(
+        self, decider: Decider, job: Job, deadline: float, stream: object | None = None
+    ) -> Outcome:
+        """Run a job and return its decision; cancelling the call gives up a job not begun.
+
+        ``deadline`` is in monotonic seconds; a job that has begun by then is finished. Jobs of one
+        ``stream`` stay in order. Raises OverloadedError when it would wait too long, DeadlineError
+        when the deadline comes first, ClosedError when the scheduler is closing, and whatever the
+        engine raises.
+        """
+        outcome: Outcome = await self._submit(decider, job, deadline, stream)
+        return outcome
+
+    async def submit_rows(
+        self, decider: Decider, rows: Sequence[Row], deadline: float, stream: object
+    ) -> list[RowResult]:
+        """Run rows and return their results; otherwise as ``submit``."""
+        results: list[RowResult] = await self._submit(decider, _Rows(rows), deadline, stream)
+        return results
+
+    async def _submit(
+        self, decider: Decider, job: Job | _Rows, deadline: float, stream: object | None
+    ) -> Any:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        ticket = _Ticket(decider, job, future, loop, deadline, time.monotonic(), stream)
+        with self._lock:
+            self._admit(ticket)
+            self._waiting.add(ticket)
+            self._ring()
+        alarm = loop.call_later(max(0.0, deadline - ticket.entered), self._expire, ticket)
+        try:
+            return await future
+        finally:
+            alarm.cancel()
+            if future.cancelled():
+                self._give_up(ticket)
+
+    def _admit(self, ticket: _Ticket) -> None:
+        if self._closing:
+            raise ClosedError
+        self._admission.enter(ticket.tokens, ticket.stream is not None)
+
+    def check_room(self, tokens: int = 1) -> None:
+        """Raise OverloadedError when so many more tokens have no place or would wait too long."""
+        self._admission.check(tokens)
+
+    def _give_up(self, ticket: _Ticket) -> bool:
+        """Free the place of a job that has not begun; False when it has, or has been given up."""
+        with self._lock:
+            if ticket.stage != "waits":
+                return False
+            ticket.stage = "given up"
+            self._waiting.remove(ticket)
+            self._finish(ticket)
+            return True
+
+    def _finish(self, ticket: _Ticket) -> None:
+        self._admission.leave(ticket.tokens, ticket.stream is not None)
+
+    def _expire(self, ticket: _Ticket) -> None:
+        if self._give_up(ticket):
+            _deliver(ticket.future, DeadlineError())
+
+    def _begins(self, ticket: _Ticket) -> bool:
+        """Whether a job whose turn has come is run: a batch takes a while, and some wait in it."""
+        if time.monotonic() >= ticket.deadline and self._give_up(ticket):
+            self._tell(ticket, DeadlineError())
+        with self._lock:
+            if ticket.stage == "waits":
+                ticket.stage = "begun"
+            return ticket.stage == "begun"
+
+    def _work(self) -> None:
+        while batch := self._next_batch():
+            tokens = sum(ticket.tokens for ticket in batch)
+            for decider in dict.fromkeys(ticket.decider for ticket in batch):
+                together = [ticket for ticket in batch if ticket.decider is decider]
+                self._run(decider, together, len(batch))
+            self._on_batch(len(batch), tokens)
+
+    def _next_batch(self) -> list[_Ticket]:
+        """Wait for something to do; nothing when the scheduler is closed and all is done."""
+        while True:
+            with self._lock:
+                if self._waiting:
+                    return self._waiting.take(self._batch_tokens, self._bulk_tokens)
+                if self._closing:
+                    return []
+            self._bell.acquire()
+
+    def _ring(self) -> None:
+        """Let the engine's thread look again; the caller holds the lock."""
+        if self._bell.locked():
+            self._bell.release()
+
+    def _run(self, decider: Decider, tickets: list[_Ticket], batch: int) -> None:
+        jobs = [(ticket, ticket.job) for ticket in tickets if isinstance(ticket.job, Job)]
+        groups = [[each] for each in jobs] if tickets[0].apart else [jobs]
+        for group in groups:
+            self._run_jobs(decider, group, batch)
+        for ticket in tickets:
+            if isinstance(ticket.job, _Rows):
+                self._run_rows(decider, ticket, ticket.job)
+
+    def _run_jobs(self, decider: Decider, jobs: Sequence[tuple[_Ticket, Job]], batch: int) -> None:
+        jobs = [each for each in jobs if self._begins(each[0])]
+        if not jobs:
+            return
+        started = time.monotonic()
+        left = dict(enumerate(jobs))
+        try:
+            for number, decision in decider.run([job for _, job in jobs]):
+                finished = time.monotonic()
+                ticket, _ = left.pop(number)
+                self._admission.pace.learn(finished - started, ticket.tokens)
+                self._settle(ticket, Outcome(decision, ticket.entered, started, finished, batch))
+                started = finished
+        # Everything, for engines raise their runtime's own types: the thread must go on, and one
+        # job that cannot be run must not take the others down with it.
+        except Exception as error:
+            if len(jobs) == 1:
+                self._settle(jobs[0][0], error)
+            else:
+                for each in left.values():
+                    self._run_jobs(decider, [each], batch)
+
+    def _run_rows(self, decider: Decider, ticket: _Ticket, job: _Rows) -> None:
+        if not self._begins(ticket):
+            return
+        started = time.monotonic()
+        try:
+            results = decider.engine.run(job.rows)
+        except Exception as error:  # as above; whoever submitted the rows gets it
+            self._settle(ticket, error)
+            return
+        self._admission.pace.learn(time.monotonic() - started, ticket.tokens)
+        self._settle(ticket, results)
+
+    def _settle(self, ticket: _Ticket, result: Outcome | list[RowResult] | Exception) -> None:
+        with self._lock:
+            self._finish(ticket)
+        self._tell(ticket, result)
+
+    def _tell(self, ticket: _Ticket, result: Outcome | list[RowResult] | Exception) -> None:
+        # The loop is gone when the server was told to stop at once; then nobody waits either.
+        if not ticket.loop.is_closed():
+            ticket.loop.call_soon_threadsafe(_deliver, ticket.future, result)
+
+
+def _deliver(future: asyncio.Future[Any], result: Outcome | list[RowResult] | Exception) -> None:
+    if future.done():
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)

@@ -1,0 +1,1 @@
+"""The laboratory: training, suites, worlds and measurements. The runtime never imports it."""

@@ -1,0 +1,1 @@
+"""Results for people: tables, plots, the report and the pages of the docs."""

@@ -1,0 +1,141 @@
+"""docs/results.md and docs/performance.md out of result files: same files, same bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from thisthat_lab.bench import anchors
+from thisthat_lab.bench.report.table import group_cells, kinds_of, line_cells, sheets_of
+from thisthat_lab.bench.result import Result
+from thisthat_lab.bench.suite import MODULES
+
+SPEED = ("latency", "cost", "http", "audit", "load", "restart", "fidelity", "gpu", "training")
+"""Measurements of speed and of what it costs, which have a page of their own."""
+
+_PICTURES: dict[str, Callable[[Result], bool]] = {
+    "compared": lambda result: bool(result.timings),
+    "growth": lambda result: bool(result.series.get("growth")),
+}
+
+_HEAD = """# {title}
+
+This page is made from the files in `docs/results/` and is not edited by hand:
+
+```sh
+thisthat report docs/results/*.json --{name}-page docs/{name}.md
+```
+
+{about}
+"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One of the pages: its name, and what it says before the numbers."""
+
+    name: str
+    title: str
+    about: str
+    measurements: Callable[[str], bool]
+
+    def of(self, results: Iterable[Result]) -> list[Result]:
+        """The results that belong on it, in the suite's order whatever the order given."""
+        return sorted((each for each in results if self.measurements(each.measurement)), key=_place)
+
+    def written(self, results: Iterable[Result]) -> str:
+        """The page as Markdown."""
+        parts = [_HEAD.format(title=self.title, name=self.name, about=self.about)]
+        parts += [_section(result) for result in self.of(results)]
+        named = [f"- **{name}**: {source}" for name, source in anchors.sources().items()]
+        parts.append("\n".join(["## Sources of the numbers beside ours", "", *named, ""]))
+        return "\n".join(parts)
+
+
+RESULTS = Page(
+    "results",
+    "Results",
+    """*Ours* is measured by the command below each table. *Paper* and *others* are figures
+published by their authors (sources at the end). Intervals are 95 %. Unanswered questions count as
+wrong. Speed and cost are on [a page of their own](performance.md).""",
+    lambda measurement: measurement not in SPEED,
+)
+PERFORMANCE = Page(
+    "performance",
+    "Performance",
+    """Every figure is measured by the command below its table, on the machine named there;
+competing systems take turns with ours in the same run. A *bar* is what this project set itself to
+reach. [Measuring](measuring.md) says how to run it.""",
+    lambda measurement: measurement in SPEED,
+)
+
+
+PAGES = {page.name: page for page in (RESULTS, PERFORMANCE)}
+
+
+def pictures_of(result: Result) -> list[tuple[str, str]]:
+    """The plots a result has on its page: (name of the plot, name of its files)."""
+    names = [name for name, has in _PICTURES.items() if has(result)]
+    about = f"{result.label} {result.hardware.get('machine', '')} {result.system.get('engine', '')}"
+    where = re.sub(r"[^a-z0-9.]+", "-", about.lower()).strip("-")
+    return [(name, f"{name}-{where}") for name in names]
+
+
+def _place(result: Result) -> tuple[int, str, str]:
+    known = list(MODULES)
+    name = result.measurement
+    place = known.index(name) if name in known else len(known)
+    return place, name, result.label
+
+
+def _section(result: Result) -> str:
+    count = result.questions.get("count", 0)
+    asked = f"{count:,} questions" if count else ""
+    quick = "quick subset" if result.questions.get("quick") else ""
+    about = ", ".join(part for part in (asked, quick, str(result.system.get("engine", ""))) if part)
+    lines = [f"## {result.title}: {result.label}", "", about, ""]
+    for name, file in pictures_of(result):
+        lines += _picture(name, file)
+    lines += _table(("", "ours", "95 % interval", "paper", "others"), map(line_cells, result.lines))
+    for sheet in sheets_of(result):
+        lines += _table(sheet.headings, sheet.rows)
+    for by in kinds_of(result.groups):
+        headings = (by, "questions", "no answer", "accuracy", "95 % interval", "chance", "paper")
+        lines += [f"<details><summary>By {by}</summary>", ""]
+        lines += _table(headings, map(group_cells, result.grouped(by)))
+        lines += ["</details>", ""]
+    if result.problems:
+        told = ", ".join(f"{number} {why}" for why, number in result.problems.items())
+        lines += [f"No answer: {told}.", ""]
+    lines += [f"- {caveat}" for caveat in result.caveats]
+    machine = ", ".join(str(value) for value in result.hardware.values())
+    software = ", ".join(f"{name} {version}" for name, version in result.versions.items())
+    lines += [
+        "",
+        f"{result.finished[:10]}, {result.seconds:g} s on {machine}: `{result.command}`",
+        f"({software})",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    body = ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows]
+    rule = "|" + "|".join(["---"] + ["---:"] * (len(headings) - 1)) + "|"
+    return ["| " + " | ".join(headings) + " |", rule, *body, ""]
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|")
+
+
+def _picture(name: str, file: str) -> list[str]:
+    """One plot in the reader's own colours."""
+    return [
+        "<picture>",
+        f'<source media="(prefers-color-scheme: dark)" srcset="pictures/{file}-dark.svg">',
+        f'<img alt="{name}" src="pictures/{file}.svg">',
+        "</picture>",
+        "",
+    ]

@@ -1,0 +1,1 @@
+"""Whatever answers questions: our engines, baselines, endpoints, other ways with the same model."""

@@ -1,0 +1,72 @@
+"""``POST /v1/decisions``: an input and a list of questions, answers in the same order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thisthat.items.item import Item, render_state
+from thisthat_lab.bench.systems.endpoints.wire import (
+    Reading,
+    UnusableError,
+    described,
+    distribution,
+    field,
+    tokens,
+)
+
+
+class DecisionsWire:
+    """One question per request."""
+
+    path = "/v1/decisions"
+
+    def request(self, item: Item, model: str) -> dict[str, Any]:
+        """See Wire. A predicate has no place for descriptions: they go into its instructions."""
+        if item.kind == "boolean":
+            explained = any(text for _, text in item.options)
+            text = described(item) if explained else item.question
+            question: dict[str, Any] = {"type": "predicate", "instructions": text}
+        elif item.kind == "choice":
+            choices = [_named("value", name, text) for name, text in item.options]
+            question = {"type": "choice", "instructions": item.question, "choices": choices}
+        else:
+            levels = [_named("label", name, text) for name, text in item.options]
+            question = {"type": "score", "instructions": item.question, "levels": levels}
+        return {"model": model, "input": render_state(item.state), "questions": [question]}
+
+    def read(self, item: Item, payload: Any) -> Reading:
+        """See Wire. A refusal is no answer."""
+        answer = field(payload, "answers", 0)
+        if field(answer, "type") == "refusal":
+            raise UnusableError("refused")
+        if item.kind == "boolean":
+            yes = field(answer, "probability")
+            if not isinstance(yes, (int, float)) or isinstance(yes, bool):
+                raise UnusableError("probabilities are no numbers")
+            given = distribution([1 - yes, yes])
+        else:
+            given = _in_order(item, field(answer, "probabilities"))
+        return Reading(
+            max(range(len(given)), key=given.__getitem__),
+            given,
+            tokens(payload, "input_tokens"),
+            tokens(payload, "output_tokens"),
+        )
+
+
+def _named(key: str, name: str, text: str | None) -> dict[str, str]:
+    return {key: name, "description": text} if text else {key: name}
+
+
+def _in_order(item: Item, entries: Any) -> tuple[float, ...]:
+    if not isinstance(entries, list):
+        raise UnusableError("unexpected shape")
+    table = {field(entry, "value"): field(entry, "probability") for entry in entries}
+    keys: list[Any] = (
+        [name for name, _ in item.options]
+        if item.kind == "choice"
+        else list(range(len(item.options)))
+    )
+    if set(table) != set(keys):
+        raise UnusableError("not an option")
+    return distribution([table[key] for key in keys])

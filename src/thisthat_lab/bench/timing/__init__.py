@@ -1,0 +1,1 @@
+"""What measurements of time share: workloads, turns, growth, servers and devices."""

@@ -1,0 +1,76 @@
+"""What every branch family adds to the common interface: abstain options and twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from thisthat.items.item import Item
+from thisthat.rng import Rng
+from thisthat_lab.suites.base.clauses import Clause
+from thisthat_lab.suites.base.family import Family
+from thisthat_lab.suites.base.settings import Setting
+
+CaseT = TypeVar("CaseT")
+
+
+@dataclass(frozen=True)
+class BranchFamily(Family[CaseT, Setting], Generic[CaseT]):
+    """A family of branch-shaped decisions.
+
+    ``twin`` returns a case whose right answer differs from the given one although only the rule
+    changed or only one fact did; None when it found none. A rendered case whose facts name an
+    ``abstain`` option is a choice, whatever the family's kind, with that option last for
+    booleans and scores. ``clauses`` gives the conditions a case turns on, for families whose
+    states show ``case.sheet`` as a record: such cases can be asked about in drills.
+    """
+
+    twin: Callable[[CaseT, Rng], CaseT | None] | None = None
+    clauses: Callable[[CaseT], Sequence[Clause]] | None = None
+
+    def item_for(self, case: CaseT, rng: Rng, split: str) -> Item:
+        """The item for one case; the options of a choice stand in random order if they may."""
+        asked = self.render(case, rng)
+        answer = self.solve(case)
+        options = asked.options
+        open_ended = "abstain" in asked.facts
+        if self.option_count not in (None, len(options) - open_ended):
+            raise ValueError(f"{self.name} renders {len(options)} options, not {self.option_count}")
+        if self.kind == "choice" and asked.shuffle:
+            order = rng.shuffled(range(len(options)))
+            options = tuple(options[index] for index in order)
+            answer = order.index(answer)
+        return Item(
+            source=f"generated_{self.suite}",
+            family=self.name,
+            kind="choice" if open_ended else self.kind,
+            state=asked.state,
+            question=asked.question,
+            options=options,
+            answer=answer,
+            split=split,
+            facts=asked.facts,
+        )
+
+
+def turned(
+    case: CaseT,
+    others: Iterable[CaseT],
+    solve: Callable[[CaseT], int],
+    open_answer: int | None = None,
+) -> CaseT | None:
+    """The first of the others whose answer is known and is not the answer of the case, or None.
+
+    ``open_answer`` is the answer that says "cannot tell". The others are taken one by one, so a
+    generator draws no more of them than are needed.
+    """
+    unwanted = (open_answer, solve(case))
+    return next((other for other in others if solve(other) not in unwanted), None)
+
+
+def with_option_at(item: Item, place: int) -> Item:
+    """The same choice with its right option moved to ``place`` (by swapping two options)."""
+    options = list(item.options)
+    options[place], options[item.answer] = options[item.answer], options[place]
+    return replace(item, options=tuple(options), answer=place)

@@ -1,0 +1,162 @@
+"""Choice: which of several events came first, last, or next after another?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from thisthat.rng import Rng
+from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.family import Asked
+from thisthat_lab.suites.base.settings import Setting
+from thisthat_lab.suites.base.wording import CITIES, FIRST_NAMES, SERVICES
+from thisthat_lab.suites.records.asking import ask
+from thisthat_lab.suites.records.fields import say_day
+
+SUBJECTS = (
+    ("the {x} alert fired", SERVICES),
+    ("{x} signed the form", FIRST_NAMES),
+    ("the parcel reached {x}", CITIES),
+    ("{x} restarted", SERVICES),
+    ("{x} sent a reminder", FIRST_NAMES),
+    ("the office in {x} opened", CITIES),
+    ("{x} paid the fee", FIRST_NAMES),
+    ("the backup of {x} finished", SERVICES),
+    ("{x} left the building", FIRST_NAMES),
+    ("the train stopped at {x}", CITIES),
+    ("the inspection in {x} took place", CITIES),
+    ("{x} was promoted", FIRST_NAMES),
+)
+RANKS = ("first", "second", "third")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Events in the order they are told, with the time of each.
+
+    ``ask_for`` is "first", "last", "rank 1", … or "after 2": the event next after number 2.
+    Times are minutes of a day or days of a calendar; all are different.
+    """
+
+    events: tuple[str, ...]
+    times: tuple[int, ...]
+    unit: str
+    ask_for: str
+    notes: int
+
+
+def draw(rng: Rng, setting: Setting) -> Case:
+    """Three to ten events, told in random order."""
+    count = rng.integer(3, min(10, 3 + setting.clauses + setting.distractors // 3))
+    template, names = rng.choice(SUBJECTS)
+    mixed = rng.chance(0.4)
+    events: dict[str, None] = {}
+    while len(events) < count:
+        if mixed:
+            template, names = rng.choice(SUBJECTS)
+        events[template.format(x=rng.choice(names))] = None
+    unit = rng.choice(("clock", "day"))
+    if unit == "clock":
+        start = rng.integer(0, 1000)
+        span = range(start, start + (90 if rng.chance(0.5) else 400))
+    else:
+        start = rng.integer(0, 500)
+        span = range(start, start + (40 if rng.chance(0.5) else 400))
+    times = tuple(rng.sample(span, count))
+    forms = ["first", "last", "first", "last"]
+    if setting.clauses > 1:
+        forms += [f"rank {rng.integer(1, 2)}", "after", "before"]
+    form = rng.choice(forms)
+    if form in ("after", "before"):
+        order = sorted(range(count), key=times.__getitem__)
+        usable = order[:-1] if form == "after" else order[1:]
+        form = f"{form} {rng.choice(usable)}"
+    return Case(tuple(events), times, unit, form, setting.length)
+
+
+def solve(case: Case) -> int:
+    """The place of the event that is asked for."""
+    order = sorted(range(len(case.times)), key=case.times.__getitem__)
+    word, _, number = case.ask_for.partition(" ")
+    if word == "first":
+        return order[0]
+    if word == "last":
+        return order[-1]
+    if word == "rank":
+        return order[int(number)]
+    return order[order.index(int(number)) + (1 if word == "after" else -1)]
+
+
+def twin(case: Case, rng: Rng) -> Case | None:
+    """The same events, asked from the other end."""
+    other = replace(case, ask_for=rng.choice(("first", "last", "rank 1")))
+    return turned(case, [other], solve)
+
+
+def render(case: Case, rng: Rng) -> Asked:
+    """A log, a list of sentences, or JSON."""
+    form = rng.choice(("log", "prose", "json", "list"))
+    style = rng.choice(("iso", "day first", "month first"))
+    stamps = [
+        f"{time // 60 % 24:02d}:{time % 60:02d}" if case.unit == "clock" else say_day(time, style)
+        for time in case.times
+    ]
+    pairs = list(zip(case.events, stamps, strict=True))
+    if form == "json":
+        content: object = [{"event": event, "time": stamp} for event, stamp in pairs]
+        deciding = [f'"event": "{event}", "time": "{stamp}"' for event, stamp in pairs]
+    elif form == "prose":
+        at = "at" if case.unit == "clock" else "on"
+        deciding = [
+            rng.choice((f"{event} {at} {stamp}", f"{at} {stamp} {event}")) for event, stamp in pairs
+        ]
+        deciding = [text[:1].upper() + text[1:] for text in deciding]
+        content = ". ".join(deciding) + "."
+    else:
+        mark = "{stamp} {event}" if form == "log" else "- {event}: {stamp}"
+        deciding = [mark.format(stamp=stamp, event=event) for event, stamp in pairs]
+        content = "\n".join(deciding)
+    word, _, number = case.ask_for.partition(" ")
+    if word in ("after", "before"):
+        known = case.events[int(number)]
+        question = rng.choice(NEXT[word]).format(known=known)
+    elif word == "rank":
+        question = f"Which event was the {RANKS[int(number)]} to happen?"
+    else:
+        question = rng.choice(ENDS[word])
+    options = [(event, None) for event in case.events]
+    sections = [(rng.choice(("events", "timeline", "log", "history")), content)]
+    return ask(rng, sections, question, options, deciding=deciding, notes=case.notes)
+
+
+ENDS = {
+    "first": (
+        "Which of these happened first?",
+        "What came before everything else?",
+        "Which event is the earliest?",
+        "What started the sequence?",
+    ),
+    "last": (
+        "Which of these happened last?",
+        "What came after everything else?",
+        "Which event is the latest?",
+        "What ended the sequence?",
+    ),
+}
+NEXT = {
+    "after": ("What happened next after this: {known}?", "Which event directly followed: {known}?"),
+    "before": (
+        "What happened just before this: {known}?",
+        "Which event directly preceded: {known}?",
+    ),
+}
+FAMILY: BranchFamily[Case] = BranchFamily(
+    name="first_event",
+    suite="branch",
+    kind="choice",
+    option_count=None,
+    held_out=True,
+    draw=draw,
+    solve=solve,
+    render=render,
+    twin=twin,
+)

@@ -1,0 +1,98 @@
+"""Choice: which field of a request breaks the specification, if any?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from thisthat.rng import Rng
+from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.family import Asked
+from thisthat_lab.suites.base.settings import Setting
+from thisthat_lab.suites.records.asking import ask
+from thisthat_lab.suites.records.specs import (
+    Parameter,
+    break_field,
+    deciding_pieces,
+    draw_payload,
+    draw_spec,
+    fault,
+    write_request,
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A specification and a payload with one fault at most."""
+
+    spec: tuple[Parameter, ...]
+    payload: Mapping[str, Any]
+    notes: int
+
+
+def draw(rng: Rng, setting: Setting) -> Case:
+    """Every field is the faulty one equally often, and so is none of them."""
+    spec = draw_spec(rng, min(9, 2 + setting.clauses + setting.distractors // 3))
+    payload = draw_payload(rng, spec)
+    place = rng.below(len(spec) + 1)
+    if place < len(spec):
+        payload = break_field(rng, spec[place], payload)
+    return Case(spec, payload, setting.length)
+
+
+def solve(case: Case) -> int:
+    """The place of the faulty field in the specification, or one past its end."""
+    wrong = fault(case.spec, case.payload)
+    return [parameter.name for parameter in case.spec].index(wrong[0]) if wrong else len(case.spec)
+
+
+def twin(case: Case, rng: Rng) -> Case | None:
+    """The same specification with another field broken."""
+    place = rng.below(len(case.spec))
+    payload = break_field(rng, case.spec[place], draw_payload(rng, case.spec))
+    return turned(case, [Case(case.spec, payload, case.notes)], solve)
+
+
+def render(case: Case, rng: Rng) -> Asked:
+    """The specification as a schema or as documentation, then the payload."""
+    written = write_request(
+        rng,
+        case.spec,
+        case.payload,
+        schema_title="schema",
+        text_title="fields",
+        payload_titles=("message", "body", "input"),
+    )
+    none = rng.choice(("none", "no field", "all fields are fine", "nothing is wrong"))
+    options = [(parameter.name, None) for parameter in case.spec] + [(none, None)]
+    question = rng.choice(
+        (
+            f"Which field is invalid? Choose '{none}' if there is none.",
+            f"Which field breaks the rules ('{none}' if they all keep to them)?",
+            f"Name the field that has to be corrected, or '{none}'.",
+            f"Where is the fault? Pick '{none}' for a clean message.",
+        )
+    )
+    return ask(
+        rng,
+        written.sections,
+        question,
+        options,
+        deciding=deciding_pieces(case.spec, case.payload),
+        rule=[written.spec],
+        notes=case.notes,
+    )
+
+
+FAMILY: BranchFamily[Case] = BranchFamily(
+    name="invalid_field",
+    suite="branch",
+    kind="choice",
+    option_count=None,
+    held_out=False,
+    draw=draw,
+    solve=solve,
+    render=render,
+    twin=twin,
+)

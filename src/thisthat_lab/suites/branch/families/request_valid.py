@@ -1,0 +1,117 @@
+"""Boolean: does a request body keep to its specification?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from thisthat.rng import Rng
+from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.family import Asked
+from thisthat_lab.suites.base.settings import Setting
+from thisthat_lab.suites.records.asking import ask
+from thisthat_lab.suites.records.specs import (
+    Parameter,
+    break_field,
+    deciding_pieces,
+    draw_payload,
+    draw_spec,
+    fault,
+    write_request,
+)
+
+ENDPOINTS = (
+    "POST /orders", "POST /bookings", "PUT /profiles/42", "POST /exports", "PATCH /devices/42",
+    "POST /tickets", "POST /payments", "PUT /listings/42", "POST /reports", "POST /invites",
+    "POST /shipments", "PATCH /lessons/42", "POST /jobs", "POST /surveys",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """A specification and a payload."""
+
+    endpoint: str
+    spec: tuple[Parameter, ...]
+    payload: Mapping[str, Any]
+    valid_asked: bool
+    notes: int
+
+
+def draw(rng: Rng, setting: Setting) -> Case:
+    """A payload with no fault or one."""
+    spec = draw_spec(rng, min(12, setting.clauses + setting.distractors // 2 + 1))
+    payload = draw_payload(rng, spec)
+    if rng.chance(0.5):
+        payload = break_field(rng, rng.choice(spec), payload)
+    return Case(rng.choice(ENDPOINTS), spec, payload, rng.chance(0.6), setting.length)
+
+
+def solve(case: Case) -> int:
+    """Yes when nothing breaks the specification (or something does, if that is asked)."""
+    return int((not fault(case.spec, case.payload)) == case.valid_asked)
+
+
+def twin(case: Case, rng: Rng) -> Case | None:
+    """The same payload under a specification that accepts it, or one that does not."""
+    wrong = fault(case.spec, case.payload)
+    return turned(case, (_with_other_spec(case, wrong, rng) for _ in range(20)), solve)
+
+
+def _with_other_spec(case: Case, wrong: Sequence[str], rng: Rng) -> Case:
+    fresh = {parameter.name: parameter for parameter in draw_spec(rng, 10)}
+    names = wrong or [rng.choice(case.spec).name]
+    spec = tuple(
+        fresh.get(parameter.name, replace(parameter, required=not parameter.required))
+        if parameter.name in names
+        else parameter
+        for parameter in case.spec
+    )
+    return replace(case, spec=spec)
+
+
+def render(case: Case, rng: Rng) -> Asked:
+    """The specification as a schema or as documentation, then the payload."""
+    written = write_request(
+        rng,
+        case.spec,
+        case.payload,
+        schema_title="specification",
+        text_title=f"{case.endpoint} takes",
+        payload_titles=("request", "body", "payload"),
+    )
+    question = rng.choice(VALID if case.valid_asked else INVALID).format(endpoint=case.endpoint)
+    return ask(
+        rng,
+        written.sections,
+        question,
+        deciding=deciding_pieces(case.spec, case.payload),
+        rule=[written.spec],
+        notes=case.notes,
+    )
+
+
+VALID = (
+    "Is the request valid?",
+    "Does the body conform to the specification?",
+    "Will {endpoint} accept this body?",
+    "Is every field of the payload in order?",
+)
+INVALID = (
+    "Must the request be rejected?",
+    "Does the body break the specification anywhere?",
+    "Will {endpoint} answer 400 to this body?",
+    "Is any field of the payload missing or wrong?",
+)
+FAMILY: BranchFamily[Case] = BranchFamily(
+    name="request_valid",
+    suite="branch",
+    kind="boolean",
+    option_count=2,
+    held_out=False,
+    draw=draw,
+    solve=solve,
+    render=render,
+    twin=twin,
+)

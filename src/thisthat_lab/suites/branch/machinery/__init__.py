@@ -1,0 +1,1 @@
+"""What branch families are made of: domains, rules, branches, layouts."""

@@ -1,0 +1,184 @@
+"""Short written outputs and checkable instructions about them.
+
+An instruction is checked by code on the text alone. Shared by the families about instructions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thisthat.rng import Rng
+from thisthat_lab.suites.base.wording import CITIES, COMPANIES, FIRST_NAMES, MONTHS, PRODUCTS
+
+_SENTENCES = (
+    "the {product} arrives on {number} {month}",
+    "our shop in {city} opens at {hour}",
+    "{name} will call you back today",
+    "please keep the receipt for the {product}",
+    "we have moved the visit to {city}",
+    "the {product} comes with a two year warranty",
+    "{company} has confirmed the booking",
+    "nothing else is needed from your side",
+    "{name} and {name2} will meet you at the station",
+    "the price includes delivery, setup and training",
+    "your request has been forwarded to {company}",
+    "the new {product} is lighter, quieter and cheaper",
+    "we are sorry about the delay",
+    "the room in {city} is booked for {number} people",
+    "a short guide is attached",
+    "you can reply to this message at any time",
+)
+_KEYS = ("title", "city", "status", "owner", "total", "month", "note", "summary", "count")
+_ENDINGS = {".": "a full stop", "!": "an exclamation mark", "?": "a question mark"}
+_MARKS = tuple(_ENDINGS)
+_YES_OR_NO = ("capitals", "small letters", "digits", "commas", "json")
+_TRIES = 60
+_WORD = re.compile(r"[A-Za-z']+|\d+")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One checkable demand: its kind and the value it speaks of."""
+
+    kind: str
+    value: Any
+
+
+def draw_output(sentences: int, rng: Rng) -> str:
+    """A text of that many sentences: a paragraph, a list, shouted or whispered, or JSON."""
+    if rng.chance(0.15):
+        keys = rng.sample(_KEYS, rng.integer(2, 5))
+        return json.dumps({key: _json_value(key, rng) for key in keys}, ensure_ascii=False)
+    parts = [_fill(template, rng) for template in rng.sample(_SENTENCES, sentences)]
+    endings = [*(rng.weighted(_MARKS, (4, 1, 1)) for _ in parts[1:]), rng.choice(_MARKS)]
+    parts = [part[:1].upper() + part[1:] + end for part, end in zip(parts, endings, strict=True)]
+    text = "\n".join(f"- {part}" for part in parts) if rng.chance(0.25) else " ".join(parts)
+    style = rng.weighted(("plain", "lower", "upper"), (6, 2, 1))
+    return text if style == "plain" else text.lower() if style == "lower" else text.upper()
+
+
+def _fill(template: str, rng: Rng) -> str:
+    return template.format(
+        product=rng.choice(PRODUCTS),
+        number=rng.integer(2, 28),
+        month=rng.choice(MONTHS),
+        city=rng.choice(CITIES),
+        hour=rng.integer(7, 11),
+        name=rng.choice(FIRST_NAMES),
+        name2=rng.choice(FIRST_NAMES),
+        company=rng.choice(COMPANIES),
+    )
+
+
+def _json_value(key: str, rng: Rng) -> Any:
+    if key in ("total", "count"):
+        return rng.integer(1, 900)
+    if rng.chance(0.2):
+        return rng.integer(1, 90)
+    return rng.choice(CITIES if key == "city" else MONTHS if key == "month" else FIRST_NAMES)
+
+
+def words_of(text: str) -> list[str]:
+    """The words and numbers of a text."""
+    return _WORD.findall(text)
+
+
+def follows(instruction: Instruction, text: str) -> bool:
+    """Whether the text does what the instruction says."""
+    kind, value = instruction.kind, instruction.value
+    words = words_of(text)
+    lowered = [word.lower() for word in words]
+    checks: dict[str, Callable[[], bool]] = {
+        "most words": lambda: len(words) <= value,
+        "fewest words": lambda: len(words) >= value,
+        "sentences": lambda: len(re.findall(r"[.!?]", text)) == value,
+        "has word": lambda: str(value).lower() in lowered,
+        "lacks word": lambda: str(value).lower() not in lowered,
+        "first word": lambda: lowered[0] == str(value).lower(),
+        "last mark": lambda: text.endswith(str(value)),
+        "capitals": lambda: any(c.isupper() for c in text) == value,
+        "small letters": lambda: any(c.islower() for c in text) == value,
+        "digits": lambda: any(c.isdigit() for c in text) == value,
+        "commas": lambda: ("," in text) == value,
+        "bullets": lambda: text.count("- ") == value,
+        "key": lambda: value in _read_object(text),
+        "number at": lambda: isinstance(_read_object(text).get(value), int),
+        "json": lambda: bool(_read_object(text)) == value,
+    }
+    return checks[kind]()
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    if not text.startswith("{"):
+        return {}
+    parsed: dict[str, Any] = json.loads(text)
+    return parsed
+
+
+def draw_instruction(text: str, followed: bool, used: Sequence[str], rng: Rng) -> Instruction:
+    """An instruction, of a kind not yet used, that the text follows or breaks.
+
+    The kind is chosen without regard to ``followed``, so that it gives nothing away.
+    """
+    kinds = ["most words", "fewest words", "has word", "lacks word", *_YES_OR_NO]
+    kinds += ["key", "number at"] if text.startswith("{") else ["sentences", "first word"]
+    if not text.startswith("{"):
+        kinds.append("bullets" if text.startswith("- ") else "last mark")
+    kind = rng.choice([one for one in kinds if one not in used])
+    for _ in range(_TRIES):
+        instruction = Instruction(kind, _propose(kind, text, rng))
+        if follows(instruction, text) == followed:
+            return instruction
+    return draw_instruction(text, followed, [*used, kind], rng)
+
+
+def _propose(kind: str, text: str, rng: Rng) -> Any:
+    words = words_of(text)
+    near = rng.choice((0, 1, 2, 3, 5, 8)) * rng.choice((1, -1))
+    if kind in _YES_OR_NO:
+        return rng.chance(0.5)
+    if kind in ("most words", "fewest words"):
+        return max(1, len(words) + near)
+    if kind in ("has word", "lacks word"):
+        other = words_of(draw_output(2, rng))
+        return rng.choice([word for word in rng.choice((words, other)) if len(word) > 2]).lower()
+    if kind in ("key", "number at"):
+        return rng.choice(_KEYS)
+    if kind == "sentences":
+        return max(1, len(re.findall(r"[.!?]", text)) + rng.choice((-1, 0, 1)))
+    if kind == "bullets":
+        return max(1, text.count("- ") + rng.choice((-1, 0, 1)))
+    if kind == "first word":
+        return rng.choice((words[0], words_of(draw_output(1, rng))[0]))
+    return rng.choice(_MARKS)
+
+
+def say_instruction(instruction: Instruction, rng: Rng) -> str:
+    """The instruction as one would write it, without final stop."""
+    kind, value = instruction.kind, instruction.value
+    ways: dict[str, tuple[str, ...]] = {
+        "most words": (f"use at most {value} words", f"no more than {value} words"),
+        "fewest words": (f"write at least {value} words", f"the length is {value} words or more"),
+        "sentences": (f"write exactly {value} sentences", f"the number of sentences is {value}"),
+        "has word": (f'mention "{value}"', f'the word "{value}" has to appear'),
+        "lacks word": (f'do not use the word "{value}"', f'avoid "{value}"'),
+        "first word": (f'begin with the word "{value}"', f'the first word is "{value}"'),
+        "last mark": (f"end with {_ENDINGS.get(str(value), value)}",),
+        "capitals": ("use at least one capital letter",)
+        if value
+        else ("write everything in lower case", "no capital letters"),
+        "small letters": ("use at least one lower-case letter",)
+        if value
+        else ("write everything in capitals", "no lower-case letters"),
+        "digits": ("include at least one digit",) if value else ("use no digits",),
+        "commas": ("use at least one comma",) if value else ("use no commas",),
+        "bullets": (f"give exactly {value} bullet points",),
+        "key": (f'return JSON with the key "{value}"', f'the JSON has a field "{value}"'),
+        "number at": (f'the field "{value}" holds a number',),
+        "json": ("answer with a JSON object",) if value else ("do not answer in JSON",),
+    }
+    return rng.choice(ways[kind])

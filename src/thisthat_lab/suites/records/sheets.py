@@ -1,0 +1,232 @@
+"""Records written down: JSON, forms, log lines, prose, tables; with notes around them.
+
+Every writer also says which piece of the text carries which field, so that a test (or a
+trainer) can blank out the deciding facts. Knows nothing of rules and questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thisthat.questions import Text, compact_json
+from thisthat.rng import Rng
+from thisthat_lab.suites.records.conditions import is_count, subject
+from thisthat_lab.suites.records.fields import (
+    DateField,
+    Field,
+    FlagField,
+    NumberField,
+    Record,
+    RecordType,
+    TagsField,
+    Value,
+    key_of,
+    say,
+    say_day,
+)
+
+SINGLE = ("json", "form", "inline", "prose", "bullets", "attributes")
+MANY = ("json", "table", "csv", "inline", "prose")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Records written down. ``content`` is JSON or text; ``pieces`` maps (row, phrase) to the
+    substring of the rendered content that states it."""
+
+    content: Any
+    pieces: Mapping[tuple[int, str], str]
+
+
+def write_records(
+    rng: Rng,
+    kind: RecordType,
+    rows: Sequence[tuple[str, Record]],
+    phrases: Sequence[str],
+    layout: str | None = None,
+) -> Sheet:
+    """The named records with these fields, in one layout; ``json`` content is not yet text."""
+    layout = layout or rng.choice(SINGLE if len(rows) == 1 else MANY)
+    fields = [kind.field(phrase) for phrase in phrases]
+    if layout == "json":
+        return _write_json(rng, kind, rows, fields)
+    if layout in ("table", "csv"):
+        return _write_table(rng, kind, rows, fields, layout)
+    pieces: dict[tuple[int, str], str] = {}
+    blocks = []
+    day_style = rng.choice(("iso", "iso", "day first", "month first"))
+    for row, (name, record) in enumerate(rows):
+        shown = [field for field in fields if field.phrase in record]
+        if layout == "prose":
+            block = _prose(rng, kind, name, record, shown, row, pieces, day_style)
+        else:
+            block = _form(rng, kind, name, record, shown, row, pieces, (layout, day_style))
+        blocks.append(block)
+    between = "\n" if layout == "inline" else "\n\n"
+    return Sheet(between.join(blocks), pieces)
+
+
+def _plain(field: Field, value: Value) -> Any:
+    if isinstance(field, DateField) and isinstance(value, int):
+        return say_day(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _write_json(
+    rng: Rng, kind: RecordType, rows: Sequence[tuple[str, Record]], fields: Sequence[Field]
+) -> Sheet:
+    style = rng.choice(("snake", "snake", "camel", "title"))
+    pieces: dict[tuple[int, str], str] = {}
+    objects = []
+    for row, (name, record) in enumerate(rows):
+        entry: dict[str, Any] = {"id": name} if name else {}
+        for field in fields:
+            if field.phrase in record:
+                key, value = key_of(field, style), _plain(field, record[field.phrase])
+                entry[key] = value
+                pieces[row, field.phrase] = compact_json({key: value})[1:-1]
+        objects.append(entry)
+    return Sheet(objects[0] if len(objects) == 1 else objects, pieces)
+
+
+def _write_table(
+    rng: Rng,
+    kind: RecordType,
+    rows: Sequence[tuple[str, Record]],
+    fields: Sequence[Field],
+    layout: str,
+) -> Sheet:
+    comma = layout == "csv"
+    between = "," if comma else " | "
+    heads = [kind.noun, *(key_of(field, "snake" if comma else "title") for field in fields)]
+    lines = [between.join(heads)]
+    if not comma:
+        lines.append(between.join("---" for _ in heads))
+    pieces: dict[tuple[int, str], str] = {}
+    for row, (name, record) in enumerate(rows):
+        cells = [name]
+        for field in fields:
+            cell = say(field, record.get(field.phrase))
+            cells.append(cell.replace(", ", "/").replace(",", "") if comma else cell)
+        line = between.join(cells)
+        lines.append(line)
+        for field in fields:
+            pieces[row, field.phrase] = line
+    return Sheet("\n".join(lines), pieces)
+
+
+def _form(
+    rng: Rng,
+    kind: RecordType,
+    name: str,
+    record: Record,
+    fields: Sequence[Field],
+    row: int,
+    pieces: dict[tuple[int, str], str],
+    layout: tuple[str, str],
+) -> str:
+    shape, day_style = layout
+    style = "title" if shape in ("form", "bullets") else "snake"
+    lines = []
+    for field in fields:
+        label = field.phrase[:1].upper() + field.phrase[1:] if style == "title" else key_of(field)
+        value = say(field, record[field.phrase], day_style)
+        if shape == "attributes":
+            line = f'{label}="{value}"'
+        elif shape == "inline":
+            line = f"{label}={value}"
+        else:
+            line = f"{'- ' if shape == 'bullets' else ''}{label}: {value}"
+        pieces[row, field.phrase] = line
+        lines.append(line)
+    if shape == "attributes":
+        return f'<{kind.noun.replace(" ", "-")} id="{name}" {" ".join(lines)} />'
+    if shape == "inline":
+        return f"{kind.noun} {name}: " + "; ".join(lines)
+    return f"{kind.noun[:1].upper()}{kind.noun[1:]} {name}\n" + "\n".join(lines)
+
+
+def _prose(
+    rng: Rng,
+    kind: RecordType,
+    name: str,
+    record: Record,
+    fields: Sequence[Field],
+    row: int,
+    pieces: dict[tuple[int, str], str],
+    day_style: str,
+) -> str:
+    opening = rng.choice(
+        (
+            f"This is about {kind.noun} {name}.",
+            f"{kind.noun[:1].upper()}{kind.noun[1:]} {name} came in as follows.",
+            f"Notes on {kind.noun} {name}.",
+            f"Here is what is known of {kind.noun} {name}.",
+            f"The file of {kind.noun} {name} says this.",
+        )
+    )
+    sentences = [opening]
+    for field in fields:
+        text = say_fact(rng, field, record[field.phrase], kind.noun, day_style)
+        pieces[row, field.phrase] = text
+        sentences.append(text)
+    return " ".join(sentences)
+
+
+def say_fact(rng: Rng, field: Field, value: Value, noun: str, day_style: str = "iso") -> str:
+    """One sentence that states the value of the field."""
+    about = subject(rng, field, noun)
+    shown = say(field, value, day_style)
+    if isinstance(field, FlagField):
+        if value is None:
+            text = f"it is not recorded whether {about} is {field.quality}"
+        else:
+            text = f"{about} is {'' if value else 'not '}{field.quality}"
+    elif value is None:
+        text = rng.choice((f"{about} is not recorded", f"{about} was left blank"))
+    elif isinstance(field, TagsField):
+        text = rng.choice(
+            (
+                f"the {field.phrase} are {shown}",
+                f"under {field.phrase} it lists {shown}",
+                f"{field.phrase}: {shown}",
+            )
+        )
+    elif is_count(field) and value != 1:
+        text = rng.choice((f"{about} is {shown}", f"it shows {shown} {field.phrase}"))
+    elif isinstance(field, NumberField):
+        text = rng.choice(
+            (
+                f"{about} is {shown}",
+                f"{about} comes to {shown}",
+                f"{field.phrase}: {shown}",
+            )
+        )
+    else:
+        text = rng.choice((f"{about} is {shown}", f"{about} is given as {shown}"))
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def compose(rng: Rng, sections: Sequence[tuple[str, Any]]) -> Text:
+    """One state from named sections: JSON when a section is JSON already, else headed text.
+
+    Sections without text are left out; a single text section stands without its name.
+    """
+    filled = [(name, content) for name, content in sections if content != ""]
+    if any(not isinstance(content, str) for _, content in filled):
+        if len(filled) == 1:
+            content = filled[0][1]
+            if rng.chance(0.5) and isinstance(content, (dict, list)):
+                return content
+        state = dict(filled)
+        return compact_json(state) if rng.chance(0.3) else state
+    if len(filled) == 1:
+        return str(filled[0][1])
+    heading = rng.choice(("{}:\n", "## {}\n", "[{}]\n", "{}: ", "=== {} ===\n"))
+    parts = []
+    for name, content in filled:
+        title = name.replace("_", " ")
+        parts.append(heading.format(title[:1].upper() + title[1:]) + str(content))
+    return rng.choice(("\n\n", "\n")).join(parts)

@@ -1,0 +1,44 @@
+"""How many neighbours of a named cell of the whole map are open?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from thisthat.rng import Rng
+from thisthat_lab.suites.spatial.ask import score
+from thisthat_lab.suites.spatial.scene import MapScene
+from thisthat_lab.worlds.grid import DIRECTIONS, step
+
+
+def fill(rng: Rng, scene: MapScene) -> Mapping[str, Any]:
+    """The agent's cell or any open cell."""
+    cell = scene.agent if rng.chance(0.3) else rng.choice(scene.place.maze.open_cells)
+    return {"cell": cell, "row": cell[0], "column": cell[1]}
+
+
+def truth(scene: MapScene, blanks: Mapping[str, Any]) -> int:
+    """The number of open neighbours."""
+    grid = scene.place.maze.grid
+    return sum(grid.is_open(step(blanks["cell"], way)) for way in DIRECTIONS)
+
+
+FAMILY = score(
+    "map_degree",
+    "map",
+    fill,
+    truth,
+    wordings=(
+        "How many open neighbours does the cell at row {row}, column {column} have?",
+        "From ({row},{column}), how many of the four moves are possible?",
+        "Count the free cells directly beside ({row},{column}).",
+        "How many ways lead out of row {row}, column {column}?",
+        "How connected is ({row},{column})?",
+        "Rate the cell ({row},{column}) by the number of its open sides.",
+    ),
+    levels=(
+        ("none", "one", "two", "three", "four"),
+        ("closed in", "dead end", "corridor or corner", "junction of three", "crossing of four"),
+        ("0 open sides", "1 open side", "2 open sides", "3 open sides", "4 open sides"),
+    ),
+)

@@ -1,0 +1,41 @@
+"""How many other cells can be reached in at most two moves?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from thisthat.rng import Rng
+from thisthat_lab.suites.spatial.ask import choice
+from thisthat_lab.suites.spatial.scene import WindowScene
+from thisthat_lab.worlds.grid import DIRECTIONS, step
+
+
+def fill(rng: Rng, scene: WindowScene) -> Mapping[str, Any]:
+    """Nothing to choose: the scene has one agent."""
+    return {}
+
+
+def reachable_cells(scene: WindowScene) -> int:
+    """The number of cells other than the agent's that one or two moves lead to."""
+    is_open = scene.window.is_open
+    near = {step(scene.agent, way) for way in DIRECTIONS if is_open(step(scene.agent, way))}
+    far = {step(cell, way) for cell in near for way in DIRECTIONS if is_open(step(cell, way))}
+    return len((near | far) - {scene.agent})
+
+
+def truth(scene: WindowScene, blanks: Mapping[str, Any]) -> int:
+    """The option that holds the number."""
+    return min(max(reachable_cells(scene) - 2, 0), 5)
+
+
+FAMILY = choice(
+    "reach_two",
+    "window",
+    fill,
+    truth,
+    wordings=("How many cells, not counting its own, can the agent reach in at most two moves?",),
+    names=(("2 or fewer", "3", "4", "5", "6", "7 or more"),),
+    shuffle=False,
+    held_out=True,
+)

@@ -1,0 +1,48 @@
+"""The spatial families by name. A family is found by being a file in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
+
+from thisthat_lab.suites.spatial import auxiliary, families, held_out
+from thisthat_lab.suites.spatial.ask import SpatialFamily
+
+SEARCH_FAMILIES = ("first_move", "reachable_within", "distance_band")
+
+
+@cache
+def benchmark_families() -> Mapping[str, SpatialFamily[Any]]:
+    """The fifteen families of the released benchmark."""
+    return _families_in(families)
+
+
+@cache
+def held_out_families() -> Mapping[str, SpatialFamily[Any]]:
+    """The four families that no training question is drawn from."""
+    return _families_in(held_out)
+
+
+@cache
+def auxiliary_families() -> Mapping[str, SpatialFamily[Any]]:
+    """The families for training alone."""
+    return _families_in(auxiliary)
+
+
+def training_families() -> Mapping[str, SpatialFamily[Any]]:
+    """Every family that training questions may come from."""
+    return {**benchmark_families(), **auxiliary_families()}
+
+
+def _families_in(package: ModuleType) -> Mapping[str, SpatialFamily[Any]]:
+    found = {}
+    for module in sorted(iter_modules(package.__path__), key=lambda module: module.name):
+        family = import_module(f"{package.__name__}.{module.name}").FAMILY
+        if family.name != module.name:
+            raise ValueError(f"{package.__name__}.{module.name} names its family {family.name}")
+        found[family.name] = family
+    return found

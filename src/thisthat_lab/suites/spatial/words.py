@@ -1,0 +1,63 @@
+"""Blanks that many wordings share: directions, cells and numbers to choose between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thisthat.rng import Rng
+from thisthat_lab.worlds.grid import Cell, Direction
+
+DELTAS: dict[Direction, str] = {
+    "north": "row-1",
+    "east": "column+1",
+    "south": "row+1",
+    "west": "column-1",
+}
+SHIFTS: dict[Direction, str] = {
+    "north": "row minus one, same column",
+    "east": "same row, column plus one",
+    "south": "row plus one, same column",
+    "west": "same row, column minus one",
+}
+_COUNTS = ("no", "one", "two")
+
+
+def direction_blanks(direction: Direction) -> dict[str, Any]:
+    """``{direction}``, ``{delta}`` (row-1) and ``{shift}`` (row minus one, same column)."""
+    return {
+        "direction": direction,
+        "delta": DELTAS[direction],
+        "shift": SHIFTS[direction],
+    }
+
+
+def cell_blanks(cell: Cell, agent: Cell) -> dict[str, Any]:
+    """``{row}``, ``{column}``, the cell itself and ``{relative}``: where it is from the agent."""
+    return {
+        "cell": cell,
+        "row": cell[0],
+        "column": cell[1],
+        "relative": _relative(cell[0] - agent[0], cell[1] - agent[1]),
+    }
+
+
+def _relative(rows: int, columns: int) -> str:
+    parts = []
+    if rows:
+        parts.append(f"{_count(rows, 'row')} {'south' if rows > 0 else 'north'}")
+    if columns:
+        parts.append(f"{_count(columns, 'column')} {'east' if columns > 0 else 'west'}")
+    return " and ".join(parts) + " of the agent" if parts else "where the agent is"
+
+
+def _count(number: int, noun: str) -> str:
+    many = abs(number)
+    word = _COUNTS[many] if many < len(_COUNTS) else str(many)
+    return f"{word} {noun}" + ("s" if many > 1 else "")
+
+
+def candidates(rng: Rng, right: int, count: int, least: int = 0) -> dict[str, Any]:
+    """``count`` numbers in a row, ``right`` among them, as ``{n0}``, ``{n1}``, … and a list."""
+    first = max(least, right - rng.below(count))
+    numbers = list(range(first, first + count))
+    return {f"n{index}": number for index, number in enumerate(numbers)} | {"numbers": numbers}

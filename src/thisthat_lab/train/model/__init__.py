@@ -1,0 +1,1 @@
+"""The model under training: a decoder trunk and its attention."""

@@ -1,0 +1,267 @@
+"""Teaching a checkpoint a user's own decisions from a few hundred rows, on whatever is at hand.
+
+Splits the rows by state, picks settings for the machine, trains for a given time, fits
+temperatures on the rows held out, and says with an interval whether it helped.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from thisthat.calibrate.fit import LEAST_ROWS, Labelled, fit_temperatures
+from thisthat.checkpoint.ship import ship_delta
+from thisthat.errors import InvalidInputError
+from thisthat.items.files import read_items, write_items
+from thisthat.items.item import Item
+from thisthat.items.metrics import Interval, paired_difference, wilson
+from thisthat.questions import Kind
+from thisthat.rng import Rng
+from thisthat.temperature import Temperatures
+from thisthat_lab.train.config import Run, parse_run
+from thisthat_lab.train.evaluate import Evaluated, evaluate
+from thisthat_lab.train.loop import Session
+from thisthat_lab.train.prepare import Say, prepare
+
+LEAST_TAUGHT = 60
+HELD_OUT_SHARE = 0.3
+_EVALUATION = "held out"
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What teaching came to, on the rows held out. ``supported`` is the plain answer."""
+
+    folder: Path
+    trained_rows: int
+    held_out_rows: int
+    before: Interval
+    after: Interval
+    gain: Interval
+    nll_before: float
+    nll_after: float
+    temperatures: Temperatures | None
+    delta_error: float
+
+    @property
+    def supported(self) -> bool:
+        """True when the whole interval of the gain in accuracy lies above zero."""
+        return self.gain.low > 0
+
+    def lines(self) -> list[str]:
+        """The result for people."""
+        lines = [
+            f"accuracy on {self.held_out_rows} held-out rows: {_shown(self.before)} before, "
+            f"{_shown(self.after)} after",
+            f"gain: {_shown(self.gain)}; NLL {self.nll_before:.3f} before, "
+            f"{self.nll_after:.3f} after",
+        ]
+        if not self.supported:
+            lines.append(
+                "the held-out rows do not show an improvement: the interval of the gain includes "
+                "zero. More rows, or clearer ones, are needed; keep using the checkpoint as it was."
+            )
+        if self.temperatures is None:
+            lines.append(
+                f"no temperatures: they need {LEAST_ROWS} held-out rows of every question type"
+            )
+        lines.append(f"checkpoint in {self.folder}")
+        return lines
+
+
+def _shown(interval: Interval) -> str:
+    return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def teach(
+    data: Path, output: Path, say: Say, *, initial: str = "default", minutes: float = 8.0
+) -> Taught:
+    """Teach the rows of ``data`` to a checkpoint and write the result to ``output``.
+
+    Raises InvalidInputError for rows that cannot teach anything: too few, all with one answer,
+    one question with different options, one row with two answers.
+    """
+    if output.exists() and any(output.iterdir()):
+        raise InvalidInputError("output", f"{output} is not empty")
+    items = usable_rows(data, say)
+    taught, held_out = split_rows(items)
+    work = output / "training"
+    write_items(work / "train.jsonl", taught)
+    write_items(work / "held_out.jsonl", held_out)
+    run = _run(work, initial, minutes, len(held_out))
+    prepared = prepare(run, say)
+    session = Session(prepared, say)
+    session.write_record()
+    batches = prepared.evaluations[_EVALUATION]
+    before = evaluate(session.backbone, batches, prepared.device)
+    say(f"before: {before.hits.mean():.3f} right on {len(before.hits)} held-out rows")
+    session.go(None)
+    after = evaluate(session.backbone, batches, prepared.device)
+    temperatures = _temperatures(after)
+    result = _compare(before, after, temperatures, output, len(taught))
+    card = replace(
+        session.card({}),
+        name=output.resolve().name,
+        temperatures=temperatures or prepared.checkpoint.card.temperatures,
+    )
+    card = replace(card, provenance={**card.provenance, "taught": _summary(result)})
+    report = ship_delta(prepared.checkpoint, session.weights(), output, card, bits=8.0)
+    shutil.rmtree(work)
+    return replace(result, delta_error=report.relative_error)
+
+
+def usable_rows(data: Path, say: Say) -> list[Item]:
+    """The rows of the file without repetitions. Raises InvalidInputError as ``teach`` does."""
+    seen: dict[str, tuple[int, str]] = {}
+    options: dict[tuple[Kind, str], tuple[int, frozenset[str]]] = {}
+    items: list[Item] = []
+    repeated = 0
+    for number, item in enumerate(read_items(data), 1):
+        where = f"{data}, row {number}"
+        names = frozenset(name for name, _ in item.options)
+        first_row, first_names = options.setdefault((item.kind, item.question), (number, names))
+        if names != first_names:
+            raise InvalidInputError(
+                where,
+                f"has other options than row {first_row} for the same question "
+                f"({', '.join(sorted(names ^ first_names))})",
+            )
+        answer = item.options[item.answer][0]
+        earlier = seen.get(item.fingerprint)
+        if earlier is None:
+            seen[item.fingerprint] = (number, answer)
+            items.append(item)
+        elif earlier[1] != answer:
+            raise InvalidInputError(
+                where, f"answers {answer!r} where the same row {earlier[0]} says {earlier[1]!r}"
+            )
+        else:
+            repeated += 1
+    if repeated:
+        say(f"{repeated} rows repeat others and are left out")
+    if len(items) < LEAST_TAUGHT:
+        raise InvalidInputError(
+            str(data), f"has {len(items)} different rows; at least {LEAST_TAUGHT} are needed"
+        )
+    answers = Counter((item.question, item.options[item.answer][0]) for item in items)
+    for question in {item.question for item in items}:
+        given = [answer for asked, answer in answers if asked == question]
+        if len(given) == 1:
+            raise InvalidInputError(
+                str(data), f"every row of the question {question!r} has the answer {given[0]!r}"
+            )
+    return items
+
+
+def split_rows(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
+    """(taught, held out): no state is in both. Enough rows for a temperature where possible."""
+    wanted = max(HELD_OUT_SHARE * len(items), min(LEAST_ROWS, 0.4 * len(items)))
+    by_state: dict[str, list[Item]] = {}
+    for item in items:
+        by_state.setdefault(item.state_hash, []).append(item)
+    states = Rng("teach").shuffled(sorted(by_state))
+    held_out: list[Item] = []
+    taught: list[Item] = []
+    for state in states:
+        (held_out if len(held_out) < wanted else taught).extend(by_state[state])
+    if not taught:
+        raise InvalidInputError("rows", "all of them are about one state; none is left to teach")
+    return taught, held_out
+
+
+def _run(work: Path, initial: str, minutes: float, held_out: int) -> Run:
+    """Settings that suit the machine: everything on a GPU, the last layers on a CPU."""
+    gpu = torch.cuda.is_available()
+    model: dict[str, Any] = {
+        "initial": str(Path(initial).resolve()) if Path(initial).exists() else initial
+    }
+    if gpu:
+        model |= {"train": "all", "dtype": "bfloat16"}
+        rate, tokens = 5e-5, 8192
+    else:
+        model |= {"train": "last", "last_layers": _last_layers(initial)}
+        rate, tokens = 4e-4, 2048
+    table = {
+        "name": "taught",
+        "output": ".",
+        "model": model,
+        "data": {"longest": 2048, "tokens_per_batch": tokens, "shapes": 12},
+        "optimiser": {"rate": rate, "pull": 0.05},
+        "schedule": {"minutes": minutes, "warm_up_steps": 5, "cool_down": 0.6},
+        # Half of the rows keep the declared order: it is the one that will be asked.
+        "augment": {
+            "shuffle": 0.5,
+            "abstain_offer": 0.0,
+            "distractors": 0.0,
+            "swap_state": 0.0,
+        },
+        "objective": {"cross_entropy": 0.7},
+        "watch": {"report_every": 10},
+        "sources": [{"name": "rows", "file": "train.jsonl"}],
+        "evaluations": [{"name": _EVALUATION, "file": "held_out.jsonl", "rows": held_out}],
+    }
+    return parse_run(table, work, "teach")
+
+
+def _last_layers(initial: str) -> int:
+    from thisthat.checkpoint import open_checkpoint
+
+    config = open_checkpoint(initial).config
+    layers = config.get("num_hidden_layers") or config["text_config"]["num_hidden_layers"]
+    return max(1, int(layers) // 4)
+
+
+def _labelled(evaluated: Evaluated) -> list[Labelled]:
+    return [
+        Labelled(tag.rsplit("/", 1)[1], logits, answer)  # type: ignore[arg-type]
+        for tag, logits, answer in zip(
+            evaluated.tags, evaluated.logits, evaluated.answers, strict=True
+        )
+    ]
+
+
+def _temperatures(after: Evaluated) -> Temperatures | None:
+    try:
+        return fit_temperatures(_labelled(after))[0]
+    except InvalidInputError:
+        return None
+
+
+def _compare(
+    before: Evaluated,
+    after: Evaluated,
+    temperatures: Temperatures | None,
+    folder: Path,
+    taught: int,
+) -> Taught:
+    first, second = before.hits, after.hits
+    return Taught(
+        folder=folder,
+        trained_rows=taught,
+        held_out_rows=len(second),
+        before=wilson(int(first.sum()), len(first)),
+        after=wilson(int(second.sum()), len(second)),
+        gain=paired_difference(second.astype(np.float64), first.astype(np.float64)),
+        nll_before=before.summary()["nll"],
+        nll_after=after.summary()["nll"],
+        temperatures=temperatures,
+        delta_error=0.0,
+    )
+
+
+def _summary(result: Taught) -> dict[str, Any]:
+    return {
+        "rows": result.trained_rows,
+        "held_out_rows": result.held_out_rows,
+        "before": result.before.as_dict(),
+        "after": result.after.as_dict(),
+        "gain": result.gain.as_dict(),
+        "supported": result.supported,
+    }

@@ -1,0 +1,138 @@
+"""The Triton kernels against what defines them, on a CPU in Triton's interpreter."""
+
+import os
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tests.engine.trees import question
+from thisthat.engine.cuda.ops import LARGEST_FLOAT8, DeviceTables, PlainOps, Rounded, TapeOps
+from thisthat.engine.cuda.packed_batch import (
+    Need,
+    Tables,
+    TapeRow,
+    need_of,
+    table_entries,
+    write_tape,
+)
+from thisthat.engine.cuda.prefix_slots import Span
+from thisthat.engine.cuda.runner import device_tables
+from thisthat.engine.cuda.shapes import AttentionShape
+from thisthat.engine.rows import Row
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("triton") is None, reason="needs triton"),
+    pytest.mark.skipif(
+        np.lib.NumpyVersion(np.__version__) >= "2.4.0", reason="the interpreter needs NumPy < 2.4"
+    ),
+    pytest.mark.skipif(torch.cuda.is_available(), reason="a device runs them itself: test_cuda"),
+]
+SHAPES = [
+    AttentionShape(heads=6, key_heads=2, size=16, rotated=16, scale=0.25, gated=False),
+    AttentionShape(heads=2, key_heads=1, size=32, rotated=8, scale=0.2, gated=True),
+]
+PREFIX = tuple(range(70, 170))
+SPAN = Span(30, 130)
+ROWS = [
+    TapeRow(Row((), tuple(range(9)), (question((5, 6)), question((7,))), opened=9)),
+    TapeRow(Row((1, 2, 3), tuple(range(150)), (question((5,) * 70), question((7,) * 20)))),
+    TapeRow(Row(PREFIX, tuple(range(140)), (question((5,)), question((7, 8))), 130), kept=SPAN),
+]
+
+
+@pytest.fixture(scope="module")
+def fused() -> TapeOps:
+    # Read when triton is first imported, which nothing else does where there is no device.
+    os.environ["TRITON_INTERPRET"] = "1"
+    from thisthat.engine.cuda.fused_ops import FusedOps
+
+    return FusedOps()
+
+
+def laid(rows: list[TapeRow]) -> DeviceTables:
+    room = sum((need_of(row) for row in rows), Need()) + Need(5, 2, 2, 2, 2)
+    memory = np.zeros(table_entries(room), np.int32)
+    write_tape(rows, Tables.views(memory, room))
+    return device_tables(torch.from_numpy(memory), room)
+
+
+def drawn(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def near(found: Tensor, wanted: Tensor) -> None:
+    torch.testing.assert_close(found, wanted, atol=2e-5, rtol=2e-5)
+
+
+@pytest.mark.parametrize("size", [48, 576, 1100])
+def test_norms(fused: TapeOps, size: int) -> None:
+    x, weight = drawn(7, size), drawn(size)
+    near(fused.norm(x, weight, 1e-5), PlainOps().norm(x, weight, 1e-5))
+
+
+@pytest.mark.parametrize("size", [48, 2100])
+def test_gated_products(fused: TapeOps, size: int) -> None:
+    x = drawn(5, 2 * size)
+    near(fused.gated_product(x), PlainOps().gated_product(x))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=["plain", "gated"])
+@pytest.mark.parametrize("places", [0, 140])
+def test_rotation_and_attention(fused: TapeOps, shape: AttentionShape, places: int) -> None:
+    kept = TapeRow(Row((), PREFIX, ()), shelve=SPAN)
+    rows = [*ROWS, kept] if places else [*ROWS[:2], TapeRow(ROWS[2].row)]
+    tables = laid(rows)
+    tokens = len(tables.ids)
+    projected = drawn(tokens, shape.columns)
+    angles = tables.positions[:, None] * drawn(shape.rotated // 2)
+    turns = (angles.cos(), angles.sin())
+    weights = drawn(2, shape.size) if shape.gated else None
+    found = []
+    for ops in (fused, PlainOps()):
+        shelf = drawn(2, places, shape.key_heads * shape.size) if places else None
+        heads = ops.rotate(projected, shape, turns, weights, tables, shelf)
+        used = sum(row.tokens for row in rows)
+        attended = ops.attend(heads, projected, shape, tables, shelf)[:used]
+        found.append((heads, attended, torch.zeros(0) if shelf is None else shelf))
+    for ours, defined in zip(*found, strict=True):
+        near(ours, defined)
+
+
+@pytest.fixture
+def unrounded(fused: TapeOps, monkeypatch: pytest.MonkeyPatch) -> TapeOps:
+    """Scaled but not rounded: Triton 3.6 interprets float8 wrongly where a digit carries."""
+    from thisthat.engine.cuda import fused_ops, ops
+
+    monkeypatch.setattr(ops, "FLOAT8", torch.float32)
+    monkeypatch.setattr(fused_ops, "FLOAT8", torch.float32)
+    return fused
+
+
+def near_rows(found: Rounded, wanted: Rounded) -> None:
+    torch.testing.assert_close(found.scales, wanted.scales)
+    torch.testing.assert_close(found.values, wanted.values, atol=1e-3, rtol=1e-4)
+    assert float(found.values.abs().max()) == pytest.approx(LARGEST_FLOAT8)
+
+
+@pytest.mark.parametrize("size", [48, 576, 2100])
+def test_rows_for_float8(unrounded: TapeOps, size: int) -> None:
+    x = drawn(7, 2 * size)
+    x[3] = 0
+    near_rows(unrounded.rounded(x), PlainOps().rounded(x))
+    near_rows(unrounded.rounded_gate(x), PlainOps().rounded_gate(x))
+
+
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize("size", [48, 576, 1100])
+def test_norms_for_float8(unrounded: TapeOps, size: int, added: bool) -> None:
+    weight, more = drawn(size), drawn(9, size)[:7] if added else None
+    found = []
+    for ops in (unrounded, PlainOps()):
+        x = drawn(7, size)
+        found.append((ops.rounded_norm(x, more, weight, 1e-5), x))
+    (ours, total), (theirs, wanted) = found
+    near_rows(ours, theirs)
+    near(total, wanted)

@@ -1,0 +1,315 @@
+"""Every measurement, run through the real facade with an engine whose answers are a hash."""
+
+from __future__ import annotations
+
+import io
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tests.path_engine import path_decider
+from thisthat.errors import InvalidInputError
+from thisthat.items.item import Item
+from thisthat.questions import Source
+from thisthat.rng import Rng
+from thisthat_lab.bench import measure, suite
+from thisthat_lab.bench.measure import Context, Setting, run_measurement
+from thisthat_lab.bench.measurements import actuator, audit, branch, heldout, latency, parity
+from thisthat_lab.bench.measurements import ladder as ladder_module
+from thisthat_lab.bench.measurements import lambda_sweep as sweep_module
+from thisthat_lab.bench.report.table import print_result
+from thisthat_lab.bench.result import Result, read_result
+from thisthat_lab.bench.systems.competitors import COMPETITORS
+from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
+from thisthat_lab.bench.systems.protocol import SystemOptions
+from thisthat_lab.bench.timing import contest, growth
+from thisthat_lab.bench.timing.contest import Limits
+from thisthat_lab.suites.spatial import released
+from thisthat_lab.suites.spatial.evenness import Evenness
+from thisthat_lab.suites.spatial.pool import EvaluationPool
+from thisthat_lab.suites.spatial.registry import benchmark_families
+from thisthat_lab.suites.spatial.training import ask_about
+
+
+def few_released() -> list[Item]:
+    """Some items of every family, made as the released set's are but not balanced."""
+    pool = EvaluationPool("bench test", (8, 16), 4)
+    rng = Rng("bench test")
+    items: list[Item] = []
+    for family in benchmark_families().values():
+        found = 0
+        while found < 6:
+            scene = pool.scene(family.scene_kind, rng, rng.choice((8, 16)))
+            item = ask_about(scene, family, rng, Evenness()) if scene else None
+            if item is not None:
+                items.append(item)
+                found += 1
+    return items
+
+
+def open_paths(name: str, options: SystemOptions) -> EngineSystem:
+    decider = path_decider()
+    decider.source = Source("paths", "1", 1.0 if options.lam is None else options.lam)
+    return EngineSystem(decider)
+
+
+@pytest.fixture
+def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
+    monkeypatch.setattr(measure, "open_system", open_paths)
+    monkeypatch.setattr(released, "read_released", few_released)
+    monkeypatch.setattr(branch, "QUICK_PER_FAMILY", 4)
+    monkeypatch.setattr(heldout, "QUICK_PER_FAMILY", 12)
+    monkeypatch.setattr(actuator, "QUICK_STATES_PER_SIDE", 6)
+    monkeypatch.setattr(parity, "QUICK_MAZES", 30)
+    monkeypatch.setattr(ladder_module, "QUICK_WORLDS_PER_SIDE", 1)
+    monkeypatch.setattr(sweep_module, "QUICK_LAMBDAS", (0.0, 1.0))
+    monkeypatch.setattr(latency, "QUICK_SECONDS", 0.1)
+    monkeypatch.setattr(contest, "PAUSE", 0.0)
+    once = Limits(seconds=0, patience=0, least=1, most=1)
+    monkeypatch.setattr(latency, "QUICK_LIMITS", once)
+    monkeypatch.setattr(growth, "QUICK_SPENDING", growth.Spending(once, 0.001))
+    return Context(Setting(quick=True, out=tmp_path), Console(file=io.StringIO()))
+
+
+def measured(context: Context, name: str) -> Result:
+    path, result = run_measurement(suite.measurement(name), context, ["thisthat", "bench", name])
+    assert read_result(path) == result
+    assert result.system["name"] == "paths"
+    assert result.caveats
+    return result
+
+
+def value(result: Result, anchor: str) -> float:
+    line = result.line(anchor)
+    assert line is not None
+    assert line.value is not None
+    return line.value
+
+
+def test_spatial_and_surfaces_share_their_answers(context: Context) -> None:
+    spatial = measured(context, "spatial")
+    assert len(spatial.grouped("family")) == 15
+    assert {group.name for group in spatial.grouped("map side of search families")} <= {"8", "16"}
+    calls = len(context.engine.decider.engine.calls)  # type: ignore[attr-defined]
+    surfaces = measured(context, "surfaces")
+    assert len(context.engine.decider.engine.calls) == calls  # type: ignore[attr-defined]
+    assert {group.name for group in surfaces.grouped("surface")} == {"ascii", "json", "prose"}
+    assert spatial.series["reliability"]
+
+
+def test_actuator_and_held_out_sets(context: Context) -> None:
+    found = measured(context, "actuator")
+    assert 0.5 < value(found, "actuator.ceiling") < 1
+    assert value(found, "actuator.rho_qL2") <= value(found, "actuator.constant_qL2")
+    assert found.series["decomposition"]["gap"] < 1e-12
+    observed = found.series["decomposition"]
+    distance = abs(observed["observed"] - observed["expected"])
+    assert distance < 5 * observed["standard_error"]
+    assert {group.name for group in found.grouped("ρ")} == {"0.1", "0.3", "0.7", "0.9"}
+    held_out = measured(context, "heldout")
+    assert len(held_out.grouped("family")) == 4
+    assert {g.name for g in held_out.grouped("geometry by map side")} == {"8", "16", "32", "50"}
+
+
+def test_parity_counts_pairs(context: Context) -> None:
+    found = measured(context, "parity")
+    rows = found.rows
+    right = [
+        answer == chosen for answer, chosen in zip(rows["answer"], rows["chosen"], strict=True)
+    ]
+    both = sum(band and parity for band, parity in zip(right[::2], right[1::2], strict=True))
+    assert value(found, "parity.conditional") == pytest.approx(both / sum(right[::2]))
+
+
+def test_a_rung_that_does_not_fit_is_a_result(context: Context) -> None:
+    found = measured(context, "ladder")
+    points = {(p["arm"], p["side"]): p for p in found.series["ladder"]}
+    assert len(points) == 10
+    assert found.problems == {"too long": 20}
+    for side in (32, 50, 80, 128, 200):
+        assert points["whole", side]["unanswered"] == 1
+        assert points["whole", side]["accuracy"] == 0
+        assert points["whole", side]["milliseconds"] is None
+        assert points["window", side]["unanswered"] == 0
+        assert points["window", side]["milliseconds"] > 0
+
+
+def test_branch_has_every_family_and_arithmetic_apart(context: Context) -> None:
+    found = measured(context, "branch")
+    assert len(found.grouped("family")) > 40
+    assert value(found, "branch.arithmetic") >= 0
+    assert {group.name for group in found.grouped("kind")} == {"boolean", "choice", "score"}
+
+
+def test_order_finds_flips_of_an_engine_that_reads_places(context: Context) -> None:
+    found = measured(context, "order")
+    flips = found.lines[0]
+    # The hash engine answers every order anew, so most answers flip.
+    assert flips.value is not None
+    assert flips.value > 0.3
+
+
+def test_lambda_sweep_opens_every_lambda(context: Context) -> None:
+    found = measured(context, "lambda")
+    assert {point["lambda"] for point in found.series["lambda"]} == {0.0, 1.0}
+    assert {point["set"] for point in found.series["lambda"]} == {"windows", "actuator"}
+
+
+def test_latency_states_its_workloads(context: Context) -> None:
+    found = measured(context, "latency")
+    assert found.questions["count"] == 0
+    for values in found.series["latency"].values():
+        assert len(values) >= latency.QUICK_LEAST_CALLS
+    assert value(found, "latency.milliseconds") > 0
+
+
+def test_latency_names_every_competitor_and_every_bar(context: Context) -> None:
+    found = measured(context, "latency")
+    absent = [caveat for caveat in found.caveats if "absent. they run on the CPU" in caveat]
+    assert len(absent) == len(COMPETITORS)
+    # The memory and start of a fresh process are measured for engines on a CPU alone.
+    assert len(found.bars) == 10
+    assert found.timings
+    assert not list(context.setting.out.glob("turns-*"))
+    out = io.StringIO()
+    print_result(found, Console(file=out, width=250))
+    printed = out.getvalue()
+    assert "not measured (they run on the CPU" in printed
+    assert "≥ 3.5×" in printed
+    assert "not measured (left out of a quick run" in printed
+    assert "(a) thisthat, 4 questions" in printed
+    assert f"python {platform.python_version()}" in printed
+
+
+def test_audit_compares_the_same_decisions_and_misses_no_line(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "MANY_LINES", 20)
+    found = measured(context, "audit")
+    ratio, *_, missing, unequal = found.lines
+    assert ratio.value is not None
+    assert ratio.low is not None
+    assert ratio.high is not None
+    assert 0 < ratio.low <= ratio.value <= ratio.high
+    assert ratio.label.endswith(f"(median of {audit.QUICK_PAIRS} pairs of blocks)")
+    assert (missing.value, unequal.value) == (0, 0)
+    assert [bar.limit for bar in found.bars] == [1.05]
+    assert found.bars[0].value == ratio.value
+    assert {len(times) for times in found.series["audit"].values()} == {audit.QUICK_PAIRS}
+    assert [line.unit for line in found.lines[1:6]] == ["ms"] * 5
+    assert context.engine.decider.log is None
+    assert [path.name for path in context.setting.out.iterdir()] == ["audit.json"]
+    assert "audit" not in suite.SUITE
+
+
+def test_cost_is_power_times_time(context: Context) -> None:
+    found = measured(context, "cost")
+    point = found.series["cost"]
+    assert point["dollars"] > 0
+    seconds = point["dollars"] / 0.30 * 3.6e6 / 80
+    assert seconds < found.seconds + 1
+    assert "80 W" in found.caveats[0]
+    assert {point["axis"] for point in found.series["growth"]} == set(growth.AXES)
+    assert any(line.label.endswith("tokens grow") for line in found.lines)
+    assert any(caveat.startswith("State length stops at 512") for caveat in found.caveats)
+
+
+def test_cost_with_the_cohort(context: Context, shared_data: Path, tmp_path: Path) -> None:
+    setting = Setting(quick=True, out=tmp_path, data=shared_data)
+    found = measured(Context(setting, Console(file=io.StringIO())), "cost")
+    assert found.line("cost.cohort_dollars") is not None
+    assert found.questions["count"] == 68
+
+
+def open_reference(ref: str, **how: Any) -> EngineSystem:
+    decider = path_decider()
+    decider.source = Source("paths", "1", how["lam"])
+    decider.engine.description = f"paths, {how['form']}"  # type: ignore[attr-defined]
+    return EngineSystem(decider)
+
+
+def test_a_form_is_faithful_to_itself(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EngineSystem, "open", open_reference)
+    found = measured(context, "fidelity")
+    assert [line.value for line in found.lines[:4]] == [0, 0, 0, 0]
+    assert found.caveats[2] == "Reference: paths, float32."
+    assert [bar.value for bar in found.bars] == [None, None]
+    assert all("decisions_dev" in bar.note for bar in found.bars)
+
+
+def test_fidelity_is_barred_on_branch_and_dev_rows(
+    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {
+        "source": "desk",
+        "family": "routing",
+        "kind": "boolean",
+        "question": "Is it late?",
+        "options": ["no", "yes"],
+        "state": "The parcel is two weeks late.",
+        "answer": 1,
+        "split": "seen_task",
+    }
+    (tmp_path / "decisions_dev.jsonl").write_text(json.dumps(row) + "\n")
+    monkeypatch.setattr(EngineSystem, "open", open_reference)
+    setting = Setting(quick=True, out=tmp_path / "out", data=tmp_path)
+    found = measured(Context(setting, Console(file=io.StringIO())), "fidelity")
+    assert any(line.label.startswith("dev, 1 questions") for line in found.lines)
+    assert [bar.value for bar in found.bars] == [0, 0]
+
+
+def test_an_interrupted_suite_goes_on(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "SUITE", ("spatial", "surfaces"))
+    done: list[str] = []
+
+    def stop(path: Path, result: Result) -> None:
+        done.append(result.measurement)
+        if result.measurement == "surfaces" and done.count("surfaces") == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        suite.run_all(context, ["thisthat"], stop)
+    paths = suite.run_all(context, ["thisthat"], stop)
+    assert done == ["spatial", "surfaces", "surfaces"]
+    assert [path.name for path in paths] == ["spatial.json", "surfaces.json"]
+    assert not list(context.setting.out.glob("all.*.partial.json"))
+
+
+def test_what_a_system_cannot_do_is_left_out_with_a_notice(tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), width=200)
+    context = Context(Setting(system="majority", out=tmp_path), console)
+    assert suite._left_out("latency", context)
+    assert suite._left_out("cohort", context)
+    assert suite._left_out("order", context) is None
+    with pytest.raises(InvalidInputError, match="none of our engines"):
+        _ = context.engine
+
+
+def test_an_engine_isolates_the_state_that_is_too_long() -> None:
+    options = (("no", None), ("yes", None))
+    items = [
+        Item("s", "f", "boolean", text, "q?", options, 0)
+        for text in ("short", "long " * 2000, "also short")
+    ]
+    replies: dict[int, Any] = {}
+    system = EngineSystem(path_decider())
+    system.answer(items, replies.__setitem__)
+    assert [replies[n].problem for n in range(3)] == [None, "too long", None]
+
+
+def test_one_at_a_time_gives_every_reply_its_time() -> None:
+    options = (("no", None), ("yes", None))
+    items = [Item("s", "f", "boolean", f"state {n // 2}", f"q{n}?", options, 0) for n in range(4)]
+    plain: dict[int, Any] = {}
+    timed: dict[int, Any] = {}
+    EngineSystem(path_decider()).answer(items, plain.__setitem__)
+    system = OneAtATime(EngineSystem(path_decider()), questions_apart=True)
+    system.answer(items, timed.__setitem__)
+    for number in range(4):
+        assert timed[number].probabilities == plain[number].probabilities
+        assert timed[number].seconds > 0
+    assert "one question at a time" in system.identity.engine

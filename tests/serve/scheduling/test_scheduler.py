@@ -1,0 +1,297 @@
+"""Batches by budget, fairness, cancellation, deadlines, a bounded queue."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.path_engine import PathEngine, path_decider
+from tests.serve.support import GatedEngine, run
+from thisthat.decide.decider import Decider, Job
+from thisthat.engine.rows import Row, RowResult
+from thisthat.serve.scheduling.admission import OverloadedError
+from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, Outcome, Scheduler
+
+
+def job(decider: Decider, size: int = 10, mark: str = "x") -> Job:
+    return decider.prepare(mark * size, {"q": "Is it?"})
+
+
+def later(seconds: float = 20.0) -> float:
+    return time.monotonic() + seconds
+
+
+class Scene:
+    """A gated engine behind a scheduler; the first batch is already running."""
+
+    def __init__(self, **budgets: int) -> None:
+        self.engine = GatedEngine()
+        self.decider = path_decider()
+        self.decider.engine = self.engine
+        self.batches: list[tuple[int, int]] = []
+        budgets = {"batch_tokens": 500, "bulk_tokens": 200, "queue_tokens": 10_000, **budgets}
+        self.scheduler = Scheduler(
+            **budgets, on_batch=lambda jobs, tokens: self.batches.append((jobs, tokens))
+        )
+
+    async def __aenter__(self) -> "Scene":
+        self.scheduler.start()
+        self.first = self.submit(5)
+        await asyncio.to_thread(self.engine.entered.acquire)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.engine.open()
+        await asyncio.to_thread(self.scheduler.close)
+
+    def submit(
+        self, size: int = 10, *, stream: object | None = None, deadline: float | None = None
+    ) -> asyncio.Task[Outcome]:
+        prepared = job(self.decider, size)
+        until = later() if deadline is None else deadline
+        return asyncio.ensure_future(self.scheduler.submit(self.decider, prepared, until, stream))
+
+    async def step(self) -> list[int]:
+        """Let the running batch finish and the next one start; the next one's row lengths."""
+        self.engine.gate.release()
+        await asyncio.to_thread(self.engine.entered.acquire)
+        return [len(row.trunk) for row in self.engine.rows[-1]]
+
+
+def test_requests_that_wait_run_together_as_they_came_under_the_budget() -> None:
+    async def scene() -> None:
+        async with Scene(batch_tokens=300) as at:
+            waiting = [at.submit(size) for size in (60, 20, 40, 30, 50)]
+            await asyncio.sleep(0)
+            batches = [await at.step(), await at.step(), await at.step()]
+            found = [[length - len("Context:\n") for length in lengths] for lengths in batches]
+            assert found == [[60, 20], [40, 30], [50]]
+            at.engine.open()
+            await asyncio.gather(*waiting, at.first)
+        assert all(tokens <= 300 for _, tokens in at.batches)
+
+    run(scene())
+
+
+def test_numbers_are_those_of_the_library() -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            at.engine.open()
+            outcomes = await asyncio.gather(*(at.submit(size) for size in range(1, 40)))
+        library = path_decider()
+        for size, outcome in zip(range(1, 40), outcomes, strict=True):
+            expected = library.decide("x" * size, {"q": "Is it?"})
+            assert outcome.decision.answers == expected.answers
+            assert outcome.entered <= outcome.started <= outcome.finished
+
+    run(scene())
+
+
+def test_a_stream_of_many_states_delays_a_question_by_one_batch_at_most() -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            stream = [at.submit(30, stream="many") for _ in range(200)]
+            await asyncio.sleep(0)
+            await at.step()
+            single = at.submit(77)
+            await asyncio.sleep(0)
+            next_batch = await at.step()
+            assert 77 + len("Context:\n") in next_batch
+            at.engine.open()
+            await asyncio.gather(single, *stream, at.first)
+        assert all(tokens <= 500 for _, tokens in at.batches)
+
+    run(scene())
+
+
+def test_where_rows_run_apart_a_question_waits_for_one_state_of_a_stream() -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            at.engine.rows_apart = True  # type: ignore[attr-defined]
+            streams = [at.submit(30, stream=name) for name in "aaabbb"]
+            singles = [at.submit(20) for _ in range(3)]
+            await asyncio.sleep(0)
+            at.engine.open()
+            await asyncio.gather(at.first, *singles, *streams)
+        assert [jobs for jobs, _ in at.batches] == [1, 4, 1, 1, 1, 1, 1]
+
+    run(scene())
+
+
+def test_streams_take_turns_and_are_never_starved() -> None:
+    async def scene() -> None:
+        async with Scene(batch_tokens=200, bulk_tokens=100) as at:
+            sizes = {"a": 31, "b": 32}
+            streams = [at.submit(sizes[name], stream=name) for name in "aaaaabbbbb"]
+            singles = [at.submit(50) for _ in range(12)]
+            await asyncio.sleep(0)
+            seen: list[int] = []
+            for _ in range(4):
+                lengths = [n - len("Context:\n") for n in await at.step()]
+                assert 50 in lengths
+                seen += [n for n in lengths if n != 50]
+            assert seen == [31, 32, 31, 32]
+            at.engine.open()
+            await asyncio.gather(at.first, *streams, *singles)
+
+    run(scene())
+
+
+def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
+    async def scene() -> None:
+        async with Scene(queue_tokens=200) as at:
+            waiting = at.submit(20)
+            await asyncio.sleep(0)
+            with pytest.raises(OverloadedError) as caught:
+                await at.submit(60)
+            assert 50 <= caught.value.retry_ms <= 30_000
+            in_stream = at.submit(60, stream="many")
+            await asyncio.sleep(0)
+            assert not in_stream.done()
+            at.engine.open()
+            await asyncio.gather(waiting, in_stream)
+
+    run(scene())
+
+
+def test_a_request_larger_than_the_queue_is_taken_when_nothing_else_is_there() -> None:
+    async def scene() -> None:
+        async with Scene(queue_tokens=10, batch_tokens=10) as at:
+            with pytest.raises(OverloadedError):
+                await at.submit(400)
+            at.engine.open()
+            await at.first
+            await at.submit(400)
+
+    run(scene())
+
+
+def test_a_cancelled_job_gives_up_its_place() -> None:
+    async def scene() -> None:
+        async with Scene(queue_tokens=200) as at:
+            waiting = at.submit(40)
+            streaming = at.submit(40, stream="many")
+            await asyncio.sleep(0)
+            assert at.scheduler.waiting_tokens > 0
+            waiting.cancel()
+            streaming.cancel()
+            await asyncio.wait([waiting, streaming])
+            assert at.scheduler.waiting_tokens == 0
+            at.scheduler.check_room(100)
+            at.engine.open()
+            await at.first
+            at.scheduler.check_room(10_000)
+        assert [jobs for jobs, _ in at.batches] == [1]
+
+    run(scene())
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 0.05])
+@pytest.mark.parametrize("stream", [None, "many"])
+def test_a_job_that_does_not_start_in_time_is_given_up(seconds: float, stream: Any) -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            late = at.submit(20, deadline=time.monotonic() + seconds, stream=stream)
+            with pytest.raises(DeadlineError):
+                await late
+            assert at.scheduler.waiting_tokens == 0
+            at.engine.open()
+            await at.first
+            assert at.scheduler.unanswered_tokens == 0
+        assert len(at.engine.rows) == 1
+
+    run(scene())
+
+
+def test_a_job_that_has_begun_by_its_deadline_is_finished() -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            late = at.submit(20, deadline=time.monotonic() + 0.2)
+            await at.step()
+            await asyncio.sleep(0.3)
+            at.engine.open()
+            assert (await late).decision.answers
+
+    run(scene())
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_job_of_a_batch_whose_turn_has_not_come_is_given_up_too(leaves: bool) -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            at.engine.rows_apart = True  # type: ignore[attr-defined]
+            ahead = at.submit(20)
+            late = at.submit(30, deadline=later() if leaves else time.monotonic() + 0.2)
+            behind = at.submit(40)
+            await asyncio.sleep(0)
+            await at.step()
+            if leaves:
+                late.cancel()
+            await asyncio.wait([late])
+            assert isinstance(late.exception(), DeadlineError) if not leaves else late.cancelled()
+            at.engine.open()
+            outcomes = await asyncio.gather(at.first, ahead, behind)
+            assert [outcome.batch for outcome in outcomes] == [1, 3, 3]
+            assert at.scheduler.unanswered_tokens == 0
+        lengths = [len(row.trunk) - len("Context:\n") for rows in at.engine.rows for row in rows]
+        assert lengths == [5, 20, 40]
+
+    run(scene())
+
+
+def test_a_deadline_holds_when_the_event_loop_is_late() -> None:
+    async def scene() -> None:
+        async with Scene() as at:
+            late = at.submit(20, deadline=time.monotonic() + 0.1)
+            await asyncio.sleep(0)
+            time.sleep(0.2)
+            at.engine.open()
+            at.scheduler.close()
+            with pytest.raises(DeadlineError):
+                await late
+        assert len(at.engine.rows) == 1
+
+    run(scene())
+
+
+def test_closing_finishes_what_waits_and_takes_no_more() -> None:
+    async def scene() -> None:
+        at = Scene()
+        async with at:
+            waiting = at.submit(20)
+            await asyncio.sleep(0)
+        assert (await waiting).decision.answers
+        with pytest.raises(ClosedError):
+            await at.submit(20)
+
+    run(scene())
+
+
+class FussyEngine(PathEngine):
+    """Fails on every batch with a row of a certain length in it."""
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        if any(len(row.trunk) == 29 for row in rows):
+            raise MemoryError("too much")
+        return super().run(rows)
+
+
+def test_one_job_that_fails_does_not_take_the_others_down() -> None:
+    async def scene() -> list[Any]:
+        async with Scene() as at:
+            decider = path_decider()
+            decider.engine = FussyEngine()
+            tasks = [
+                asyncio.ensure_future(at.scheduler.submit(decider, job(decider, size), later()))
+                for size in (10, 20, 30)
+            ]
+            await asyncio.sleep(0)
+            at.engine.open()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+    first, second, third = run(scene())
+    assert isinstance(first, Outcome)
+    assert isinstance(second, MemoryError)
+    assert isinstance(third, Outcome)

@@ -1,0 +1,56 @@
+from pathlib import Path
+
+import pytest
+
+from thisthat import cpus
+
+
+def topology(folder: Path, siblings: list[str]) -> Path:
+    for processor, text in enumerate(siblings):
+        path = folder / f"cpu{processor}" / "topology" / "thread_siblings_list"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"{text}\n")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _four_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpus, "_allowed_processors", lambda: [0, 1, 2, 3])
+
+
+def test_two_threads_of_a_core_count_once(tmp_path: Path) -> None:
+    folder = topology(tmp_path, ["0,2", "1,3", "0,2", "1,3"])
+    assert cpus.usable_cores(folder, tmp_path / "none") == 2
+
+
+def test_every_processor_counts_where_nothing_is_known(tmp_path: Path) -> None:
+    assert cpus.usable_cores(tmp_path, tmp_path / "none") == 4
+
+
+@pytest.mark.parametrize(("quota", "wanted"), [("150000 100000", 2), ("max 100000", 4), ("?", 4)])
+def test_a_container_may_allow_less(quota: str, wanted: int, tmp_path: Path) -> None:
+    path = tmp_path / "cpu.max"
+    path.write_text(quota)
+    assert cpus.usable_cores(tmp_path, path) == wanted
+
+
+def counters(path: Path, *lines: str) -> Path:
+    path.write_text("cpu 1 2 3 4 5 6 7 8 0 0\n" + "\n".join(lines) + "\nintr 12\n")
+    return path
+
+
+def test_busy_time_is_told_apart_by_where_this_process_may_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = counters(tmp_path / "stat", "cpu0 0 0 0 0 0", "cpu3 0 0 0 0 0", "cpu4 5 5 5 5 5")
+
+    def pass_time(seconds: float) -> None:
+        # One of ours works half the time and waits for a disk in the other half, one is idle.
+        counters(path, "cpu0 30 0 20 0 50", "cpu3 0 0 0 100 0", "cpu4 105 5 5 5 5")
+
+    monkeypatch.setattr(cpus.time, "sleep", pass_time)
+    assert cpus.busy_processors(counters=path) == cpus.Busy(ours=0.25, others=1.0)
+
+
+def test_nothing_is_said_where_nothing_is_counted(tmp_path: Path) -> None:
+    assert cpus.busy_processors(0, tmp_path / "none") == cpus.Busy(None, None)
