@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from thisthat.cli import ask, calibrate, check, delta, info, log, serve, teach, test, threshold
+from thisthat.cli.extras import missing_extra
 from thisthat.cli.lab import add_lab_commands
 from thisthat.errors import ThisThatError
 
@@ -53,6 +54,12 @@ def main() -> None:
         app()
     except ThisThatError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        told = missing_extra(error)
+        if told is None:
+            raise
+        print(f"error: {told}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)

@@ -1,0 +1,32 @@
+"""Which extra brings a package that a command misses."""
+
+from __future__ import annotations
+
+_EXTRAS = {
+    "torch": "train",
+    "transformers": "train",
+    "torchao": "train",
+    "peft": "train",
+    "tomli": "train",
+    "zstandard": "train",
+    "pyarrow": "train",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
+    "sqlalchemy": "audit",
+    "opentelemetry": "traces",
+    "matplotlib": "bench",
+    "jinja2": "bench",
+    "openai": "bench",
+    "httpx": "bench",
+    "sklearn": "bench",
+}
+
+
+def missing_extra(error: ModuleNotFoundError) -> str | None:
+    """What to tell somebody whose install lacks that package; None for one that no extra has."""
+    package = (error.name or "").partition(".")[0]
+    extra = _EXTRAS.get(package)
+    if extra is None:
+        return None
+    return f'this command needs {package}: pip install "thisthat[{extra}]"'
