@@ -37,10 +37,11 @@ MODULES = {
     "gpu": "gpu",
     "training": "training",
     "knowledge": "knowledge",
+    "written": "written",
 }
 """Every measurement that needs no file, and its module."""
 
-_BY_THEMSELVES = ("audit", "restart", "fidelity", "gpu", "training", "knowledge")
+_BY_THEMSELVES = ("audit", "restart", "fidelity", "gpu", "training", "knowledge", "written")
 SUITE = tuple(name for name in MODULES if name not in _BY_THEMSELVES)
 """What ``bench all`` runs, in this order."""
 

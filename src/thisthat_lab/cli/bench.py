@@ -42,6 +42,7 @@ HELP = {
     "gpu": "CUDA: fused kernels in graphs beside no graphs, transformers and float8.",
     "training": "CUDA: tokens per second of the trainer's own steps.",
     "knowledge": "Linear probes: what the checkpoint still knows beside its base (needs --data).",
+    "written": "Written tasks that no training saw (needs --data).",
 }
 
 System = Annotated[

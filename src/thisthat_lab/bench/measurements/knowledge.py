@@ -18,7 +18,8 @@ from thisthat.items.item import Item
 from thisthat.questions import Boolean, Choice
 from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings, Measurement
-from thisthat_lab.bench.measurements.decisions import dev_file
+from thisthat_lab.bench.measurements.decisions import DEV_FILES, dev_file
+from thisthat_lab.bench.measurements.written import tasks_folder
 from thisthat_lab.bench.probes import READINGS, ProbeTask, Reader, probe_accuracy
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.systems.protocol import Identity
@@ -26,9 +27,6 @@ from thisthat_lab.suites.written import read_tasks
 
 LABELS = 200
 MOST_ROWS, QUICK_ROWS = 600, 300
-TASKS = "branches"
-"""The folder of written tasks inside a data folder."""
-
 _ROWS_OF_A_LABEL = 10
 _TOPICS = 12
 _FROM_DEV = {
@@ -126,17 +124,15 @@ def panel(data: Path | None, most: int) -> list[ProbeTask]:
 
     Raises InvalidInputError when the data folder lacks the development file or written tasks.
     """
-    dev = dev_file(data)
-    if data is None or dev is None or not (data / TASKS).is_dir():
-        raise InvalidInputError(
-            "--data", f"must name a folder with decisions_dev.jsonl.zst and {TASKS}/"
-        )
+    folder, dev = tasks_folder(data), dev_file(data)
+    if dev is None:
+        raise InvalidInputError("--data", f"must name a folder that holds {DEV_FILES[0]}")
     items = list(read_items(dev))
     tasks = [
         _dev_task(name, [i for i in items if i.source == source and word in i.question], most)
         for name, (source, word) in _FROM_DEV.items()
     ]
-    return [*tasks, _topics(data / TASKS, most)]
+    return [*tasks, _topics(folder, most)]
 
 
 def _dev_task(name: str, items: Sequence[Item], most: int) -> ProbeTask:

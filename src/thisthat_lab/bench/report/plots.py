@@ -357,6 +357,28 @@ def latency_distribution(plt: Any, results: Sequence[Result]) -> Figure | None:
     return figure
 
 
+def knowledge(plt: Any, results: Sequence[Result]) -> Figure | None:
+    """What probes read off a checkpoint and off its base, layer by layer."""
+    found = [result for result in _of(results, "knowledge") if result.series.get("probes")]
+    if not found:
+        return None
+    points = found[0].series["probes"]
+    readings = list(dict.fromkeys(point["reading"] for point in points))
+    figure, panes = plt.subplots(1, len(readings), figsize=(9.0, 3.4), sharey=True, squeeze=False)
+    for axes, reading in zip(panes[0], readings, strict=True):
+        mine = [point for point in points if point["reading"] == reading]
+        layers = sorted({point["layer"] for point in mine})
+        for index, (key, label) in enumerate((("value", "checkpoint"), ("base", "base"))):
+            means = [np.mean([p[key] for p in mine if p["layer"] == layer]) for layer in layers]
+            axes.plot(layers, means, "-o", color=colour(index), label=label)
+        axes.set_title(reading)
+        axes.set_xlabel("layer")
+        axes.set_xticks(layers)
+    panes[0][0].set_ylabel("accuracy, mean of tasks")
+    panes[0][0].legend(loc="lower right")
+    return figure
+
+
 PLOTS = (
     Plot(
         "accuracy-cost",
@@ -408,5 +430,11 @@ PLOTS = (
         "How time grows",
         "Marks are measured; dashed lines are the paper's token formula times one constant.",
         cost_growth,
+    ),
+    Plot(
+        "knowledge",
+        "What the model still knows of language",
+        "Linear probes on hidden states; below the base's line training made it forget.",
+        knowledge,
     ),
 )
