@@ -1,34 +1,37 @@
-# The two commands of the README, and what they need.
+# `make demo` and `make test` need nothing but Python; `make help` lists the rest.
 PYTHON ?= python3
 PIP_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types unit browser oracle clients schema performance clean
+.PHONY: help demo test lint types unit browser oracle clients schema performance clean
 
-demo: .venv-demo/.ready
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s%s\n", $$1, $$2}'
+
+demo: .venv-demo/.ready ## a small environment, the base weights, real questions answered
 	.venv-demo/bin/thisthat pull
 	sh examples/demo.sh .venv-demo/bin/thisthat
 
-test: .venv/.ready lint types browser unit
+test: .venv/.ready lint types browser unit ## everything the tests need, then lint, types, browser and tests
 
-lint: .venv/.ready
+lint: .venv/.ready ## ruff check and ruff format --check
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check src tests
 
-types: .venv/.ready
+types: .venv/.ready ## mypy, strict
 	.venv/bin/mypy
 
-unit: .venv/.ready
+unit: .venv/.ready ## all tests, two at a time
 	.venv/bin/thisthat pull
 	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal
 
 # Ten thousand items of every branch and arithmetic family against the slow oracle: about half an
 # hour on two cores. ``make test`` draws some hundreds of each.
-oracle: .venv/.ready
+oracle: .venv/.ready ## every generated family against the slow oracle, half an hour
 	THISTHAT_ORACLE_ITEMS=10000 nice -n 10 .venv/bin/python -m pytest -n auto --dist worksteal \
 		--durations 0 tests/lab/suites/test_oracle.py
 
 # The playground is tested in a real browser; without one those tests say that they were skipped.
-browser:
+browser: ## install Chromium for the playground's tests
 	@command -v chromium > /dev/null || sh scripts/install-chromium.sh || \
 		echo "no chromium: the browser tests will be skipped"
 
@@ -43,17 +46,17 @@ browser:
 	touch $@
 
 # Every client of the wire formats, unmodified, in environments of their own; needs npm too.
-clients: .venv/.ready
+clients: .venv/.ready ## every client of the wire formats, unmodified; needs npm
 	.venv/bin/python clients/run.py --write docs/serve.md
 
 # At least 5,000 requests made up from the OpenAPI document, none of which may be a server error.
-schema: .venv/.ready
+schema: .venv/.ready ## five thousand requests made up from the OpenAPI document
 	THISTHAT_SCHEMA_EXAMPLES=600 THISTHAT_SCHEMA_LEAST=5000 \
 		.venv/bin/python -m pytest -s tests/serve/formats/test_openapi.py
 
 # Speed and cost of one numeric form on this machine, into docs/performance.md.
 FORM ?= int8
-performance: .venv/.ready
+performance: .venv/.ready ## measure speed and cost, renew docs/performance.md
 	for name in latency cost; do \
 		.venv/bin/thisthat bench $$name --form $(FORM) --out results/$(FORM) && \
 		mkdir -p docs/results && \
@@ -61,5 +64,5 @@ performance: .venv/.ready
 	done
 	.venv/bin/thisthat report docs/results/*.json --performance-page docs/performance.md
 
-clean:
+clean: ## remove the environments
 	rm -rf .venv .venv-demo
