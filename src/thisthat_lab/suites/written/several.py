@@ -31,7 +31,7 @@ def several_states(task: Task, source: str, rng: Rng) -> Iterator[Item]:
     short = [state for state in task.states if len(render_state(state.text)) <= _LONGEST]
     if len(short) < 2 or task.context is not None:
         return
-    chosen = _varied_answers(short, rng.integer(2, min(_MOST, len(short))), rng)
+    chosen = _chosen(short, rng.integer(2, min(_MOST, len(short))), rng)
     names, word = rng.choice(_NAMES)[: len(chosen)], rng.choice(_WORDS)
     state = _together(chosen, names, word, rng)
     question = rng.choice(task.questions)
@@ -75,15 +75,27 @@ def several_states(task: Task, source: str, rng: Rng) -> Iterator[Item]:
         )
 
 
-def _varied_answers(states: Sequence[State], count: int, rng: Rng) -> list[State]:
-    """Some states, no answer much more often than the others."""
+def _chosen(states: Sequence[State], count: int, rng: Rng) -> list[State]:
+    """Some states, no answer much more often than the others; half of the time a minimal pair."""
     mixed = rng.shuffled(states)
-    chosen: list[State] = []
+    chosen = _pair(mixed) if rng.chance(0.5) else []
+    mixed = [state for state in mixed if state not in chosen]
     while len(chosen) < count:
         used = [state.answer for state in chosen]
         mixed.sort(key=lambda state: used.count(state.answer) + (0 if rng.chance(0.7) else 1))
         chosen.append(mixed.pop(0))
     return rng.shuffled(chosen)
+
+
+def _pair(states: Sequence[State]) -> list[State]:
+    """The first two states that are a pair, where there are any."""
+    seen: dict[str, State] = {}
+    for state in states:
+        if state.pair is not None and state.pair in seen:
+            return [seen[state.pair], state]
+        if state.pair is not None:
+            seen[state.pair] = state
+    return []
 
 
 def _together(states: Sequence[State], names: Sequence[str], word: str, rng: Rng) -> Text:

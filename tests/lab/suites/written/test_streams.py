@@ -99,6 +99,16 @@ def test_several_states_are_answered_each_by_its_own() -> None:
     assert 0.35 < sum(same) / len(same) < 0.65
 
 
+def test_a_minimal_pair_often_stands_side_by_side() -> None:
+    first, second = (str(state.text) for state in LATE.states[:2])
+    texts = {
+        render_state(item.state)
+        for seed in range(100)
+        for item in several_states(LATE, "written", Rng(seed))
+    }
+    assert sum(first in text and second in text for text in texts) > len(texts) / 3
+
+
 def _entry(text: str, name: str) -> str:
     """What the entry of that name says, from "is" on."""
     lowered = text.lower()
