@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from thisthat.decide.conditions import Conditions
-from thisthat.decide.option_order import Order
-from thisthat.prompt.format import Layout, Packing
+from thisthat.decide.options import DecideKeywords
 from thisthat.questions import Decision, Question, Text
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Decides(Protocol):
@@ -20,9 +22,7 @@ class Decides(Protocol):
         questions: Mapping[str, Question],
         *,
         progress: Callable[[int, int], None] | None = None,
-        layout: Layout | None = None,
-        packing: Packing = "apart",
-        order: Order = "as-given",
+        **options: Unpack[DecideKeywords],
     ) -> Sequence[Decision]:
         """The same questions about many states, in their order."""
 
@@ -31,10 +31,9 @@ class Decides(Protocol):
         pairs: Sequence[tuple[Text, Mapping[str, Question]]],
         *,
         progress: Callable[[int, int], None] | None = None,
+        **options: Unpack[DecideKeywords],
     ) -> Sequence[Decision]:
         """Questions of its own for every state."""
 
-    def conditions(
-        self, layout: Layout | None = None, packing: Packing = "apart", order: Order = "as-given"
-    ) -> Conditions:
-        """What the answers given this way depend on."""
+    def conditions(self, **options: Unpack[DecideKeywords]) -> Conditions:
+        """What the answers given with these options depend on."""

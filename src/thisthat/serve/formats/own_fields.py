@@ -8,19 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thisthat.decide.options import CHOICES, FLAGS
 from thisthat.serve.problems import Fault, Place, invalid
 
-OWN_FIELDS = (
-    "lambda",
-    "layout",
-    "packing",
-    "keep",
-    "order",
-    "wide",
-    "explain",
-    "policy",
-    "force_policy",
-)
+OWN_FIELDS = ("lambda", *CHOICES, *FLAGS, "policy", "force_policy")
 """What a request to ``/v1/decide`` can choose beside its states and questions."""
 
 _REFUSED = "cannot be chosen in this format; /v1/decide takes it"
