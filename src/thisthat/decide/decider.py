@@ -16,6 +16,7 @@ from thisthat.decide.job import Job
 from thisthat.decide.options import DecideKeywords, DecideOptions
 from thisthat.decide.procedures import Procedure, begin
 from thisthat.decide.processor import Processor, Reading
+from thisthat.decide.protocol import Records
 from thisthat.decide.run import run_in_waves, run_procedures, runs_in_waves
 from thisthat.engine.rows import Engine
 from thisthat.errors import InvalidInputError
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from thisthat.audit.log import DecisionLog
-
 T = TypeVar("T")
 Questions: TypeAlias = Mapping[str, "Question | str"]
 Progress: TypeAlias = Callable[[int, int], None]
@@ -62,7 +61,7 @@ class Decider:
         reading: Reading,
         source: Source,
         decode: Decode,
-        log: DecisionLog | None = None,
+        log: Records | None = None,
     ) -> None:
         self.log = log
         self.builder = builder

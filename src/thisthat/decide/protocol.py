@@ -1,4 +1,4 @@
-"""What fitting and checking ask of whoever decides: a decider here, or a server elsewhere."""
+"""What others ask of whoever decides, here or on a server, and what a decider asks of a log."""
 
 from __future__ import annotations
 
@@ -37,3 +37,16 @@ class Decides(Protocol):
 
     def conditions(self, **options: Unpack[DecideKeywords]) -> Conditions:
         """What the answers given with these options depend on."""
+
+
+class Records(Protocol):
+    """A decision log, as far as a decider knows it."""
+
+    def record(
+        self,
+        state: Text,
+        questions: Mapping[str, Question],
+        decision: Decision,
+        request_id: str | None = None,
+    ) -> None:
+        """Note a decision; never raises."""
