@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.decide.distribution import distribution
-from thisthat.decide.exact_probabilities import in_whole_parts
+from thisthat.decide.exact_probabilities import quantized
 from thisthat.decide.job import Job
 from thisthat.decide.option_order import AS_GIVEN, in_declared_order
 from thisthat.engine.rows import RowResult
@@ -34,7 +34,7 @@ def answers_of(
                 )
                 for order in orders
             ]
-            found = in_whole_parts(np.mean(each, axis=0)).tolist()
+            found = quantized(np.mean(each, axis=0)).tolist()
         answers[name] = answer_for(question, found)
     return answers
 
@@ -48,7 +48,7 @@ def _distribution(
 ) -> list[float]:
     if len(place.at) != 1:
         found = _probabilities(question, place, results, temperatures, layout)
-        spread: list[float] = in_whole_parts(found).tolist()
+        spread: list[float] = quantized(found).tolist()
         return spread
     row, slot = place.at[0]
     logits = results[row].logits[slot]

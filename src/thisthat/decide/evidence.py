@@ -8,12 +8,14 @@ Leaving out one part at a time does not see facts that are stated twice: one cov
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
+from thisthat.decide.budget import within_budget
 from thisthat.decide.job import Job, JobResult
 from thisthat.decide.options import DecideOptions
 from thisthat.decide.processor import Processor
@@ -57,12 +59,9 @@ class Explained:
         self._others = [processor.job(span.without, questions, options) for span in self._spans]
         self._shared = share([row for job in self._others for row in job.rendered.rows])
         self._whole = whole
-        self._jobs = deque(
-            [
-                whole,
-                *(_rows_alone(rows, whole) for rows in _pieces(self._shared.rows, piece_tokens)),
-            ]
-        )
+        most = math.inf if piece_tokens is None else piece_tokens
+        pieces = within_budget(self._shared.rows, lambda row: row.fresh_tokens, most)
+        self._jobs = deque([whole, *(_rows_alone(rows, whole) for rows in pieces)])
         self._results: list[JobResult] = []
 
     @property
@@ -127,19 +126,5 @@ class Explained:
         return tuple(sorted(parts, key=lambda part: -part.moved))
 
 
-def _pieces(rows: Sequence[Row], tokens: int | None) -> Iterator[tuple[Row, ...]]:
-    """The rows in order, so many tokens at a time, at least one row."""
-    piece: list[Row] = []
-    size = 0
-    for row in rows:
-        if piece and tokens is not None and size + row.fresh_tokens > tokens:
-            yield tuple(piece)
-            piece, size = [], 0
-        piece.append(row)
-        size += row.fresh_tokens
-    if piece:
-        yield tuple(piece)
-
-
-def _rows_alone(rows: tuple[Row, ...], whole: Job) -> Job:
-    return Job({}, Rendered(rows, (), None), whole.layout, 0.0, ())
+def _rows_alone(rows: Sequence[Row], whole: Job) -> Job:
+    return Job({}, Rendered(tuple(rows), (), None), whole.layout, 0.0, ())

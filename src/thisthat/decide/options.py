@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from thisthat.decide.policy import Policy
 
 Wide: TypeAlias = Literal["at-once", "in-rounds"]
-Taken: TypeAlias = Literal["at-once", "in-rounds", "explained"]
+ProcedureName: TypeAlias = Literal["at-once", "in-rounds", "explained"]
 
 
 class DecideKeywords(TypedDict, total=False):
@@ -80,7 +80,7 @@ class DecideOptions:
             raise InvalidInputError("explain", 'cannot be had together with wide "in-rounds"')
 
     @property
-    def procedure(self) -> Taken:
+    def procedure(self) -> ProcedureName:
         """Which procedure takes the decision."""
         return "explained" if self.explain else self.wide
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
+from thisthat.decide.budget import within_budget
 from thisthat.decide.job import Job, JobResult
 from thisthat.decide.procedures import Procedure
 from thisthat.engine.flat_pass import pack
@@ -117,14 +118,4 @@ def _chunks(jobs: Sequence[Job]) -> Iterator[list[int]]:
             jobs[number].rendered.tokens,
         ),
     )
-    chunk: list[int] = []
-    tokens = 0
-    for number in order:
-        fresh = jobs[number].fresh_tokens
-        if chunk and tokens + fresh > _CHUNK_TOKENS:
-            yield chunk
-            chunk, tokens = [], 0
-        chunk.append(number)
-        tokens += fresh
-    if chunk:
-        yield chunk
+    return within_budget(order, lambda number: jobs[number].fresh_tokens, _CHUNK_TOKENS)

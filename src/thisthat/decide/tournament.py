@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from thisthat.decide.exact_probabilities import in_whole_parts
+from thisthat.decide.exact_probabilities import quantized
 from thisthat.decide.job import Job, JobResult
 from thisthat.decide.options import DecideOptions
 from thisthat.decide.processor import Processor
@@ -159,7 +159,7 @@ class _Contest:
                 self._shares[self._contenders[member]] *= probability
         if last:
             everything = [*self._shares, *given[0][len(self._heads) :]]
-            whole = in_whole_parts(np.array(everything)).tolist()
+            whole = quantized(np.array(everything)).tolist()
             self.answer = answer_for(self._question, whole)
             return
         self._heads = [

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from fastapi import Request
+from starlette.requests import Request
 
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.watch import DriftCheck, DriftWatch
@@ -29,7 +29,7 @@ from thisthat.questions import Decision, Question, Text
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.formats.wire import source_as_json
 from thisthat.serve.http.body import read_body
-from thisthat.serve.http.cancellable import Breakable, BrokenOffError
+from thisthat.serve.http.cancellable import CancelScope, ScopeCancelledError
 from thisthat.serve.http.keys import KeyRing, RateLimit
 from thisthat.serve.http.strict_json import read_json
 from thisthat.serve.logs import log as log_line
@@ -66,7 +66,7 @@ class Asked:
     state_at: Place = ("state",)
 
 
-class GoneError(Exception):
+class ClientDisconnectedError(Exception):
     """The client went away before its answer was there."""
 
 
@@ -134,7 +134,7 @@ class Service:
         return value
 
     async def decide(self, request: Request, asked: Asked) -> Decision:
-        """The decision of one state. Raises Problem, or GoneError when nobody waits for it."""
+        """The decision about one state. Raises Problem or ClientDisconnectedError."""
         deadline: Deadline = request.state.deadline
         decider = self.checkpoints.find(asked.model)
         self.check_questions(asked.questions)
@@ -144,7 +144,7 @@ class Service:
             procedure = await self._begin(decider, asked, options, request.state.large)
             tell_job(span, procedure.next_job())
         work = self.run(decider, procedure, lambda: deadline, options.request_id)
-        outcome = await unless_gone(request, work)
+        outcome = await unless_disconnected(request, work)
         self.note(request, procedure.decision, outcome, asked.state)
         return decider.conclude(asked.state, procedure, options)
 
@@ -320,16 +320,16 @@ class Service:
         return None if loaded is None else getattr(loaded.main.engine, "statistics", None)
 
 
-async def unless_gone(request: Request, work: Awaitable[T]) -> T:
-    """What ``work`` returns; when the client disconnects first it is cancelled, and GoneError."""
-    block = Breakable()
+async def unless_disconnected(request: Request, work: Awaitable[T]) -> T:
+    """What ``work`` returns. Cancels it and raises ClientDisconnectedError if the client leaves."""
+    block = CancelScope()
     gone = asyncio.ensure_future(_disconnected(request))
-    gone.add_done_callback(block.break_off)
+    gone.add_done_callback(block.cancel)
     try:
         with block:
             return await work
-    except BrokenOffError:
-        raise GoneError from None
+    except ScopeCancelledError:
+        raise ClientDisconnectedError from None
     finally:
         gone.cancel()
 

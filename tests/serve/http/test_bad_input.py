@@ -170,7 +170,7 @@ HUGE_ENUM = {
     "type": "json_schema",
     "json_schema": {"schema": {"properties": {"a": {"enum": ["HUGE", 1]}}}},
 }
-PARTS = [{"type": "input_json", "data": {"x": "HUGE"}}, {"type": "input_text", "text": "a"}]
+DENOMINATOR = [{"type": "input_json", "data": {"x": "HUGE"}}, {"type": "input_text", "text": "a"}]
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999"])
@@ -189,7 +189,7 @@ PARTS = [{"type": "input_json", "data": {"x": "HUGE"}}, {"type": "input_text", "
         ),
         (
             "decisions",
-            {**DECISIONS, "input": [{"role": "user", "content": PARTS}]},
+            {**DECISIONS, "input": [{"role": "user", "content": DENOMINATOR}]},
             "input[0].content[0].data.x",
         ),
     ],

@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import StreamingResponse
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.decider import Decider
@@ -33,11 +33,9 @@ from thisthat.serve.formats.fields import (
     required_text,
 )
 from thisthat.serve.formats.own_fields import OWN_FIELDS
-from thisthat.serve.formats.systemone import QUESTIONS, parse_questions
+from thisthat.serve.formats.systemone import parse_questions
 from thisthat.serve.formats.wire import (
-    PROBABILITY_SCHEMA,
-    TEXT_SCHEMA,
-    add_route,
+    Operation,
     source_as_json,
     source_headers,
 )
@@ -51,6 +49,7 @@ from thisthat.serve.problems import (
     invalid_at,
 )
 from thisthat.serve.scheduling.deadline import SERVER, Deadline, read_stream_deadline
+from thisthat.serve.schemas import Schema, schema
 from thisthat.serve.service import Service
 
 PATH = "/v1/decide"
@@ -71,9 +70,8 @@ class ManyAsked:
     options: DecideOptions
 
 
-def decide_router(service: Service) -> APIRouter:
+def decide_operations(service: Service) -> list[Operation]:
     """The endpoint, answering through ``service``."""
-    router = APIRouter()
 
     async def decide(request: Request) -> Response:
         asked = parse(
@@ -96,17 +94,17 @@ def decide_router(service: Service) -> APIRouter:
             media_type=LINES,
         )
 
-    add_route(
-        router,
-        PATH,
-        decide,
-        summary="Answer the same questions about many states",
-        request=REQUEST,
-        answers={LINES: RESPONSE},
-        shape="detail",
-        decides=True,
-    )
-    return router
+    return [
+        Operation(
+            PATH,
+            decide,
+            summary="Answer the same questions about many states",
+            request=REQUEST,
+            answers={LINES: RESPONSE},
+            shape="detail",
+            decides=True,
+        )
+    ]
 
 
 def parse(body: Mapping[str, Any], most_states: int, request_id: str | None = None) -> ManyAsked:
@@ -265,71 +263,9 @@ def _line(index: int, outcome: Decision | Problem) -> bytes:
     return json.dumps(render(index, outcome)).encode() + b"\n"
 
 
-REQUEST: dict[str, Any] = {
-    "type": "object",
-    "required": ["states", "questions"],
-    "additionalProperties": False,
-    "properties": {
-        "model": {"type": "string", "examples": ["default"]},
-        "states": {"type": "array", "minItems": 1, "maxItems": 10_000, "items": TEXT_SCHEMA},
-        "questions": QUESTIONS,
-        "lambda": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
-        **{name: {"enum": [*words, None]} for name, words in CHOICES.items()},
-        **{name: {"type": ["boolean", "null"]} for name in FLAGS},
-        "policy": {"type": ["object", "null"], "description": "A policy file's content."},
-        "force_policy": {
-            "type": ["boolean", "null"],
-            "description": "Apply a policy fitted for something else, without its guarantee.",
-        },
-    },
-    "examples": [
-        {
-            "states": ["The parcel never came.", "You charged me twice."],
-            "questions": {"queue": {"type": "choice", "criteria": ["billing", "shipping"]}},
-            "layout": "schema-first",
-        }
-    ],
+_SETTINGS: dict[str, Schema] = {
+    **{name: {"enum": [*words, None]} for name, words in CHOICES.items()},
+    **{name: {"type": ["boolean", "null"]} for name in FLAGS},
 }
-RESPONSE: dict[str, Any] = {
-    "description": "One JSON object per line, in the order of the states.",
-    "type": "object",
-    "required": ["index"],
-    "properties": {
-        "index": {"type": "integer", "minimum": 0},
-        "answers": {
-            "type": "object",
-            "additionalProperties": {
-                "type": "object",
-                "required": ["type", "best", "probabilities", "confidence", "entropy"],
-                "properties": {
-                    "probabilities": {
-                        "type": "object",
-                        "additionalProperties": PROBABILITY_SCHEMA,
-                    },
-                },
-            },
-        },
-        "evidence": {
-            "type": "object",
-            "description": "By question, the parts of the state that its answer rests on.",
-            "additionalProperties": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["where", "text", "moved", "fall", "best_without"],
-                    "properties": {
-                        "where": {"type": "string"},
-                        "text": {"type": "string"},
-                        "moved": {"type": "number", "minimum": 0, "maximum": 1},
-                        "fall": {"type": "number", "minimum": -1, "maximum": 1},
-                        "best_without": {"type": "string"},
-                    },
-                },
-            },
-        },
-        "error": {
-            "type": "object",
-            "required": ["code", "field", "message"],
-        },
-    },
-}
+REQUEST = schema("decide request", **_SETTINGS)
+RESPONSE = schema("decide line")
