@@ -170,7 +170,7 @@ HUGE_ENUM = {
     "type": "json_schema",
     "json_schema": {"schema": {"properties": {"a": {"enum": ["HUGE", 1]}}}},
 }
-DENOMINATOR = [{"type": "input_json", "data": {"x": "HUGE"}}, {"type": "input_text", "text": "a"}]
+PARTS = [{"type": "input_json", "data": {"x": "HUGE"}}, {"type": "input_text", "text": "a"}]
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999"])
@@ -189,7 +189,7 @@ DENOMINATOR = [{"type": "input_json", "data": {"x": "HUGE"}}, {"type": "input_te
         ),
         (
             "decisions",
-            {**DECISIONS, "input": [{"role": "user", "content": DENOMINATOR}]},
+            {**DECISIONS, "input": [{"role": "user", "content": PARTS}]},
             "input[0].content[0].data.x",
         ),
     ],
