@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.prompt.byte_tokenizer import decode, encode
-from thisthat.decide.decider import Decider, Reading
+from thisthat.decide.decider import Decider
+from thisthat.decide.processor import Reading
 from thisthat.engine.bidirectional import since
 from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder

@@ -11,7 +11,7 @@ from thisthat.audit.entry import Entry
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
 from thisthat.calibrate.drift import DriftWarning
-from thisthat.calibrate.policy import Policy
+from thisthat.decide.policy import Policy
 from thisthat.identity import question_hash, schema_hash, schema_hash_of
 from thisthat.questions import Question
 

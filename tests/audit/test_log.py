@@ -23,8 +23,8 @@ from thisthat.audit.export import export_parquet
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import AlchemyStore, LogError, SQLiteStore, open_store
 from thisthat.calibrate.drift import DriftWarning
-from thisthat.calibrate.policy import Policy
 from thisthat.decide.decider import Decider
+from thisthat.decide.policy import Policy
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.identity import schema_hash, state_hash
 

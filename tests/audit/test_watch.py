@@ -13,8 +13,8 @@ from thisthat.audit.log import DecisionLog
 from thisthat.audit.watch import MOST_POLICIES, DriftCheck, DriftWatch
 from thisthat.calibrate.fit_policy import fit_policy
 from thisthat.calibrate.labels import LabelledStates
-from thisthat.calibrate.policy import Policy
-from thisthat.calibrate.target import parse_target
+from thisthat.decide.policy import Policy
+from thisthat.decide.target import parse_target
 from thisthat.errors import InvalidInputError
 
 

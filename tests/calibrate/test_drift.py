@@ -10,7 +10,7 @@ from thisthat.calibrate.drift import (
     drift_tests,
     kolmogorov_smirnov,
 )
-from thisthat.calibrate.policy import ReferencePart
+from thisthat.decide.policy import ReferencePart
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.05, 0.2])

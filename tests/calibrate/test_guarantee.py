@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tests.calibrate.scores import drawn, drawn_with_law, noisy_oracle, scored_of, suite_items
-from thisthat.calibrate.target import Target, parse_target
 from thisthat.calibrate.threshold import Scored, fit_cutoffs
+from thisthat.decide.target import Target, parse_target
 
 FITS = 200
 DELTA = 0.1

@@ -16,10 +16,10 @@ from thisthat.calibrate.fit_policy import (
     policy_from_answers,
 )
 from thisthat.calibrate.labels import LabelledStates, read_labelled
-from thisthat.calibrate.policy import Policy
 from thisthat.calibrate.report import labels_for, lines_about
-from thisthat.calibrate.target import parse_target
 from thisthat.decide.conditions import Conditions
+from thisthat.decide.policy import Policy
+from thisthat.decide.target import parse_target
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Answer, Boolean, Choice, Question, Score, answer_for
 

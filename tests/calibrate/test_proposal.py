@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 
 from tests.calibrate.scores import drawn
 from thisthat.calibrate.proposal import MOST_CANDIDATES, proposed, wrong_rates
-from thisthat.calibrate.target import Target, parse_target
+from thisthat.decide.target import Target, parse_target
 
 
 def wrong_among(cut: float, rows: int = 100_000) -> float:

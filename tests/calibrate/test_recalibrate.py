@@ -5,11 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from tests.calibrate.scores import softmax
-from thisthat.calibrate.recalibrate import (
-    LEAST_ROWS,
-    Recalibration,
-    choose_recalibration,
-)
+from thisthat.calibrate.recalibrate import LEAST_ROWS, choose_recalibration
+from thisthat.decide.recalibration import Recalibration
 
 
 def answered(rows: int, distort: object, seed: int) -> tuple[np.ndarray, list[int]]:  # type: ignore[type-arg]
@@ -27,7 +24,7 @@ def nll(p: np.ndarray, y: list[int]) -> float:  # type: ignore[type-arg]
 def test_overconfidence_is_cured_by_a_temperature() -> None:
     p, y = answered(800, lambda z: 3 * z, 1)
     chosen = choose_recalibration(p, y).chosen
-    assert chosen.way == "temperature"
+    assert chosen.method == "temperature"
     assert chosen.temperature == pytest.approx(3, rel=0.15)
 
 
@@ -35,7 +32,7 @@ def test_a_favoured_option_is_cured_by_a_bias() -> None:
     favour = np.array([2.0, 0.0, -1.0])
     p, y = answered(900, lambda z: z + favour, 2)
     chosen = choose_recalibration(p, y).chosen
-    assert chosen.way == "bias"
+    assert chosen.method == "bias"
     found = np.array(chosen.biases) - chosen.biases[1]
     assert found == pytest.approx(-favour, abs=0.4)
 
@@ -50,7 +47,7 @@ def test_the_bias_fit_is_the_best_one() -> None:
         return nll(softmax(values[0] * logs + np.array([values[1], values[2], 0])), y)
 
     best = minimize(loss, np.array([1.0, 0.0, 0.0]), method="Nelder-Mead", tol=1e-9).fun
-    assert comparison.chosen.way == "bias"
+    assert comparison.chosen.method == "bias"
     assert nll(comparison.chosen(p), y) == pytest.approx(best, abs=1e-4)
 
 
@@ -61,7 +58,7 @@ def test_a_crooked_scale_is_cured_by_isotonic_maps_where_there_are_enough_rows()
 
     p, y = answered(6000, crooked, 4)
     comparison = choose_recalibration(p, y)
-    assert comparison.chosen.way == "isotonic"
+    assert comparison.chosen.method == "isotonic"
     fresh, labels = answered(6000, crooked, 5)
     mapped = comparison.chosen(fresh)
     assert mapped.sum(axis=1) == pytest.approx(1)
@@ -73,27 +70,27 @@ def test_a_crooked_scale_is_cured_by_isotonic_maps_where_there_are_enough_rows()
 def chosen_over_seeds(
     rows: int, distort: object, seeds: int
 ) -> tuple[list[str], np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Which way is chosen from each of so many samples, and what it adds to the loss of nothing.
+    """Which method is chosen from each of so many samples, and what it adds to the loss of nothing.
 
     The loss is that on the law itself: on many rows that no choice has seen.
     """
     fresh, labels = answered(20_000, distort, 9999)
     before = nll(fresh, labels)
-    ways, added = [], []
+    methods, added = [], []
     for seed in range(seeds):
         comparison = choose_recalibration(*answered(rows, distort, 100 + seed))
         losses = comparison.held_out_nll
-        assert losses[comparison.chosen.way] <= losses["none"]
-        ways.append(comparison.chosen.way)
+        assert losses[comparison.chosen.method] <= losses["none"]
+        methods.append(comparison.chosen.method)
         added.append(nll(comparison.chosen(fresh), labels) - before)
-    return ways, np.array(added)
+    return methods, np.array(added)
 
 
 @pytest.mark.parametrize("rows", [100, 300, 1200])
 def test_what_is_calibrated_is_left_alone(rows: int) -> None:
     """Nothing is the best that can be done here, so any choice costs something: almost none is."""
-    ways, added = chosen_over_seeds(rows, lambda z: z, 60)
-    assert ways.count("none") >= 0.95 * 60
+    methods, added = chosen_over_seeds(rows, lambda z: z, 60)
+    assert methods.count("none") >= 0.95 * 60
     assert added.mean() <= 0.001
 
 

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.calibrate.scores import noisy_oracle, suite_items
-from thisthat.calibrate.sets import fewest_labels, fit_least_probability, prediction_set
+from thisthat.calibrate.sets import fewest_labels, fit_least_probability
+from thisthat.decide.policy import prediction_set
 from thisthat.errors import InvalidInputError
 
 

@@ -9,7 +9,6 @@ from scipy import stats
 from tests.calibrate.scores import drawn
 from thisthat.calibrate.binomial import faultless_rows, lower_tail
 from thisthat.calibrate.proposal import proposed
-from thisthat.calibrate.target import parse_target
 from thisthat.calibrate.threshold import (
     MOST_PROPOSING,
     Scored,
@@ -19,6 +18,7 @@ from thisthat.calibrate.threshold import (
     least_labels,
     likely_labels,
 )
+from thisthat.decide.target import parse_target
 from thisthat.errors import InvalidInputError
 
 

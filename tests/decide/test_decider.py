@@ -1,7 +1,7 @@
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import numpy as np
 import pytest
@@ -9,8 +9,9 @@ import pytest
 from tests.path_engine import PathEngine, path_decider
 from tests.prompt.byte_tokenizer import encode
 from thisthat import Boolean, Choice, InvalidInputError, Scale, Score, StateTooLongError
-from thisthat.decide.decider import Job
-from thisthat.decide.options import DecideOptions
+from thisthat.decide.options import CHOICES, FLAGS, DecideKeywords, DecideOptions
+from thisthat.decide.procedures import AtOnce
+from thisthat.decide.run import run_jobs
 from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat
@@ -113,14 +114,16 @@ def test_every_pair_gets_its_own_questions() -> None:
 def test_many_prepared_states_are_those_prepared_alone() -> None:
     decider = path_decider()
     states = ["one", "a NUL \0", "two"]
-    first, wrong, second = decider.prepare_many(states, QUESTIONS, DecideOptions("schema-first"))
+    first, wrong, second = decider.begin_many(states, QUESTIONS, DecideOptions("schema-first"))
     assert isinstance(wrong, InvalidInputError)
     for found, state in ((first, "one"), (second, "two")):
         alone = decider.prepare(state, QUESTIONS, layout="schema-first")
-        assert isinstance(found, Job)
-        assert found.rendered == alone.rendered
+        assert isinstance(found, AtOnce)
+        job = found.next_job()
+        assert job is not None
+        assert job.rendered == alone.rendered
     with pytest.raises(InvalidInputError, match="questions"):
-        decider.prepare_many(states, {}, DecideOptions())
+        decider.begin_many(states, {}, DecideOptions())
 
 
 def test_together_lets_questions_see_each_other() -> None:
@@ -163,7 +166,7 @@ def test_engines_that_read_rows_apart_say_how_many_tokens_they_read_together() -
         assert engine.calls == calls
     jobs = [decider.prepare(state, question) for state in states]
     engine.calls.clear()
-    assert [number for number, _ in decider.run(jobs)] == list(range(6))
+    assert [number for number, _ in run_jobs(engine, jobs)] == list(range(6))
     assert engine.calls == [1] * 6, "who waits for one gets it first"
 
 
@@ -309,3 +312,20 @@ def test_the_prompt_can_be_shown() -> None:
         "Context:\na state\n\nQuestion: Is it?\nOptions:\n(A) no\n(B) yes\nAnswer: ("
         "⟦slot 0: 2 options⟧"
     )
+
+
+def test_options_are_declared_once_and_said_again_for_type_checkers() -> None:
+    local = {"Policy": object}
+    keywords = get_type_hints(DecideKeywords, localns=local)
+    assert list(keywords.items()) == list(get_type_hints(DecideOptions, localns=local).items())
+    assert [*CHOICES, *FLAGS, "policy", "request_id"] == list(keywords)
+    assert CHOICES["keep"] == ("head", "tail", "ends")
+
+
+def test_many_states_can_be_explained_in_one_call() -> None:
+    decider = path_decider()
+    states = ["one. two.", "three; four"]
+    many = decider.decide_many(states, {"q": "Is it?"}, explain=True)
+    for state, decision in zip(states, many, strict=True):
+        alone = decider.decide(state, {"q": "Is it?"}, explain=True)
+        assert (decision.answers, decision.evidence) == (alone.answers, alone.evidence)

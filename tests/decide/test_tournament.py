@@ -10,6 +10,7 @@ from tests.prompt.byte_tokenizer import decode
 from thisthat import Boolean, Choice, InvalidInputError
 from thisthat.decide.decider import Decider
 from thisthat.decide.options import DecideOptions
+from thisthat.decide.run import run_procedures
 from thisthat.decide.tournament import Tournament
 from thisthat.engine.rows import Row, RowResult
 from thisthat.questions import Answer, Decision
@@ -17,12 +18,11 @@ from thisthat.questions import Answer, Decision
 
 def played(decider: Decider, question: Choice, group: int = 16) -> Decision:
     """A tournament of every choice that is larger than a group."""
-    way, questions = DecideOptions(wide="in-rounds"), {"question": question}
-    tournament = Tournament(decider, "a state", questions, way, wide=group, group=group)
-    while tournament.job is not None:
-        [(_, decision)] = decider.run([tournament.job])
-        tournament.take(decision)
-    return tournament.decision
+    options, questions = DecideOptions(wide="in-rounds"), {"question": question}
+    processor = decider.processor
+    tournament = Tournament(processor, "a state", questions, options, wide=group, group=group)
+    [(_, played)] = run_procedures(decider.engine, {0: tournament})
+    return played.decision
 
 
 class LikingEngine(PathEngine):
@@ -125,7 +125,7 @@ def test_many_states_are_asked_round_by_round() -> None:
 def test_bad_input_is_named() -> None:
     decider = path_decider()
     with pytest.raises(InvalidInputError, match="group: is 64; it must be 2 to 32"):
-        Tournament(decider, "s", {"q": WIDE}, DecideOptions(), group=64)
+        Tournament(decider.processor, "s", {"q": WIDE}, DecideOptions(), group=64)
     with pytest.raises(InvalidInputError, match="wide: 'sideways' is neither"):
         decider.ask("s", WIDE, wide="sideways")  # type: ignore[call-overload]
     with pytest.raises(InvalidInputError, match='wide: "in-rounds" needs packing "apart"'):

@@ -124,7 +124,7 @@ def test_no_span_has_the_state_or_what_an_error_says_of_it(monkeypatch: Any) -> 
     for path, body in (("/v1/systemone", REQUEST), ("/v1/decide", MANY)):
         post(traced.service, path, body)
     post(traced.service, "/v1/systemone", {**REQUEST, "questions": {"never came": {}}})
-    monkeypatch.setattr(Decider, "prepare", fail)
+    monkeypatch.setattr(Decider, "begin_many", fail)
     assert post(traced.service, "/v1/systemone", REQUEST).status_code == 500
     assert "never came" not in traced.text()
     last = traced.named("POST /v1/systemone")[-1]

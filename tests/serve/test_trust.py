@@ -26,8 +26,8 @@ from tests.serve.support import (
 from thisthat import Choice
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
-from thisthat.calibrate.policy import Policy
-from thisthat.decide.decider import Decider
+from thisthat.decide.policy import Policy
+from thisthat.decide.processor import Processor
 from thisthat.errors import InvalidInputError
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
@@ -331,10 +331,14 @@ def test_ways_that_exclude_each_other_are_422() -> None:
 def test_questions_that_cannot_be_asked_are_a_line_for_every_state(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuse(*_: Any) -> Any:
-        raise InvalidInputError("questions.q", "cannot be asked")
+    planned = Processor.planned
 
-    monkeypatch.setattr(Decider, "prepare_many", refuse)
+    def refuse(self: Processor, questions: Any, options: Any) -> Any:
+        if list(questions) == ["q"]:
+            raise InvalidInputError("questions.q", "cannot be asked")
+        return planned(self, questions, options)
+
+    monkeypatch.setattr(Processor, "planned", refuse)
     lines = lines_of({"states": ["s"] * 40, "questions": {"q": "Is it?"}})
     assert [line["index"] for line in lines] == list(range(40))
     error = {"code": "invalid_request", "field": "questions.q", "message": "cannot be asked"}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from thisthat.audit.entry import Entry
 from thisthat.calibrate.drift import LEVEL, DriftTest, DriftWarning, drift_tests
-from thisthat.calibrate.policy import Policy
+from thisthat.decide.policy import Policy
 from thisthat.errors import InvalidInputError
 from thisthat.identity import schema_hash_of
 

@@ -17,7 +17,7 @@ from thisthat.audit.drift import drift_in
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import LogError
 from thisthat.calibrate.drift import LEAST_ROWS, DriftTest
-from thisthat.calibrate.policy import Policy
+from thisthat.decide.policy import Policy
 from thisthat.errors import InvalidInputError
 
 CheckOutcome: TypeAlias = Literal["none", "drift", "failed"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thisthat.calibrate.policy import ReferencePart
+from thisthat.decide.policy import ReferencePart
 
 LEVEL = 0.01
 LEAST_ROWS = 50

@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thisthat.calibrate.isotonic import MonotoneMap, fit_isotonic
+from thisthat.calibrate.isotonic import fit_isotonic
 from thisthat.calibrate.labels import LabelledStates
-from thisthat.calibrate.policy import (
+from thisthat.calibrate.recalibrate import choose_recalibration
+from thisthat.calibrate.sets import fewest_labels, fit_least_probability
+from thisthat.calibrate.threshold import Cutoff, Scored, fit_cutoffs
+from thisthat.decide.conditions import Conditions
+from thisthat.decide.option_order import Order
+from thisthat.decide.policy import (
     ConditionsPart,
     CutoffPart,
     MapPart,
@@ -25,12 +30,8 @@ from thisthat.calibrate.policy import (
     ReferencePart,
     SetPart,
 )
-from thisthat.calibrate.recalibrate import choose_recalibration
-from thisthat.calibrate.sets import fewest_labels, fit_least_probability
-from thisthat.calibrate.target import Target
-from thisthat.calibrate.threshold import Cutoff, Scored, fit_cutoffs
-from thisthat.decide.conditions import Conditions
-from thisthat.decide.option_order import Order
+from thisthat.decide.recalibration import MonotoneMap
+from thisthat.decide.target import Target
 from thisthat.errors import InvalidInputError
 from thisthat.identity import question_hash, schema_hash
 from thisthat.prompt.format import Layout, Packing
@@ -94,7 +95,7 @@ def fit_policy(
         for name, label in right.items():
             answers[name].append(decision[name])
             labels[name].append(label)
-    conditions = decider.conditions(layout, packing, order)
+    conditions = decider.conditions(layout=layout, packing=packing, order=order)
     return policy_from_answers(
         labelled.questions, answers, labels, target, conditions, confidence, coverage, options
     )
@@ -237,11 +238,11 @@ def _part(
         set=_set(question, p, labels, SET_COVERAGE if coverage is None else coverage),
         levels=_levels(answers, labels),
         recalibration=RecalibrationPart(
-            way=chosen.way,
+            way=chosen.method,
             temperature=chosen.temperature,
             biases=list(chosen.biases),
             maps=[_map_part(each) for each in chosen.maps],
-            held_out_nll={str(way): value for way, value in compared.held_out_nll.items()},
+            held_out_nll={str(method): value for method, value in compared.held_out_nll.items()},
         ),
         reference=ReferencePart(best=dict(Counter(best)), sure=_thinned(sure.tolist())),
     )

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-
-@dataclass(frozen=True)
-class MonotoneMap:
-    """A non-decreasing map through knots, straight between them, flat outside them."""
-
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-
-    def __call__(self, values: ArrayLike) -> NDArray[np.float64]:
-        """The mapped values."""
-        return np.interp(np.asarray(values, np.float64), self.x, self.y)
+from thisthat.decide.recalibration import MonotoneMap
 
 
 def fit_isotonic(x: ArrayLike, y: ArrayLike) -> MonotoneMap:

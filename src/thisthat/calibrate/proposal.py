@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.calibrate.binomial import faultless_rows
-from thisthat.calibrate.target import Target
+from thisthat.decide.target import Target
 
 MOST_CANDIDATES = 200
 _BETWEEN = 4

@@ -1,103 +1,79 @@
 """Recalibration of one question from its labels: temperature, bias or isotonic maps, or nothing.
 
-The way is chosen by cross-validated negative log-likelihood: a map is taken only when, on rows it
-was not fitted on, it beats doing nothing by more than two standard errors, and every simpler map
-by more than one.
+The method is chosen by cross-validated negative log-likelihood: a map is taken only when, on rows
+it was not fitted on, it beats doing nothing by more than two standard errors, and every simpler
+map by more than one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thisthat.calibrate.fit import Labelled, fit_temperature
-from thisthat.calibrate.isotonic import MonotoneMap, fit_isotonic
+from thisthat.calibrate.isotonic import fit_isotonic
+from thisthat.decide.recalibration import (
+    SMALLEST,
+    Floats,
+    Method,
+    MonotoneMap,
+    Recalibration,
+    softmax_rows,
+)
 from thisthat.rng import Rng
 
 LEAST_ROWS = 100
 LEAST_ISOTONIC_ROWS = 1000
 FOLDS = 5
-Way: TypeAlias = Literal["none", "temperature", "bias", "isotonic"]
 
-_SMALLEST = 1e-12
 _STEPS = 100
 _RIDGE = 1.0
 # Standard errors of the mean gain. Folds share rows, so the errors are a little larger than said.
 _BETTER, _CLEARLY_BETTER = 1.0, 2.0
 
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Recalibration:
-    """A map from one distribution to another over the same options.
-
-    ``temperature`` and ``biases`` act on log probabilities; ``maps`` holds one non-decreasing
-    map per option, applied and then normalised.
-    """
-
-    way: Way = "none"
-    temperature: float = 1.0
-    biases: tuple[float, ...] = ()
-    maps: tuple[MonotoneMap, ...] = ()
-
-    def __call__(self, probabilities: ArrayLike) -> Floats:
-        """The recalibrated distributions, a row each (or one distribution)."""
-        p = np.asarray(probabilities, np.float64)
-        if self.way == "none":
-            return p
-        if self.way == "isotonic":
-            mapped = np.stack([each(p[..., i]) for i, each in enumerate(self.maps)], axis=-1)
-            return np.asarray(mapped / mapped.sum(axis=-1, keepdims=True))
-        logits = np.log(np.maximum(p, _SMALLEST)) / self.temperature
-        if self.biases:
-            logits = logits + np.asarray(self.biases)
-        return _softmax(logits)
-
 
 @dataclass(frozen=True)
 class Comparison:
-    """The chosen map, and each way's cross-validated negative log-likelihood."""
+    """The chosen map, and each method's cross-validated negative log-likelihood."""
 
     chosen: Recalibration
-    held_out_nll: dict[Way, float]
+    held_out_nll: dict[Method, float]
 
 
 def choose_recalibration(probabilities: ArrayLike, labels: Sequence[int]) -> Comparison:
-    """The simplest way whose held-out likelihood loss is clearly lower; nothing where none is."""
+    """The simplest method whose held-out loss is clearly lower; nothing where none is."""
     p, y = np.asarray(probabilities, np.float64), np.asarray(labels)
     nothing = Recalibration()
     if len(y) < LEAST_ROWS or p.shape[1] < 2:
         return Comparison(nothing, {"none": float(_losses(nothing, p, y).mean())} if len(y) else {})
-    losses: dict[Way, Floats] = {"none": _losses(nothing, p, y)}
+    losses: dict[Method, Floats] = {"none": _losses(nothing, p, y)}
     fold_of = np.array(Rng("recalibration folds", len(y)).shuffled(range(len(y)))) % FOLDS
-    for way in _ways(len(y)):
+    for method in _methods(len(y)):
         held_out = np.empty(len(y))
         for fold in range(FOLDS):
             inside = fold_of != fold
-            fitted = _FITTERS[way](p[inside], y[inside])
+            fitted = _FITTERS[method](p[inside], y[inside])
             held_out[~inside] = _losses(fitted, p[~inside], y[~inside])
-        losses[way] = held_out
-    best: Way = "none"
-    for way in _ways(len(y)):
-        better = best == "none" or _gain(losses[best], losses[way]) > _BETTER
-        if better and _gain(losses["none"], losses[way]) > _CLEARLY_BETTER:
-            best = way
+        losses[method] = held_out
+    best: Method = "none"
+    for method in _methods(len(y)):
+        better = best == "none" or _gain(losses[best], losses[method]) > _BETTER
+        if better and _gain(losses["none"], losses[method]) > _CLEARLY_BETTER:
+            best = method
     chosen = nothing if best == "none" else _FITTERS[best](p, y)
-    return Comparison(chosen, {way: float(each.mean()) for way, each in losses.items()})
+    return Comparison(chosen, {method: float(each.mean()) for method, each in losses.items()})
 
 
 def _gain(losses: Floats, others: Floats) -> float:
     """How much lower the other losses are, in standard errors of the mean difference."""
     difference = losses - others
-    return float(difference.mean() / max(difference.std(ddof=1) / np.sqrt(len(losses)), _SMALLEST))
+    return float(difference.mean() / max(difference.std(ddof=1) / np.sqrt(len(losses)), SMALLEST))
 
 
-def _ways(rows: int) -> tuple[Way, ...]:
+def _methods(rows: int) -> tuple[Method, ...]:
     """What so many rows can fit, the simplest first."""
     if rows < LEAST_ISOTONIC_ROWS:
         return ("temperature", "bias")
@@ -105,11 +81,11 @@ def _ways(rows: int) -> tuple[Way, ...]:
 
 
 def _losses(each: Recalibration, p: Floats, y: NDArray[np.int64]) -> Floats:
-    return np.asarray(-np.log(np.maximum(each(p)[np.arange(len(y)), y], _SMALLEST)))
+    return np.asarray(-np.log(np.maximum(each(p)[np.arange(len(y)), y], SMALLEST)))
 
 
 def _temperature(p: Floats, y: NDArray[np.int64]) -> Recalibration:
-    logs = np.log(np.maximum(p, _SMALLEST))
+    logs = np.log(np.maximum(p, SMALLEST))
     rows = [Labelled("choice", row, int(label)) for row, label in zip(logs, y, strict=True)]
     return Recalibration("temperature", fit_temperature(rows))
 
@@ -119,14 +95,14 @@ def _bias(p: Floats, y: NDArray[np.int64]) -> Recalibration:
 
     The small penalty on biases keeps options without labels finite.
     """
-    logs = np.log(np.maximum(p, _SMALLEST))
+    logs = np.log(np.maximum(p, SMALLEST))
     count = p.shape[1]
     hit = np.eye(count)[y]
     parameters = np.concatenate([[1.0], np.zeros(count)])  # coldness, biases
     penalty = np.diag([_RIDGE * 1e-3, *[_RIDGE] * count])
     anchor = parameters.copy()
     for _ in range(_STEPS):
-        q = _softmax(parameters[0] * logs + parameters[1:])
+        q = softmax_rows(parameters[0] * logs + parameters[1:])
         mean = (q * logs).sum(axis=1)
         slope = np.concatenate([[((hit - q) * logs).sum()], (hit - q).sum(axis=0)])
         slope -= penalty @ (parameters - anchor)
@@ -153,12 +129,7 @@ def _isotonic(p: Floats, y: NDArray[np.int64]) -> Recalibration:
     return Recalibration("isotonic", maps=tuple(maps))
 
 
-def _softmax(logits: Floats) -> Floats:
-    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
-
-
-_FITTERS: dict[Way, Callable[[Floats, NDArray[np.int64]], Recalibration]] = {
+_FITTERS: dict[Method, Callable[[Floats, NDArray[np.int64]], Recalibration]] = {
     "temperature": _temperature,
     "bias": _bias,
     "isotonic": _isotonic,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thisthat.calibrate.binomial import lower_tail
-from thisthat.calibrate.policy import CutoffPart, Policy, QuestionPart
-from thisthat.calibrate.target import Target
 from thisthat.calibrate.threshold import tested_labels
+from thisthat.decide.policy import CutoffPart, Policy, QuestionPart
+from thisthat.decide.target import Target
 
 _GROWTH = 1.05
 _MOST_GROWTH = 1e5

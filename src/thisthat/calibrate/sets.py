@@ -9,7 +9,7 @@ set holds the right option with probability at least ``coverage``, averaged over
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from thisthat.errors import InvalidInputError
 
@@ -34,9 +34,3 @@ def fit_least_probability(truths: Sequence[float], coverage: float) -> float:
         )
     rank = max(1, math.ceil((count + 1) * coverage - 1e-9))
     return sorted(truths, reverse=True)[rank - 1]
-
-
-def prediction_set(probabilities: Mapping[str, float], least: float) -> tuple[str, ...]:
-    """The options in the set, most probable first; the best one always belongs to it."""
-    ordered = sorted(probabilities, key=probabilities.__getitem__, reverse=True)
-    return tuple(name for name in ordered if probabilities[name] >= least) or (ordered[0],)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thisthat.calibrate.binomial import faultless_rows, lower_tail
 from thisthat.calibrate.proposal import Flags, Floats, proposed
-from thisthat.calibrate.target import Target
+from thisthat.decide.target import Target
 from thisthat.rng import Rng
 
 MOST_PROPOSING = 300

@@ -109,7 +109,7 @@ def ask(
     decider = open_decider(checkpoint, lam=lam, engine=engine, form=form)  # type: ignore[arg-type]
     decider.log = record
     if policy is not None and not show_prompt:
-        from thisthat.calibrate.policy import Policy
+        from thisthat.decide.policy import Policy
 
         loaded = Policy.load(policy)
         how["policy"] = loaded.force() if force_policy else loaded

@@ -106,7 +106,7 @@ def drift(
     from thisthat.audit.drift import drift_in
     from thisthat.audit.store import open_store
     from thisthat.calibrate.drift import LEAST_ROWS
-    from thisthat.calibrate.policy import Policy
+    from thisthat.decide.policy import Policy
 
     fitted = Policy.load(policy)
     lines = open_store(log).read({"policy": fitted.hash}, _moment(since, "--since"), None, None)

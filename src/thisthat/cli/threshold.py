@@ -14,8 +14,8 @@ from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from thisthat.calibrate.labels import LabelledStates
-    from thisthat.calibrate.policy import Policy
-    from thisthat.calibrate.target import Target
+    from thisthat.decide.policy import Policy
+    from thisthat.decide.target import Target
 
 app = typer.Typer(
     no_args_is_help=True, help="Cut-offs with a guarantee, from your own labelled states."
@@ -67,8 +67,8 @@ def fit(
     """Fit cut-offs that keep a target, say what they cost, and save them as a policy file."""
     from thisthat.calibrate.fit_policy import fit_policy
     from thisthat.calibrate.labels import read_labelled
-    from thisthat.calibrate.target import parse_target
     from thisthat.cli.inputs import read_json
+    from thisthat.decide.target import parse_target
     from thisthat.questions_json import questions_from_json
 
     wanted = parse_target(target)
@@ -118,7 +118,7 @@ def _policy_beside(path: Path) -> Path:
 @app.command()
 def show(policy: Annotated[Path, typer.Argument(help="Policy file.")]) -> None:
     """Say what a policy file does."""
-    from thisthat.calibrate.policy import Policy
+    from thisthat.decide.policy import Policy
 
     _print(Policy.load(policy))
 

@@ -10,7 +10,7 @@ from thisthat.prompt.format import Layout, Packing
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Checkpoint, λ and way of reading; ``temperatures`` is a hash of the checkpoint's.
+    """Checkpoint, λ and how it is read; ``temperatures`` is a hash of the checkpoint's.
 
     ``weights`` is a hash of what was read, or None where it is not known: then it is not compared.
     """

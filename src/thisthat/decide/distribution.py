@@ -10,21 +10,21 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.decide.exact_probabilities import PARTS, in_whole_parts
+from thisthat.decide.exact_probabilities import DENOMINATOR, quantized
 from thisthat.temperature import softmax
 
 _FEW = 16
 
 
 def distribution(logits: NDArray[np.floating], temperature: float) -> list[float]:
-    """``in_whole_parts(softmax(logits, temperature))`` as a list; the same to within a part."""
+    """``quantized(softmax(logits, temperature))`` as a list; the same to within a part."""
     scaled = [logit / temperature for logit in logits.tolist()]
     if len(scaled) > _FEW or not math.isfinite(sum(scaled)):
-        spread: list[float] = in_whole_parts(softmax(logits, temperature)).tolist()
+        spread: list[float] = quantized(softmax(logits, temperature)).tolist()
         return spread
     most = max(scaled)
     weights = [math.exp(each - most) for each in scaled]
-    share = PARTS / sum(weights)
+    share = DENOMINATOR / sum(weights)
     parts = [max(round(weight * share), 1) for weight in weights]
-    parts[parts.index(max(parts))] += PARTS - sum(parts)
-    return [part / PARTS for part in parts]
+    parts[parts.index(max(parts))] += DENOMINATOR - sum(parts)
+    return [part / DENOMINATOR for part in parts]

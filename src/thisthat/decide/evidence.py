@@ -8,89 +8,88 @@ Leaving out one part at a time does not see facts that are stated twice: one cov
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import ClassVar
 
+from thisthat.decide.budget import within_budget
+from thisthat.decide.job import Job, JobResult
+from thisthat.decide.options import DecideOptions
+from thisthat.decide.processor import Processor
 from thisthat.decide.spans import spans_of
+from thisthat.engine.rows import Row
 from thisthat.errors import InvalidInputError
+from thisthat.prompt.builder import Rendered
 from thisthat.prompt.sharing import share
-from thisthat.questions import Decision, Support, Usage
-
-if TYPE_CHECKING:
-    from thisthat.decide.decider import Decider, Job
-    from thisthat.decide.options import DecideOptions
-    from thisthat.engine.rows import Row, RowResult
-    from thisthat.questions import Question, Text
+from thisthat.questions import Decision, Question, Support, Text, Usage
 
 
-class Explanation:
-    """What has to be read to explain a decision, and the decision once it was.
+class Explained:
+    """The procedure that explains: a job for the decision, then jobs for states without a part."""
 
-    ``job`` is the decision itself; ``rows`` are the states with a part missing. Whoever has the
-    engine runs both, in pieces if need be, and hands the results to ``decision``.
-    """
+    take_tokenises: ClassVar[bool] = False
+    counted = "with its explanation"
 
     def __init__(
-        self, decider: Decider, state: Text, questions: Mapping[str, Question], way: DecideOptions
+        self,
+        processor: Processor,
+        state: Text,
+        questions: Mapping[str, Question],
+        options: DecideOptions,
+        piece_tokens: int | None = None,
     ) -> None:
-        """Check and tokenise.
+        """Check and tokenise; states without a part run ``piece_tokens`` at a time, or all at once.
 
         Raises what ``decide`` raises, and InvalidInputError for a state that had to be cut: without
         a part, other text would take its place.
         """
-
-        def prepared(each: Text) -> Job:
-            return decider.prepare(
-                each,
-                questions,
-                layout=way.layout,
-                packing=way.packing,
-                keep=way.keep,
-                order=way.order,
-            )
-
-        self._decider = decider
-        self.job = prepared(state)
-        if self.job.rendered.cut is not None:
+        self.questions = questions
+        self._processor = processor
+        whole = processor.job(state, questions, options)
+        if whole.rendered.cut is not None:
             raise InvalidInputError(
                 "explain",
-                f"the state has {self.job.rendered.cut.state_tokens} tokens and was cut to "
-                f"{self.job.rendered.cut.kept_tokens}; only a whole state can be explained",
+                f"the state has {whole.rendered.cut.state_tokens} tokens and was cut to "
+                f"{whole.rendered.cut.kept_tokens}; only a whole state can be explained",
             )
         self._spans = spans_of(state)
-        self._others = [prepared(span.without) for span in self._spans]
+        self._others = [processor.job(span.without, questions, options) for span in self._spans]
         self._shared = share([row for job in self._others for row in job.rendered.rows])
-        self.rows = self._shared.rows
+        self._whole = whole
+        most = math.inf if piece_tokens is None else piece_tokens
+        pieces = within_budget(self._shared.rows, lambda row: row.fresh_tokens, most)
+        self._jobs = deque([whole, *(_rows_alone(rows, whole) for rows in pieces)])
+        self._results: list[JobResult] = []
 
     @property
     def tokens(self) -> int:
         """All tokens of the decision and its explanation."""
-        return self.job.rendered.tokens + self._shared.tokens
+        return self._whole.rendered.tokens + self._shared.tokens
 
-    def pieces(self, tokens: int) -> Iterator[list[Row]]:
-        """``rows`` in order, so many tokens at a time, at least one row."""
-        piece: list[Row] = []
-        size = 0
-        for row in self.rows:
-            if piece and size + row.fresh_tokens > tokens:
-                yield piece
-                piece, size = [], 0
-            piece.append(row)
-            size += row.fresh_tokens
-        if piece:
-            yield piece
+    def next_job(self) -> Job | None:
+        """See Procedure."""
+        return self._jobs[0] if self._jobs else None
 
-    def decision(self, whole: Decision, results: Sequence[RowResult], seconds: float) -> Decision:
-        """``whole`` with its evidence: the results of ``rows``, which took so many seconds.
+    def take(self, result: JobResult) -> None:
+        """See Procedure."""
+        self._jobs.popleft()
+        self._results.append(result)
+
+    @cached_property
+    def decision(self) -> Decision:
+        """The decision with its evidence.
 
         ``usage`` and ``seconds`` are of everything; ``usage.extra_tokens`` is what looking for
         evidence added.
         """
-        separate = iter(self._shared.apart(results))
+        first, *pieces = self._results
+        whole = self._processor.decision(self._whole, first)
+        separate = iter(self._shared.apart([row for piece in pieces for row in piece.rows]))
         without = [
-            self._decider.read(job, [next(separate) for _ in job.rendered.rows], 0.0)
+            self._processor.decision(job, JobResult([next(separate) for _ in job.rendered.rows], 0))
             for job in self._others
         ]
         usage = Usage(
@@ -98,11 +97,12 @@ class Explanation:
             cached_tokens=sum(each.usage.cached_tokens for each in (whole, *without)),
             extra_tokens=whole.usage.extra_tokens + self._shared.tokens,
         )
-        prepared = sum(job.seconds for job in self._others)
         return replace(
             whole,
             usage=usage,
-            seconds=whole.seconds + prepared + seconds,
+            seconds=sum(
+                (whole.seconds, *(each.seconds for each in without), *(p.seconds for p in pieces))
+            ),
             evidence={name: self._ranked(name, whole, without) for name in whole.answers},
         )
 
@@ -126,15 +126,5 @@ class Explanation:
         return tuple(sorted(parts, key=lambda part: -part.moved))
 
 
-def explained(
-    decider: Decider, state: Text, questions: Mapping[str, Question], way: DecideOptions
-) -> Decision:
-    """The decision about a state, with its evidence; the answers are those of ``decide``.
-
-    Raises what ``decide`` raises.
-    """
-    explanation = Explanation(decider, state, questions, way)
-    [(_, whole)] = decider.run([explanation.job])
-    started = time.perf_counter()
-    results = decider.engine.run(explanation.rows) if explanation.rows else []
-    return explanation.decision(whole, results, time.perf_counter() - started)
+def _rows_alone(rows: Sequence[Row], whole: Job) -> Job:
+    return Job({}, Rendered(tuple(rows), (), None), whole.layout, 0.0, ())

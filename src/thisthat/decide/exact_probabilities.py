@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-PARTS = 1 << 45
+DENOMINATOR = 1 << 45
 """45 bits for a probability and 8 for a level fill the 53 bits of a float64."""
 
 
-def in_whole_parts(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def quantized(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """The nearest such numbers that sum to exactly 1 and are never 0.
 
     A distribution in, the same distribution to within 2^-44 out; what rounding takes or gives
     is settled with the most probable entry.
     """
-    parts = np.maximum(np.rint(probabilities * PARTS), 1.0)
+    parts = np.maximum(np.rint(probabilities * DENOMINATOR), 1.0)
     # Whole numbers below 2^53 add up without error in float64.
-    parts[int(parts.argmax())] += PARTS - parts.sum()
-    return np.asarray(parts / PARTS, dtype=np.float64)
+    parts[int(parts.argmax())] += DENOMINATOR - parts.sum()
+    return np.asarray(parts / DENOMINATOR, dtype=np.float64)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thisthat.decide.decider import Decider, Reading
+from thisthat.decide.decider import Decider
+from thisthat.decide.processor import Reading
 from thisthat.engine.select import EngineName, open_engine
 from thisthat.prompt.builder import ChatFrame, PromptBuilder
 from thisthat.questions import Source

@@ -1,18 +1,23 @@
-"""How a decision is to be taken: the settings every asking function shares, with their defaults."""
+"""The settings of a decision, declared once: the library, the wire and the remote client read them.
+
+``DecideKeywords`` says them again for type checkers, which have no other way to know keywords; a
+test holds the two together.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, get_args, get_type_hints
 
+from thisthat.decide.option_order import Order
 from thisthat.errors import InvalidInputError
+from thisthat.prompt.format import Keep, Layout, Packing
 
 if TYPE_CHECKING:
-    from thisthat.calibrate.policy import Policy
-    from thisthat.decide.option_order import Order
-    from thisthat.prompt.format import Keep, Layout, Packing
+    from thisthat.decide.policy import Policy
 
 Wide: TypeAlias = Literal["at-once", "in-rounds"]
+ProcedureName: TypeAlias = Literal["at-once", "in-rounds", "explained"]
 
 
 class DecideKeywords(TypedDict, total=False):
@@ -23,20 +28,22 @@ class DecideKeywords(TypedDict, total=False):
     keep: Keep | None
     order: Order
     wide: Wide
+    explain: bool
     policy: Policy | None
     request_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class DecideOptions:
-    """One way to decide.
+    """How a decision is to be taken.
 
     ``layout`` puts the state or the questions first (None: as the checkpoint prefers),
     ``packing`` keeps questions from seeing each other ("apart") or not ("together"), ``keep``
     allows a state that is too long to be cut ("head", "tail" or "ends"), ``order`` "average"
     makes the answers to choices independent of the order of their options, ``wide`` "in-rounds"
-    asks choices of more than 32 options in small groups and then among the winners, ``policy`` puts
-    an outcome into the answers it was fitted for, ``request_id`` goes into the decision log.
+    asks choices of more than 32 options in small groups and then among the winners, ``explain``
+    adds the parts of the state that each answer rests on, ``policy`` puts an outcome into the
+    answers it was fitted for, ``request_id`` goes into the decision log.
     Raises InvalidInputError for settings that exclude each other.
     """
 
@@ -44,14 +51,15 @@ class DecideOptions:
     packing: Packing = "apart"
     keep: Keep | None = None
     order: Order = "as-given"
+    wide: Wide = "at-once"
+    explain: bool = False
     policy: Policy | None = None
     request_id: str | None = None
-    wide: Wide = "at-once"
 
     def __post_init__(self) -> None:
         if self.policy is not None:
             _check_policy(self.policy)
-        if self.wide not in ("at-once", "in-rounds"):
+        if self.wide not in get_args(Wide):
             raise InvalidInputError("wide", f"{self.wide!r} is neither at-once nor in-rounds")
         if self.order == "average" and self.packing != "apart":
             raise InvalidInputError(
@@ -68,13 +76,35 @@ class DecideOptions:
             raise InvalidInputError(
                 "wide", '"in-rounds" gives probabilities that no policy was fitted for'
             )
+        if self.explain:
+            raise InvalidInputError("explain", 'cannot be had together with wide "in-rounds"')
+
+    @property
+    def procedure(self) -> ProcedureName:
+        """Which procedure takes the decision."""
+        return "explained" if self.explain else self.wide
 
 
 def _check_policy(given: object) -> None:
-    from thisthat.calibrate.policy import Policy
+    from thisthat.decide.policy import Policy
 
     if not isinstance(given, Policy):
         raise InvalidInputError(
             "policy",
             f"must be a Policy, not {type(given).__name__}; Policy.load(path) reads a file",
         )
+
+
+def _choices(hint: object) -> tuple[str, ...]:
+    """The words of a Literal, or of a Literal that may also be None."""
+    inner = [hint, *get_args(hint)]
+    return tuple(word for each in inner for word in get_args(each) if isinstance(word, str))
+
+
+_HINTS = get_type_hints(DecideOptions, localns={"Policy": object})
+
+CHOICES = {name: words for name, hint in _HINTS.items() if (words := _choices(hint))}
+"""The settings that are one of a few words, with those words."""
+
+FLAGS = tuple(name for name, hint in _HINTS.items() if hint is bool)
+"""The settings that are true or false."""

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 
-from thisthat.decide.exact_probabilities import in_whole_parts
+from thisthat.decide.exact_probabilities import quantized
+from thisthat.decide.job import Job, JobResult
+from thisthat.decide.options import DecideOptions
+from thisthat.decide.processor import Processor
 from thisthat.errors import InvalidInputError
-from thisthat.questions import Answer, Choice, Decision, Question, Usage, answer_for
-
-if TYPE_CHECKING:
-    from thisthat.decide.decider import Decider, Job
-    from thisthat.decide.options import DecideOptions
-    from thisthat.questions import Text
+from thisthat.questions import Answer, Choice, Decision, Question, Text, Usage, answer_for
 
 WIDE = 32
 """A choice with more options than this is asked in rounds."""
@@ -31,19 +29,22 @@ LARGEST_GROUP = 32
 
 
 class Tournament:
-    """The rounds of one state's questions. Run ``job`` and ``take`` its decision until it is None.
+    """The procedure in rounds: one state's questions, a job per round.
 
     All groups of a round, and in the first round all questions that are not wide, are branches of
     one pass. Options are dealt out in turn, so that neighbours meet as late as possible. An
     abstain option stands in the last round alone.
     """
 
+    take_tokenises: ClassVar[bool] = True
+    counted = "in one round"
+
     def __init__(
         self,
-        decider: Decider,
+        processor: Processor,
         state: Text,
         questions: Mapping[str, Question],
-        way: DecideOptions,
+        options: DecideOptions,
         *,
         wide: int = WIDE,
         group: int = GROUP,
@@ -54,10 +55,10 @@ class Tournament:
         """
         if not 2 <= group <= LARGEST_GROUP:
             raise InvalidInputError("group", f"is {group}; it must be 2 to {LARGEST_GROUP}")
-        self._decider = decider
+        self._processor = processor
         self._state = state
         self.questions = questions
-        self._way = way
+        self._options = options
         self._contests = {
             name: _Contest(question, group)
             for name, question in questions.items()
@@ -66,10 +67,21 @@ class Tournament:
         self._answers: dict[str, Answer] = {}
         self._rounds: list[Decision] = []
         self._asked: list[str] = []
-        self.job: Job | None = self._prepared()
+        self._job = self._prepared()
 
-    def take(self, decision: Decision) -> None:
-        """Use the decision of ``job``, which then is the next round's or None."""
+    @property
+    def tokens(self) -> int:
+        """See Procedure."""
+        return 0 if self._job is None else self._job.rendered.tokens
+
+    def next_job(self) -> Job | None:
+        """This round's; None after the last."""
+        return self._job
+
+    def take(self, result: JobResult) -> None:
+        """Use the result of this round and prepare the next one."""
+        assert self._job is not None
+        decision = self._processor.decision(self._job, result)
         self._rounds.append(decision)
         given: dict[str, list[Answer]] = {}
         for name, answer in zip(self._asked, decision.answers.values(), strict=True):
@@ -82,7 +94,7 @@ class Tournament:
             contest.take([list(answer.probabilities.values()) for answer in answers])
             if contest.answer is not None:
                 self._answers[name] = contest.answer
-        self.job = self._prepared()
+        self._job = self._prepared()
 
     @property
     def decision(self) -> Decision:
@@ -105,20 +117,14 @@ class Tournament:
             if name in self._answers:
                 continue
             contest = self._contests.get(name)
-            groups = [question] if contest is None else contest.groups()
-            asked += [(name, each) for each in groups]
+            asked += [
+                (name, each) for each in ([question] if contest is None else contest.groups())
+            ]
         self._asked = [name for name, _ in asked]
         if not asked:
             return None
-        way = self._way
-        return self._decider.prepare(
-            self._state,
-            {str(number): question for number, (_, question) in enumerate(asked)},
-            layout=way.layout,
-            packing=way.packing,
-            keep=way.keep,
-            order=way.order,
-        )
+        groups = {str(number): question for number, (_, question) in enumerate(asked)}
+        return self._processor.job(self._state, groups, self._options)
 
 
 class _Contest:
@@ -153,7 +159,7 @@ class _Contest:
                 self._shares[self._contenders[member]] *= probability
         if last:
             everything = [*self._shares, *given[0][len(self._heads) :]]
-            whole = in_whole_parts(np.array(everything)).tolist()
+            whole = quantized(np.array(everything)).tolist()
             self.answer = answer_for(self._question, whole)
             return
         self._heads = [

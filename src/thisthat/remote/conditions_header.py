@@ -10,8 +10,8 @@ from dataclasses import asdict
 
 from pydantic import ValidationError
 
-from thisthat.calibrate.policy import ConditionsPart
 from thisthat.decide.conditions import Conditions
+from thisthat.decide.policy import ConditionsPart
 from thisthat.errors import InvalidInputError
 
 NAME = "x-thisthat-conditions"

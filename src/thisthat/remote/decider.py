@@ -9,14 +9,13 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from http.client import HTTPResponse
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from thisthat.decide.conditions import Conditions
-from thisthat.decide.option_order import Order
+from thisthat.decide.options import CHOICES, DecideKeywords, DecideOptions
 from thisthat.errors import InvalidInputError
-from thisthat.prompt.format import Layout, Packing
 from thisthat.questions import (
     Cut,
     Decision,
@@ -31,7 +30,11 @@ from thisthat.questions_json import question_as_json
 from thisthat.remote.conditions_header import NAME, read_conditions
 from thisthat.remote.server import LOST, TRIES, Server, ServerError, pause
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 Progress: TypeAlias = Callable[[int, int], None]
+_Words: TypeAlias = tuple[tuple[str, object], ...]
 
 PATH = "/v1/decide"
 MOST_STATES = 1_000
@@ -39,13 +42,6 @@ MOST_BYTES = 4 << 20
 """Of one request; a server takes 10,000 states and 16 MiB unless it is told otherwise."""
 
 _BUSY = ("overloaded", "deadline", "draining")
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    layout: Layout | None = None
-    packing: Packing = "apart"
-    order: Order = "as-given"
 
 
 @dataclass(slots=True)
@@ -85,7 +81,7 @@ class RemoteDecider:
         self._address = server.root + PATH
         self._model = model
         self._lam = lam
-        self._conditions: dict[_Way, Conditions] = {}
+        self._conditions: dict[_Words, Conditions] = {}
 
     def decide_many(
         self,
@@ -93,41 +89,24 @@ class RemoteDecider:
         questions: Mapping[str, Question],
         *,
         progress: Progress | None = None,
-        layout: Layout | None = None,
-        packing: Packing = "apart",
-        order: Order = "as-given",
+        **options: Unpack[DecideKeywords],
     ) -> list[Decision]:
         """The same questions about many states, in their order."""
         pairs = [(state, questions) for state in states]
-        return self._decided(pairs, _Way(layout, packing, order), progress)
+        return self.decide_pairs(pairs, progress=progress, **options)
 
     def decide_pairs(
         self,
         pairs: Sequence[tuple[Text, Mapping[str, Question]]],
         *,
         progress: Progress | None = None,
+        **options: Unpack[DecideKeywords],
     ) -> list[Decision]:
-        """Questions of its own for every state; states with the same ones share streams."""
-        return self._decided(pairs, _Way(), progress)
+        """Questions of its own for every state; states with the same ones share streams.
 
-    def conditions(
-        self, layout: Layout | None = None, packing: Packing = "apart", order: Order = "as-given"
-    ) -> Conditions:
-        """What the answers given this way depended on, as the server said beside them.
-
-        Raises ServerError before the first one.
+        Raises InvalidInputError for options that are no plain words: those are the library's.
         """
-        try:
-            return self._conditions[_Way(layout, packing, order)]
-        except KeyError:
-            raise ServerError(f"{self._address}: nothing was asked this way yet") from None
-
-    def _decided(
-        self,
-        pairs: Sequence[tuple[Text, Mapping[str, Question]]],
-        way: _Way,
-        progress: Progress | None,
-    ) -> list[Decision]:
+        chosen = _words(options)
         states = [state for state, _ in pairs]
         for number, state in enumerate(states):
             try:
@@ -137,21 +116,31 @@ class RemoteDecider:
         found = _Found(len(pairs), progress)
         for asked in _by_questions(pairs):
             for part in _parts(states, asked.numbers):
-                self._ask(states, part, asked, way, found)
+                self._ask(states, part, asked, chosen, found)
         return [found.decisions[number] for number in range(len(pairs))]
+
+    def conditions(self, **options: Unpack[DecideKeywords]) -> Conditions:
+        """What the answers given with these options depended on, as the server said beside them.
+
+        Raises ServerError before the first one.
+        """
+        try:
+            return self._conditions[_words(options)]
+        except KeyError:
+            raise ServerError(f"{self._address}: nothing was asked this way yet") from None
 
     def _ask(
         self,
         states: Sequence[Text],
         numbers: Sequence[int],
         asked: _Asked,
-        way: _Way,
+        options: _Words,
         found: _Found,
     ) -> None:
         """All of these states, in as many streams as it takes while each of them brings some."""
         left, idle = list(numbers), 0
         while left:
-            trouble = self._stream(states, left, asked, way, found)
+            trouble = self._stream(states, left, asked, options, found)
             still = [number for number in left if number not in found.decisions]
             idle = idle + 1 if len(still) == len(left) else 0
             if still and idle == TRIES:
@@ -165,22 +154,20 @@ class RemoteDecider:
         states: Sequence[Text],
         numbers: Sequence[int],
         asked: _Asked,
-        way: _Way,
+        options: _Words,
         found: _Found,
     ) -> str:
         """Take what one stream brings; why it did not bring all, where it did not."""
         body = {
             "model": self._model,
             "lambda": self._lam,
-            "layout": way.layout,
-            "packing": way.packing,
-            "order": way.order,
+            **dict(options),
             "questions": asked.specs,
             "states": [states[number] for number in numbers],
         }
         trouble = f"the connection broke, or nothing came for {self._server.timeout:g} seconds"
         with self._server.post(PATH, body, f"{len(numbers)} states") as response:
-            conditions = self._noted(way, response)
+            conditions = self._noted(options, response)
             places = dict(enumerate(numbers))
             for line in _lines(response):
                 number, outcome = self._read(line, places, asked.questions, conditions)
@@ -193,12 +180,12 @@ class RemoteDecider:
                     raise _named(error, number, states)
         return trouble
 
-    def _noted(self, way: _Way, response: HTTPResponse) -> Conditions:
+    def _noted(self, options: _Words, response: HTTPResponse) -> Conditions:
         try:
             told = read_conditions(response.headers.get(NAME))
         except InvalidInputError as error:
             raise ServerError(f"{self._address}: {error}") from None
-        changed = self._conditions.setdefault(way, told).differences(told)
+        changed = self._conditions.setdefault(options, told).differences(told)
         if changed:
             raise ServerError(
                 f"{self._address}: answers with something else than before: {'; '.join(changed)}"
@@ -219,6 +206,15 @@ class RemoteDecider:
             return number, _decision(line, questions, conditions)
         except (LookupError, TypeError, ValueError):
             raise ServerError(f"{self._address}: a line has an unexpected shape") from None
+
+
+def _words(options: DecideKeywords) -> _Words:
+    """The options as a server is asked for them; whether they go together is its to say."""
+    for name in options:
+        if name not in CHOICES:
+            raise InvalidInputError(name, "cannot be asked of a server from here")
+    defaults = {each.name: each.default for each in fields(DecideOptions) if each.name in CHOICES}
+    return tuple({**defaults, **options}.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import Any
 
 from thisthat.errors import InvalidInputError, ThisThatError
 from thisthat.remote import KEY_VARIABLE
+from thisthat.remote.retry_after import retry_after_seconds
 
 TRIES = 4
 LOST = (OSError, ValueError, http.client.HTTPException)
@@ -98,12 +99,8 @@ def _is_address(url: str) -> bool:
 
 def wait(headers: Message, attempt: int) -> float:
     """The seconds until the next try: what the server asks for, or longer every time."""
-    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        try:
-            return min(max(0.0, float(headers.get(name, "")) / scale), _LONGEST_WAIT)
-        except ValueError:
-            continue
-    return pause(attempt)
+    asked = retry_after_seconds(headers.get)
+    return pause(attempt) if asked is None else min(asked, _LONGEST_WAIT)
 
 
 def pause(attempt: int) -> float:

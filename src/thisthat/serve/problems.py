@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from fastapi import Response
+from starlette.responses import Response
 
 from thisthat.errors import InvalidInputError
 
@@ -134,55 +134,3 @@ def _openai(problem: Problem, status: int) -> dict[str, Any]:
     return {
         "error": {"message": problem.message, "type": kind, "param": param, "code": problem.kind}
     }
-
-
-DETAIL_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["detail", "code", "error"],
-    "properties": {
-        "code": {"type": "string"},
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {"code": {"type": "integer"}, "message": {"type": "string"}},
-        },
-        "detail": {
-            "anyOf": [
-                {"type": "string"},
-                {
-                    "type": "array",
-                    "minItems": 1,
-                    "items": {
-                        "type": "object",
-                        "required": ["loc", "msg", "type"],
-                        "properties": {
-                            "loc": {
-                                "type": "array",
-                                "items": {"type": ["string", "integer"]},
-                            },
-                            "msg": {"type": "string"},
-                            "type": {"type": "string"},
-                        },
-                    },
-                },
-            ]
-        },
-    },
-}
-
-OPENAI_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["message", "type", "param", "code"],
-            "properties": {
-                "message": {"type": "string"},
-                "type": {"type": "string"},
-                "param": {"type": ["string", "null"]},
-                "code": {"type": ["string", "null"]},
-            },
-        }
-    },
-}

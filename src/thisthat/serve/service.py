@@ -9,24 +9,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from fastapi import Request
+from starlette.requests import Request
 
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.watch import DriftCheck, DriftWatch
-from thisthat.calibrate.policy import Policy
-from thisthat.decide.decider import Decider, Job
-from thisthat.engine.rows import Row, RowResult
+from thisthat.decide.decider import Decider
+from thisthat.decide.job import Job
+from thisthat.decide.options import DecideOptions
+from thisthat.decide.policy import Policy
+from thisthat.decide.procedures import Procedure
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 from thisthat.questions import Decision, Question, Text
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.formats.wire import source_as_json
 from thisthat.serve.http.body import read_body
-from thisthat.serve.http.cancellable import Breakable, BrokenOffError
+from thisthat.serve.http.cancellable import CancelScope, ScopeCancelledError
 from thisthat.serve.http.keys import KeyRing, RateLimit
 from thisthat.serve.http.strict_json import read_json
 from thisthat.serve.logs import log as log_line
@@ -43,7 +46,7 @@ from thisthat.serve.scheduling.admission import OverloadedError
 from thisthat.serve.scheduling.deadline import Deadline, read_deadline
 from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, Outcome, Scheduler
 from thisthat.serve.settings import Settings
-from thisthat.serve.traces import Traces
+from thisthat.serve.traces import Span, Traces
 
 T = TypeVar("T")
 
@@ -63,7 +66,7 @@ class Asked:
     state_at: Place = ("state",)
 
 
-class GoneError(Exception):
+class ClientDisconnectedError(Exception):
     """The client went away before its answer was there."""
 
 
@@ -131,25 +134,26 @@ class Service:
         return value
 
     async def decide(self, request: Request, asked: Asked) -> Decision:
-        """The decision of one state. Raises Problem, or GoneError when nobody waits for it."""
+        """The decision about one state. Raises Problem or ClientDisconnectedError."""
         deadline: Deadline = request.state.deadline
         decider = self.checkpoints.find(asked.model)
         self.check_questions(asked.questions)
         self._check_room()
-        request_id = request.state.request_id
+        options = DecideOptions(request_id=request.state.request_id)
+        with self.tokenising(options.request_id) as span:
+            procedure = await self._begin(decider, asked, options, request.state.large)
+            tell_job(span, procedure.next_job())
+        work = self.run(decider, procedure, lambda: deadline, options.request_id)
+        outcome = await unless_disconnected(request, work)
+        self.note(request, procedure.decision, outcome, asked.state)
+        return decider.conclude(asked.state, procedure, options)
+
+    @contextmanager
+    def tokenising(self, request_id: str | None, states: int = 1) -> Iterator[Span]:
+        """The stage of a trace in which states become tokens."""
         with self.traces.stage("tokenise") as span:
-            job = await self._prepare(decider, asked, request.state.large)
-            span.tell({"request_id": request_id, "states": 1, **facts_of(job)})
-        self.check_tokens(job.rendered.tokens)
-        outcome = await unless_gone(request, self.run(decider, job, deadline, request_id))
-        self.note(request, outcome, asked.state)
-        return decider.conclude(
-            asked.state,
-            asked.questions,
-            outcome.decision,
-            decider.conditions(),
-            request_id=request_id,
-        )
+            span.tell({"request_id": request_id, "states": states})
+            yield span
 
     def count_policy(self, policy: Policy, decision: Decision) -> None:
         """Note that the decision was made and recorded under the policy, to check for drift."""
@@ -184,28 +188,29 @@ class Service:
     async def run(
         self,
         decider: Decider,
-        job: Job,
-        deadline: Deadline,
-        request_id: str,
+        procedure: Procedure,
+        deadline: Callable[[], Deadline],
+        request_id: str | None,
         stream: object | None = None,
     ) -> Outcome:
-        """A prepared job through the scheduler, its errors as problems."""
-        work = self.scheduler.submit(decider, job, deadline.at, stream)
-        outcome = await self._scheduled(work, deadline)
-        # The answer goes out first: until then, nothing else is waited for.
-        asyncio.get_running_loop().call_soon(self._count, job, outcome, request_id)
-        return outcome
+        """A procedure through the scheduler, job after job; what came of the last one.
 
-    async def run_rows(
-        self, decider: Decider, rows: Sequence[Row], deadline: Deadline, stream: object
-    ) -> list[RowResult]:
-        """Rows through the scheduler, errors as problems."""
-        work = self.scheduler.submit_rows(decider, rows, deadline.at, stream)
-        results = await self._scheduled(work, deadline)
-        cached = sum(result.cached_tokens for result in results)
-        self.metrics.tokens.labels("computed").inc(sum(row.tokens for row in rows) - cached)
-        self.metrics.tokens.labels("cache").inc(cached)
-        return results
+        Errors come as problems; ``deadline`` is asked for every job's.
+        """
+        while (job := procedure.next_job()) is not None:
+            self.check_tokens(procedure.tokens, procedure.counted)
+            until = deadline()
+            work = self.scheduler.submit(decider.engine, job, until.at, stream)
+            outcome = await self._scheduled(work, until)
+            # The answer goes out first: until then, nothing else is waited for.
+            asyncio.get_running_loop().call_soon(self._count, decider, job, outcome, request_id)
+            if procedure.take_tokenises:
+                with self.tokenising(request_id) as span:
+                    await asyncio.to_thread(procedure.take, outcome.result)
+                    tell_job(span, procedure.next_job())
+            else:
+                procedure.take(outcome.result)
+        return outcome
 
     async def _scheduled(self, work: Awaitable[T], deadline: Deadline) -> T:
         try:
@@ -222,14 +227,14 @@ class Service:
         except DeviceMemoryError as error:
             raise Problem(413, "device_memory", str(error)) from None
 
-    def note(self, request: Request, outcome: Outcome, state: Text) -> None:
+    def note(self, request: Request, decision: Decision, outcome: Outcome, state: Text) -> None:
         """Put what is known about the answer into the request's log line."""
         fields = request.state.fields
-        fields |= source_as_json(outcome.decision.source)
+        fields |= source_as_json(decision.source)
         fields["states"] = 1
-        fields["questions"] = len(outcome.decision.answers)
-        fields["tokens"] = outcome.decision.usage.input_tokens
-        fields["cached_tokens"] = outcome.decision.usage.cached_tokens
+        fields["questions"] = len(decision.answers)
+        fields["tokens"] = decision.usage.input_tokens
+        fields["cached_tokens"] = decision.usage.cached_tokens
         fields["batch_size"] = outcome.batch
         fields["queue_ms"] = round((outcome.started - outcome.entered) * 1000, 2)
         fields["prefill_ms"] = round((outcome.finished - outcome.started) * 1000, 2)
@@ -243,27 +248,36 @@ class Service:
         except OverloadedError as error:
             raise _overloaded(error) from None
 
-    async def _prepare(self, decider: Decider, asked: Asked, large: bool) -> Job:
+    async def _begin(
+        self, decider: Decider, asked: Asked, options: DecideOptions, large: bool
+    ) -> Procedure:
+        given = ([asked.state], asked.questions, options)
         try:
             if large:
-                return await asyncio.to_thread(decider.prepare, asked.state, asked.questions)
-            return decider.prepare(asked.state, asked.questions)
+                [begun] = await asyncio.to_thread(decider.begin_many, *given)
+            else:
+                [begun] = decider.begin_many(*given)
+            if isinstance(begun, InvalidInputError):
+                raise begun
+            return begun
         except InvalidInputError as error:
             fault = fault_of(error)
             if fault.at[:1] == ("state",):
                 fault = replace(fault, at=(*asked.state_at, *fault.at[1:]))
             raise invalid([fault]) from None
 
-    def _count(self, job: Job, outcome: Outcome, request_id: str) -> None:
+    def _count(self, decider: Decider, job: Job, outcome: Outcome, request_id: str | None) -> None:
+        cached = outcome.result.cached_tokens
+        self.metrics.tokens.labels("computed").inc(job.rendered.tokens - cached)
+        self.metrics.tokens.labels("cache").inc(cached)
+        if not job.questions:
+            return
         stages = self.metrics.stages
         stages.labels("tokenise").observe(job.seconds)
         stages.labels("queue").observe(outcome.started - outcome.entered)
         stages.labels("prefill").observe(outcome.finished - outcome.started)
-        usage = outcome.decision.usage
-        self.metrics.tokens.labels("computed").inc(usage.input_tokens - usage.cached_tokens)
-        self.metrics.tokens.labels("cache").inc(usage.cached_tokens)
-        for answer in outcome.decision.answers.values():
-            self.metrics.decisions.labels(answer.kind).inc()
+        for question in job.questions.values():
+            self.metrics.decisions.labels(question.kind).inc()
         self.traces.stages(
             {
                 "queue": (outcome.entered, outcome.started),
@@ -273,9 +287,9 @@ class Service:
                 "request_id": request_id,
                 "states": 1,
                 **facts_of(job),
-                "cached_tokens": usage.cached_tokens,
+                "cached_tokens": cached,
                 "batch_size": outcome.batch,
-                **source_as_json(outcome.decision.source),
+                **source_as_json(decider.source),
             },
         )
 
@@ -306,16 +320,16 @@ class Service:
         return None if loaded is None else getattr(loaded.main.engine, "statistics", None)
 
 
-async def unless_gone(request: Request, work: Awaitable[T]) -> T:
-    """What ``work`` returns; when the client disconnects first it is cancelled, and GoneError."""
-    block = Breakable()
+async def unless_disconnected(request: Request, work: Awaitable[T]) -> T:
+    """What ``work`` returns. Cancels it and raises ClientDisconnectedError if the client leaves."""
+    block = CancelScope()
     gone = asyncio.ensure_future(_disconnected(request))
-    gone.add_done_callback(block.break_off)
+    gone.add_done_callback(block.cancel)
     try:
         with block:
             return await work
-    except BrokenOffError:
-        raise GoneError from None
+    except ScopeCancelledError:
+        raise ClientDisconnectedError from None
     finally:
         gone.cancel()
 
@@ -328,6 +342,11 @@ async def _disconnected(request: Request) -> None:
 def facts_of(job: Job) -> dict[str, int]:
     """How much a job asks, for a span."""
     return {"questions": len(job.questions), "tokens": job.rendered.tokens}
+
+
+def tell_job(span: Span, job: Job | None) -> None:
+    """Say in a span how much a job asks, if there is one."""
+    span.tell({} if job is None else facts_of(job))
 
 
 def _overloaded(error: OverloadedError) -> Problem:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.calibrate.target import Target
 from thisthat.calibrate.threshold import Cutoff, Scored, fit_cutoffs
+from thisthat.decide.target import Target
 
 Floats = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.calibrate.scores import drawn
-from thisthat.calibrate.target import Target, parse_target
 from thisthat.calibrate.threshold import Cutoff, Scored
+from thisthat.decide.target import Target, parse_target
 from thisthat_lab.bench import splits
 from thisthat_lab.bench.splits import best_cutoffs, misses, over_splits
 

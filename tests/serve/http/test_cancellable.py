@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from tests.serve.support import run
-from thisthat.serve.http.cancellable import Breakable, BrokenOffError
+from thisthat.serve.http.cancellable import CancelScope, ScopeCancelledError
 
 
 def test_a_block_that_nobody_ends_is_a_block() -> None:
     async def work() -> int:
-        with Breakable():
+        with CancelScope():
             await asyncio.sleep(0)
             return 7
 
@@ -19,9 +19,9 @@ def test_a_block_that_nobody_ends_is_a_block() -> None:
 
 def test_a_block_ends_where_it_waits_and_the_task_goes_on() -> None:
     async def work() -> str:
-        block = Breakable()
-        asyncio.get_running_loop().call_soon(block.break_off)
-        with pytest.raises(BrokenOffError), block:
+        block = CancelScope()
+        asyncio.get_running_loop().call_soon(block.cancel)
+        with pytest.raises(ScopeCancelledError), block:
             await asyncio.get_running_loop().create_future()
         await asyncio.sleep(0)
         return "went on"
@@ -31,10 +31,10 @@ def test_a_block_ends_where_it_waits_and_the_task_goes_on() -> None:
 
 def test_ending_a_block_that_is_over_does_nothing() -> None:
     async def work() -> str:
-        block = Breakable()
+        block = CancelScope()
         with block:
             await asyncio.sleep(0)
-        block.break_off()
+        block.cancel()
         await asyncio.sleep(0)
         return "went on"
 
@@ -43,7 +43,7 @@ def test_ending_a_block_that_is_over_does_nothing() -> None:
 
 def test_an_error_of_the_block_stays_what_it_is() -> None:
     async def work() -> None:
-        with Breakable():
+        with CancelScope():
             raise ValueError("own")
 
     with pytest.raises(ValueError, match="own"):
@@ -51,12 +51,12 @@ def test_an_error_of_the_block_stays_what_it_is() -> None:
 
 
 def test_a_cancelled_task_is_cancelled() -> None:
-    async def wait(block: Breakable) -> None:
+    async def wait(block: CancelScope) -> None:
         with block:
             await asyncio.get_running_loop().create_future()
 
     async def work() -> None:
-        task = asyncio.ensure_future(wait(Breakable()))
+        task = asyncio.ensure_future(wait(CancelScope()))
         await asyncio.sleep(0)
         task.cancel()
         await task

@@ -249,7 +249,7 @@ def test_an_unforeseen_error_is_a_500_without_a_trace() -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    service.checkpoints.main().prepare = fail  # type: ignore[method-assign]
+    service.checkpoints.main().begin_many = fail  # type: ignore[method-assign]
     with log_lines() as lines:
         answered = post(service, "/v1/systemone", REQUEST)
     assert answered.status_code == 500

@@ -4,11 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
-from fastapi.testclient import TestClient
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
+from thisthat.serve.http.routes import PlainRoute
 from thisthat.serve.page import files as page_files
-from thisthat.serve.page import page_router
+from thisthat.serve.page import page_operations
 
 STATIC = Path(page_files.__file__).parent / "static"
 NAMES = sorted(path.name for path in STATIC.iterdir())
@@ -16,9 +17,8 @@ NAMES = sorted(path.name for path in STATIC.iterdir())
 
 @pytest.fixture(scope="module")
 def client() -> TestClient:
-    app = FastAPI()
-    app.include_router(page_router())
-    return TestClient(app)
+    routes = [PlainRoute(each.method, each.path, each.endpoint) for each in page_operations()]
+    return TestClient(Starlette(routes=routes))
 
 
 def test_root_is_the_page_under_a_strict_policy(client: TestClient) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thisthat.rng import Rng
-from thisthat.serve.scheduling.admission import PATIENCE, Admission, OverloadedError, Pace
+from thisthat.serve.scheduling.admission import MAX_WAIT_FACTOR, Admission, OverloadedError, Pace
 
 QUEUE, BULK = 8_192, 1_024
 PER_TOKEN = 0.001
@@ -45,7 +45,7 @@ def test_a_slower_engine_accepts_less() -> None:
     admission = learned()
     for _ in range(400):
         admission.pace.learn(64 * 3 * PER_TOKEN, 64)
-    room = PATIENCE * QUEUE / 3
+    room = MAX_WAIT_FACTOR * QUEUE / 3
     admission.enter(1_000, bulk=False)
     assert fits(admission, round(room * 0.95) - 1_000)
     assert not fits(admission, round(room * 1.3) - 1_000)

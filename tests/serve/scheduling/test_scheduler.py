@@ -9,7 +9,8 @@ import pytest
 
 from tests.path_engine import PathEngine, path_decider
 from tests.serve.support import GatedEngine, run
-from thisthat.decide.decider import Decider, Job
+from thisthat.decide.decider import Decider
+from thisthat.decide.job import Job
 from thisthat.engine.rows import Row, RowResult
 from thisthat.serve.scheduling.admission import OverloadedError
 from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, Outcome, Scheduler
@@ -51,7 +52,7 @@ class Scene:
     ) -> asyncio.Task[Outcome]:
         prepared = job(self.decider, size)
         until = later() if deadline is None else deadline
-        return asyncio.ensure_future(self.scheduler.submit(self.decider, prepared, until, stream))
+        return asyncio.ensure_future(self.scheduler.submit(self.engine, prepared, until, stream))
 
     async def step(self) -> list[int]:
         """Let the running batch finish and the next one start; the next one's row lengths."""
@@ -83,7 +84,8 @@ def test_numbers_are_those_of_the_library() -> None:
         library = path_decider()
         for size, outcome in zip(range(1, 40), outcomes, strict=True):
             expected = library.decide("x" * size, {"q": "Is it?"})
-            assert outcome.decision.answers == expected.answers
+            prepared = job(library, size)
+            assert library.processor.decision(prepared, outcome.result).answers == expected.answers
             assert outcome.entered <= outcome.started <= outcome.finished
 
     run(scene())
@@ -212,7 +214,7 @@ def test_a_job_that_has_begun_by_its_deadline_is_finished() -> None:
             await at.step()
             await asyncio.sleep(0.3)
             at.engine.open()
-            assert (await late).decision.answers
+            assert (await late).result.rows
 
     run(scene())
 
@@ -262,7 +264,7 @@ def test_closing_finishes_what_waits_and_takes_no_more() -> None:
         async with at:
             waiting = at.submit(20)
             await asyncio.sleep(0)
-        assert (await waiting).decision.answers
+        assert (await waiting).result.rows
         with pytest.raises(ClosedError):
             await at.submit(20)
 
@@ -284,7 +286,9 @@ def test_one_job_that_fails_does_not_take_the_others_down() -> None:
             decider = path_decider()
             decider.engine = FussyEngine()
             tasks = [
-                asyncio.ensure_future(at.scheduler.submit(decider, job(decider, size), later()))
+                asyncio.ensure_future(
+                    at.scheduler.submit(decider.engine, job(decider, size), later())
+                )
                 for size in (10, 20, 30)
             ]
             await asyncio.sleep(0)

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Answer, Boolean, Choice, Decision, Option, Question
@@ -28,13 +29,14 @@ from thisthat.serve.formats.fields import (
 from thisthat.serve.formats.messages import content_text, conversation, turn
 from thisthat.serve.formats.own_fields import REFUSED_SCHEMA, refuse_own_fields
 from thisthat.serve.formats.wire import (
-    SOURCE_SCHEMA,
-    add_route,
+    SOURCE_PROPERTIES,
+    Operation,
     json_answer,
     source_as_json,
     source_headers,
 )
 from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
+from thisthat.serve.schemas import schema
 from thisthat.serve.service import Asked, Service
 
 PATH = "/v1/chat/completions"
@@ -55,9 +57,8 @@ class ChatAsked:
     usage_in_stream: bool
 
 
-def chat_router(service: Service) -> APIRouter:
+def chat_operations(service: Service) -> list[Operation]:
     """The endpoint, answering through ``service``."""
-    router = APIRouter()
 
     async def chat_completions(request: Request) -> Response:
         chat = parse(await service.read(request))
@@ -69,17 +70,17 @@ def chat_router(service: Service) -> APIRouter:
             text, headers=source_headers(decision.source), media_type="text/event-stream"
         )
 
-    add_route(
-        router,
-        PATH,
-        chat_completions,
-        summary="Decide between the enum values of a JSON schema",
-        request=REQUEST,
-        answers={"application/json": RESPONSE, "text/event-stream": {}},
-        shape="openai",
-        decides=True,
-    )
-    return router
+    return [
+        Operation(
+            PATH,
+            chat_completions,
+            summary="Decide between the enum values of a JSON schema",
+            request=REQUEST,
+            answers={"application/json": RESPONSE, "text/event-stream": {}},
+            shape="openai",
+            decides=True,
+        )
+    ]
 
 
 def parse(body: Mapping[str, Any]) -> ChatAsked:
@@ -333,147 +334,5 @@ def _entry(values: Mapping[str, Any], answer: Answer, name: str, p: float) -> di
     }
 
 
-_MESSAGE: dict[str, Any] = {
-    "type": "object",
-    "required": ["role", "content"],
-    "properties": {
-        "role": {"type": "string"},
-        "content": {
-            "anyOf": [
-                {"type": "string"},
-                {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["type", "text"],
-                        "properties": {"type": {"const": "text"}, "text": {"type": "string"}},
-                    },
-                },
-            ]
-        },
-    },
-}
-_PROPERTY: dict[str, Any] = {
-    "anyOf": [
-        {
-            "type": "object",
-            "required": ["type"],
-            "properties": {"type": {"const": "boolean"}, "description": {"type": "string"}},
-        },
-        {
-            "type": "object",
-            "required": ["enum"],
-            "properties": {
-                "enum": {
-                    "type": "array",
-                    "minItems": 1,
-                    "maxItems": 255,
-                    "uniqueItems": True,
-                    "items": {"type": "string", "pattern": "\\S"},
-                },
-                "description": {"type": "string"},
-            },
-        },
-    ]
-}
-REQUEST: dict[str, Any] = {
-    "type": "object",
-    "required": ["model", "messages", "response_format"],
-    "properties": {
-        "model": {"type": "string", "examples": ["default"]},
-        "messages": {"type": "array", "minItems": 1, "items": _MESSAGE},
-        "response_format": {
-            "type": "object",
-            "required": ["type", "json_schema"],
-            "properties": {
-                "type": {"const": "json_schema"},
-                "json_schema": {
-                    "type": "object",
-                    "required": ["schema"],
-                    "properties": {
-                        "name": {"type": "string"},
-                        "schema": {
-                            "type": "object",
-                            "required": ["properties"],
-                            "properties": {
-                                "properties": {
-                                    "type": "object",
-                                    "minProperties": 1,
-                                    "maxProperties": 400,
-                                    "additionalProperties": _PROPERTY,
-                                }
-                            },
-                        },
-                    },
-                },
-            },
-        },
-        "logprobs": {"type": ["boolean", "null"]},
-        "top_logprobs": {"type": ["integer", "null"], "minimum": 0},
-        "stream": {"type": ["boolean", "null"]},
-        "n": {"enum": [1, None]},
-        **REFUSED_SCHEMA,
-    },
-    "examples": [
-        {
-            "model": "default",
-            "messages": [
-                {"role": "user", "content": "The parcel never came."},
-                {"role": "user", "content": "Which team?"},
-            ],
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": "triage",
-                    "schema": {
-                        "type": "object",
-                        "properties": {"team": {"enum": ["billing", "shipping"]}},
-                    },
-                },
-            },
-            "logprobs": True,
-        }
-    ],
-}
-RESPONSE: dict[str, Any] = {
-    "type": "object",
-    "required": ["id", "object", "created", "model", "choices", "usage"],
-    "properties": {
-        **SOURCE_SCHEMA["properties"],
-        "id": {"type": "string"},
-        "object": {"const": "chat.completion"},
-        "created": {"type": "integer"},
-        "model": {"type": "string"},
-        "usage": {
-            "type": "object",
-            "required": ["prompt_tokens", "completion_tokens", "total_tokens"],
-            "properties": {
-                "prompt_tokens": {"type": "integer", "minimum": 0},
-                "completion_tokens": {"const": 0},
-                "total_tokens": {"type": "integer", "minimum": 0},
-            },
-        },
-        "choices": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 1,
-            "items": {
-                "type": "object",
-                "required": ["index", "message", "finish_reason", "logprobs"],
-                "properties": {
-                    "index": {"const": 0},
-                    "finish_reason": {"const": "stop"},
-                    "logprobs": {"type": ["object", "null"]},
-                    "message": {
-                        "type": "object",
-                        "required": ["role", "content"],
-                        "properties": {
-                            "role": {"const": "assistant"},
-                            "content": {"type": "string"},
-                        },
-                    },
-                },
-            },
-        },
-    },
-}
+REQUEST = schema("chat request", **REFUSED_SCHEMA)
+RESPONSE = schema("chat answer", **SOURCE_PROPERTIES)

@@ -10,24 +10,19 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import StreamingResponse
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
-from thisthat.calibrate.policy import Policy
 from thisthat.decide.conditions import Conditions
-from thisthat.decide.decider import Decider, Job
-from thisthat.decide.evidence import Explanation
-from thisthat.decide.option_order import Order
-from thisthat.decide.options import DecideOptions, Wide
-from thisthat.decide.tournament import Tournament
-from thisthat.engine.rows import RowResult
+from thisthat.decide.decider import Decider
+from thisthat.decide.options import CHOICES, FLAGS, DecideOptions
+from thisthat.decide.policy import Policy
+from thisthat.decide.procedures import Procedure
 from thisthat.errors import InvalidInputError
-from thisthat.prompt.format import Keep, Layout, Packing
 from thisthat.questions import Decision, Question, Text, check_text
 from thisthat.remote.conditions_header import conditions_header
 from thisthat.serve.formats.fields import (
@@ -38,11 +33,9 @@ from thisthat.serve.formats.fields import (
     required_text,
 )
 from thisthat.serve.formats.own_fields import OWN_FIELDS
-from thisthat.serve.formats.systemone import QUESTIONS, parse_questions
+from thisthat.serve.formats.systemone import parse_questions
 from thisthat.serve.formats.wire import (
-    PROBABILITY_SCHEMA,
-    TEXT_SCHEMA,
-    add_route,
+    Operation,
     source_as_json,
     source_headers,
 )
@@ -56,8 +49,8 @@ from thisthat.serve.problems import (
     invalid_at,
 )
 from thisthat.serve.scheduling.deadline import SERVER, Deadline, read_stream_deadline
-from thisthat.serve.service import Service, facts_of
-from thisthat.serve.traces import Span
+from thisthat.serve.schemas import Schema, schema
+from thisthat.serve.service import Service
 
 PATH = "/v1/decide"
 LINES = "application/x-ndjson"
@@ -68,22 +61,22 @@ _KEYS = ("model", "states", "questions", *OWN_FIELDS)
 
 @dataclass(frozen=True)
 class ManyAsked:
-    """A request understood: many states, the same questions about each, one way to decide."""
+    """A request understood: many states, the same questions about each, how to decide."""
 
     model: str
     lam: float | None
     states: Sequence[Text]
     questions: Mapping[str, Question]
-    way: DecideOptions
-    explain: bool
+    options: DecideOptions
 
 
-def decide_router(service: Service) -> APIRouter:
+def decide_operations(service: Service) -> list[Operation]:
     """The endpoint, answering through ``service``."""
-    router = APIRouter()
 
     async def decide(request: Request) -> Response:
-        asked = parse(await service.read(request), service.settings.states)
+        asked = parse(
+            await service.read(request), service.settings.states, request.state.request_id
+        )
         decider = service.checkpoints.find(asked.model, asked.lam)
         service.check_questions(asked.questions)
         conditions, forced = _conditions(decider, asked)
@@ -96,25 +89,25 @@ def decide_router(service: Service) -> APIRouter:
         if forced:
             fields["policy_forced"] = "; ".join(forced)
         return StreamingResponse(
-            _Stream(service, decider, asked, conditions, request).lines(),
+            _Stream(service, decider, asked, request).lines(),
             headers=source_headers(decider.source) | conditions_header(conditions),
             media_type=LINES,
         )
 
-    add_route(
-        router,
-        PATH,
-        decide,
-        summary="Answer the same questions about many states",
-        request=REQUEST,
-        answers={LINES: RESPONSE},
-        shape="detail",
-        decides=True,
-    )
-    return router
+    return [
+        Operation(
+            PATH,
+            decide,
+            summary="Answer the same questions about many states",
+            request=REQUEST,
+            answers={LINES: RESPONSE},
+            shape="detail",
+            decides=True,
+        )
+    ]
 
 
-def parse(body: Mapping[str, Any], most_states: int) -> ManyAsked:
+def parse(body: Mapping[str, Any], most_states: int, request_id: str | None = None) -> ManyAsked:
     """A request's body as states and questions. Raises Problem (422) with every fault."""
     unknown = [key for key in body if key not in _KEYS]
     if unknown:
@@ -130,23 +123,18 @@ def parse(body: Mapping[str, Any], most_states: int) -> ManyAsked:
             faults.append(fault_of(error, ("states", number)))
     if faults:
         raise invalid(faults[:100])
-    explain = optional_boolean(body, "explain")
-    way = _way(body)
-    if explain and way.wide == "in-rounds":
-        raise invalid_at(("explain",), 'cannot be had together with wide "in-rounds"')
-    return ManyAsked(model, lam, states, parse_questions(body), way, explain)
+    options = _options(body, request_id)
+    return ManyAsked(model, lam, states, parse_questions(body), options)
 
 
-def _way(body: Mapping[str, Any]) -> DecideOptions:
+def _options(body: Mapping[str, Any], request_id: str | None) -> DecideOptions:
+    given: dict[str, Any] = {name: optional_boolean(body, name) for name in FLAGS}
+    for name, words in CHOICES.items():
+        chosen = one_of(body, name, words)
+        if chosen is not None:
+            given[name] = chosen
     try:
-        return DecideOptions(
-            layout=one_of(body, "layout", get_args(Layout)),
-            packing=one_of(body, "packing", get_args(Packing)) or "apart",
-            keep=one_of(body, "keep", get_args(Keep)),
-            order=one_of(body, "order", get_args(Order)) or "as-given",
-            wide=one_of(body, "wide", get_args(Wide)) or "at-once",
-            policy=_policy(body),
-        )
+        return DecideOptions(**given, policy=_policy(body), request_id=request_id)
     except InvalidInputError as error:
         raise from_invalid_input(error) from None
 
@@ -166,10 +154,10 @@ def _conditions(decider: Decider, asked: ManyAsked) -> tuple[Conditions, list[st
 
     Raises Problem (422) for a policy that was fitted for others and is not forced.
     """
-    way = asked.way
+    policy = asked.options.policy
     try:
-        conditions = decider.conditions(way.layout, way.packing, way.order)
-        forced = [] if way.policy is None else way.policy.check(asked.questions, conditions)
+        conditions = decider.conditions_for(asked.options)
+        forced = [] if policy is None else policy.check(asked.questions, conditions)
     except InvalidInputError as error:
         raise from_invalid_input(error) from None
     return conditions, forced
@@ -192,11 +180,8 @@ class _Stream:
         service: Service,
         decider: Decider,
         asked: ManyAsked,
-        conditions: Conditions,
         request: Request,
     ) -> None:
-        self._conditions = conditions
-        self._request_id: str = request.state.request_id
         self._fields: dict[str, Any] = request.state.fields
         self._asked_for = read_stream_deadline(request.scope["headers"], request.state.arrived)
         self._service = service
@@ -208,11 +193,14 @@ class _Stream:
         service = self._service
         waiting: deque[asyncio.Future[Decision | Problem]] = deque()
         service.streams += 1
-        ahead = _EXPLAINED_AHEAD if self._asked.explain else _AHEAD
+        options = self._asked.options
+        ahead = _EXPLAINED_AHEAD if options.explain else _AHEAD
+        # What takes long to tokenise goes to the engine as soon as it can.
+        together = ahead if options.procedure == "at-once" else 1
         try:
             number = 0
-            for start in range(0, len(self._asked.states), ahead):
-                waiting += await self._begun(self._asked.states[start : start + ahead])
+            for start in range(0, len(self._asked.states), together):
+                waiting += await self._begun(self._asked.states[start : start + together])
                 while len(waiting) > ahead:
                     yield _line(number, await waiting.popleft())
                     number += 1
@@ -224,96 +212,43 @@ class _Stream:
             for future in waiting:
                 future.cancel()
 
-    # Tokenising takes time that other requests need the event loop for: hence the threads.
-
     async def _begun(self, states: Sequence[Text]) -> list[asyncio.Future[Decision | Problem]]:
-        work: list[Awaitable[Decision]]
-        if self._asked.explain:
-            work = [self._explained(state) for state in states]
-        elif self._asked.way.wide == "in-rounds":
-            work = [self._in_rounds(state) for state in states]
-        else:
-            with self._tokenising(len(states)) as span:
-                jobs = await asyncio.to_thread(self._prepared, states)
-                ready = [job for job in jobs if isinstance(job, Job)]
-                span.tell({"tokens": sum(job.rendered.tokens for job in ready)})
-            work = [self._at_once(job) for job in jobs]
+        options, questions = self._asked.options, self._asked.questions
+        piece_tokens = self._service.settings.bulk_tokens
+        with self._service.tokenising(options.request_id, len(states)) as span:
+            # Tokenising takes time that other requests need the event loop for.
+            begun = await asyncio.to_thread(
+                self._decider.begin_many, states, questions, options, piece_tokens
+            )
+            tokens = sum(
+                0 if isinstance(each, InvalidInputError) else each.tokens for each in begun
+            )
+            span.tell({"questions": len(questions), "tokens": tokens})
         return [
             asyncio.ensure_future(self._outcome(state, each))
-            for state, each in zip(states, work, strict=True)
+            for state, each in zip(states, begun, strict=True)
         ]
 
-    async def _outcome(self, state: Text, work: Awaitable[Decision]) -> Decision | Problem:
+    async def _outcome(
+        self, state: Text, procedure: Procedure | InvalidInputError
+    ) -> Decision | Problem:
+        options = self._asked.options
+        if isinstance(procedure, InvalidInputError):
+            return invalid([fault_of(procedure)])
         try:
-            decision = await work
+            await self._service.run(
+                self._decider, procedure, self._deadline, options.request_id, self
+            )
         except InvalidInputError as error:
             return invalid([fault_of(error)])
         except Problem as problem:
             return problem
+        decision = self._decider.conclude(state, procedure, options)
         self._fields["tokens"] += decision.usage.input_tokens
         self._fields["cached_tokens"] += decision.usage.cached_tokens
-        policy = self._asked.way.policy
-        decision = self._decider.conclude(
-            state, self._asked.questions, decision, self._conditions, policy, self._request_id
-        )
-        if policy is not None:
-            self._service.count_policy(policy, decision)
+        if options.policy is not None:
+            self._service.count_policy(options.policy, decision)
         return decision
-
-    def _prepared(self, states: Sequence[Text]) -> list[Job | InvalidInputError]:
-        try:
-            return self._decider.prepare_many(states, self._asked.questions, self._asked.way)
-        except InvalidInputError as error:
-            # Lines may be out already: only a line can say what is wrong now.
-            return [error] * len(states)
-
-    async def _at_once(self, prepared: Job | InvalidInputError) -> Decision:
-        if isinstance(prepared, InvalidInputError):
-            raise prepared
-        self._service.check_tokens(prepared.rendered.tokens)
-        return await self._run(prepared)
-
-    async def _in_rounds(self, state: Text) -> Decision:
-        asked = self._asked
-        with self._tokenising() as span:
-            rounds = await asyncio.to_thread(
-                Tournament, self._decider, state, asked.questions, asked.way
-            )
-            span.tell({} if rounds.job is None else facts_of(rounds.job))
-        while rounds.job is not None:
-            self._service.check_tokens(rounds.job.rendered.tokens, "in one round")
-            decision = await self._run(rounds.job)
-            with self._tokenising() as span:
-                await asyncio.to_thread(rounds.take, decision)
-                span.tell({} if rounds.job is None else facts_of(rounds.job))
-        return rounds.decision
-
-    async def _explained(self, state: Text) -> Decision:
-        asked, service = self._asked, self._service
-        with self._tokenising() as span:
-            explanation = await asyncio.to_thread(
-                Explanation, self._decider, state, asked.questions, asked.way
-            )
-            span.tell({"tokens": explanation.tokens})
-        service.check_tokens(explanation.tokens, "with its explanation")
-        whole = await self._run(explanation.job)
-        started = time.perf_counter()
-        results: list[RowResult] = []
-        for piece in explanation.pieces(service.settings.bulk_tokens):
-            results += await service.run_rows(self._decider, piece, self._deadline(), self)
-        return explanation.decision(whole, results, time.perf_counter() - started)
-
-    async def _run(self, job: Job) -> Decision:
-        deadline = self._deadline()
-        outcome = await self._service.run(self._decider, job, deadline, self._request_id, self)
-        return outcome.decision
-
-    @contextmanager
-    def _tokenising(self, states: int = 1) -> Iterator[Span]:
-        with self._service.traces.stage("tokenise") as span:
-            questions = len(self._asked.questions)
-            span.tell({"request_id": self._request_id, "states": states, "questions": questions})
-            yield span
 
     def _deadline(self) -> Deadline:
         """What the client asked for, for all states; none may stand still for longer."""
@@ -328,75 +263,9 @@ def _line(index: int, outcome: Decision | Problem) -> bytes:
     return json.dumps(render(index, outcome)).encode() + b"\n"
 
 
-REQUEST: dict[str, Any] = {
-    "type": "object",
-    "required": ["states", "questions"],
-    "additionalProperties": False,
-    "properties": {
-        "model": {"type": "string", "examples": ["default"]},
-        "states": {"type": "array", "minItems": 1, "maxItems": 10_000, "items": TEXT_SCHEMA},
-        "questions": QUESTIONS,
-        "lambda": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
-        "layout": {"enum": [*get_args(Layout), None]},
-        "packing": {"enum": [*get_args(Packing), None]},
-        "keep": {"enum": [*get_args(Keep), None]},
-        "order": {"enum": [*get_args(Order), None]},
-        "wide": {"enum": [*get_args(Wide), None]},
-        "explain": {"type": ["boolean", "null"]},
-        "policy": {"type": ["object", "null"], "description": "A policy file's content."},
-        "force_policy": {
-            "type": ["boolean", "null"],
-            "description": "Apply a policy fitted for something else, without its guarantee.",
-        },
-    },
-    "examples": [
-        {
-            "states": ["The parcel never came.", "You charged me twice."],
-            "questions": {"queue": {"type": "choice", "criteria": ["billing", "shipping"]}},
-            "layout": "schema-first",
-        }
-    ],
+_SETTINGS: dict[str, Schema] = {
+    **{name: {"enum": [*words, None]} for name, words in CHOICES.items()},
+    **{name: {"type": ["boolean", "null"]} for name in FLAGS},
 }
-RESPONSE: dict[str, Any] = {
-    "description": "One JSON object per line, in the order of the states.",
-    "type": "object",
-    "required": ["index"],
-    "properties": {
-        "index": {"type": "integer", "minimum": 0},
-        "answers": {
-            "type": "object",
-            "additionalProperties": {
-                "type": "object",
-                "required": ["type", "best", "probabilities", "confidence", "entropy"],
-                "properties": {
-                    "probabilities": {
-                        "type": "object",
-                        "additionalProperties": PROBABILITY_SCHEMA,
-                    },
-                },
-            },
-        },
-        "evidence": {
-            "type": "object",
-            "description": "By question, the parts of the state that its answer rests on.",
-            "additionalProperties": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["where", "text", "moved", "fall", "best_without"],
-                    "properties": {
-                        "where": {"type": "string"},
-                        "text": {"type": "string"},
-                        "moved": {"type": "number", "minimum": 0, "maximum": 1},
-                        "fall": {"type": "number", "minimum": -1, "maximum": 1},
-                        "best_without": {"type": "string"},
-                    },
-                },
-            },
-        },
-        "error": {
-            "type": "object",
-            "required": ["code", "field", "message"],
-        },
-    },
-}
+REQUEST = schema("decide request", **_SETTINGS)
+RESPONSE = schema("decide line")

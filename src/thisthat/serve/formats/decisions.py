@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
 from thisthat.errors import InvalidInputError
 from thisthat.questions import (
@@ -30,15 +31,15 @@ from thisthat.serve.formats.fields import (
     wrong_type,
 )
 from thisthat.serve.formats.messages import content_text, conversation, turn
-from thisthat.serve.formats.own_fields import REFUSED, REFUSED_SCHEMA, refuse_own_fields
+from thisthat.serve.formats.own_fields import REFUSED_SCHEMA, refuse_own_fields
 from thisthat.serve.formats.wire import (
-    PROBABILITY_SCHEMA,
-    SOURCE_SCHEMA,
-    add_route,
+    SOURCE_PROPERTIES,
+    Operation,
     json_answer,
     source_as_json,
 )
 from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
+from thisthat.serve.schemas import schema
 from thisthat.serve.service import Asked, Service
 
 PATH = "/v1/decisions"
@@ -63,26 +64,25 @@ class DecisionsAsked:
     named: tuple[Named, ...]
 
 
-def decisions_router(service: Service) -> APIRouter:
+def decisions_operations(service: Service) -> list[Operation]:
     """The endpoint, answering through ``service``."""
-    router = APIRouter()
 
     async def decisions(request: Request) -> Response:
         understood = parse(await service.read(request))
         decision = await service.decide(request, understood.asked)
         return json_answer(render(understood, decision), decision)
 
-    add_route(
-        router,
-        PATH,
-        decisions,
-        summary="Answer a list of predicates, choices and scores about one input",
-        request=REQUEST,
-        answers={"application/json": RESPONSE},
-        shape="openai",
-        decides=True,
-    )
-    return router
+    return [
+        Operation(
+            PATH,
+            decisions,
+            summary="Answer a list of predicates, choices and scores about one input",
+            request=REQUEST,
+            answers={"application/json": RESPONSE},
+            shape="openai",
+            decides=True,
+        )
+    ]
 
 
 def parse(body: Mapping[str, Any]) -> DecisionsAsked:
@@ -257,159 +257,5 @@ def _render_answer(named: Named, answer: Answer) -> dict[str, Any]:
     }
 
 
-_PARTS: dict[str, Any] = {
-    "anyOf": [
-        {"type": "string"},
-        {
-            "type": "array",
-            "items": {
-                "anyOf": [
-                    {
-                        "type": "object",
-                        "required": ["type", "text"],
-                        "properties": {"type": {"const": "input_text"}, "text": {"type": "string"}},
-                    },
-                    {
-                        "type": "object",
-                        "required": ["type", "data"],
-                        "properties": {
-                            "type": {"const": "input_json"},
-                            "data": {"anyOf": [{"type": "object"}, {"type": "array"}]},
-                        },
-                    },
-                ]
-            },
-        },
-    ]
-}
-_MESSAGE: dict[str, Any] = {
-    "type": "object",
-    "required": ["role", "content"],
-    "properties": {
-        "type": {"const": "message"},
-        "role": {"enum": ["user", "developer", "system", "assistant"]},
-        "content": _PARTS,
-    },
-}
-
-
-def _question(kind: str, more: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "required": ["type", "instructions", *more],
-        "properties": {
-            "type": {"const": kind},
-            "name": {"type": "string"},
-            "instructions": _PARTS,
-            **dict.fromkeys(_OWN_OF_QUESTIONS, REFUSED),
-            **more,
-        },
-    }
-
-
-_CHOICES: dict[str, Any] = {
-    "type": "array",
-    "minItems": 2,
-    "maxItems": 255,
-    "items": {
-        "type": "object",
-        "required": ["value"],
-        "properties": {
-            "value": {"anyOf": [{"type": "string", "pattern": "\\S"}, {"type": "boolean"}]},
-            "description": {"type": "string"},
-        },
-    },
-}
-_LEVELS: dict[str, Any] = {
-    "type": "array",
-    "minItems": 1,
-    "maxItems": 255,
-    "items": {
-        "type": "object",
-        "required": ["label"],
-        "properties": {
-            "label": {"type": "string", "pattern": "\\S"},
-            "description": {"type": "string"},
-        },
-    },
-}
-REQUEST: dict[str, Any] = {
-    "type": "object",
-    "required": ["model", "input", "questions"],
-    "properties": {
-        "model": {"type": "string", "examples": ["default"]},
-        "input": {
-            "anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": _MESSAGE}]
-        },
-        "questions": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": MOST_QUESTIONS,
-            "items": {
-                "anyOf": [
-                    _question("predicate", {}),
-                    _question("choice", {"choices": _CHOICES}),
-                    _question("score", {"levels": _LEVELS}),
-                ]
-            },
-        },
-        **REFUSED_SCHEMA,
-    },
-    "examples": [
-        {
-            "model": "default",
-            "input": "The parcel never came.",
-            "questions": [
-                {"type": "predicate", "instructions": "A parcel is lost."},
-                {
-                    "type": "choice",
-                    "name": "queue",
-                    "instructions": "Which team?",
-                    "choices": [{"value": "billing"}, {"value": "shipping"}],
-                },
-            ],
-        }
-    ],
-}
-RESPONSE: dict[str, Any] = {
-    "type": "object",
-    "required": ["model", "answers", "usage"],
-    "properties": {
-        **SOURCE_SCHEMA["properties"],
-        "model": {"type": "string"},
-        "answers": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "required": ["type", "name"],
-                "properties": {
-                    "type": {"enum": ["predicate", "choice", "score"]},
-                    "name": {"type": ["string", "null"]},
-                    "probability": PROBABILITY_SCHEMA,
-                    "confidence": PROBABILITY_SCHEMA,
-                    "choice": {"type": ["string", "boolean"]},
-                    "score": {"type": "number"},
-                    "probabilities": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "required": ["probability", "value"],
-                            "properties": {"probability": PROBABILITY_SCHEMA},
-                        },
-                    },
-                },
-            },
-        },
-        "usage": {
-            "type": "object",
-            "required": [
-                "input_tokens",
-                "input_tokens_details",
-                "output_tokens",
-                "output_tokens_details",
-                "total_tokens",
-            ],
-        },
-    },
-}
+REQUEST = schema("decisions request", **REFUSED_SCHEMA)
+RESPONSE = schema("decisions answer", **SOURCE_PROPERTIES)

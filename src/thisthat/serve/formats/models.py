@@ -10,17 +10,18 @@ from datetime import datetime, time, timezone
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
 from thisthat.serve.checkpoints import Loaded
-from thisthat.serve.formats.wire import add_route, source_headers
+from thisthat.serve.formats.wire import Operation, source_headers
 from thisthat.serve.problems import Problem
+from thisthat.serve.schemas import schema
 from thisthat.serve.service import Service
 
 
-def models_router(service: Service) -> APIRouter:
+def models_operations(service: Service) -> list[Operation]:
     """The list, and one entry of it."""
-    router = APIRouter()
 
     async def models(request: Request) -> Response:
         service.admit(request)
@@ -35,7 +36,8 @@ def models_router(service: Service) -> APIRouter:
         }
         return _answer(body, loaded)
 
-    async def model(request: Request, name: str) -> Response:
+    async def model(request: Request) -> Response:
+        name = request.path_params["name"]
         if not name:
             return await models(request)
         service.admit(request)
@@ -49,27 +51,24 @@ def models_router(service: Service) -> APIRouter:
             )
         return _answer({**openai_entry(name, loaded), **systemone_entry(name, loaded)}, loaded)
 
-    add_route(
-        router,
-        "/v1/models",
-        models,
-        summary="The model names that are answered to",
-        request=None,
-        answers={"application/json": RESPONSE},
-        shape="openai",
-        method="GET",
-    )
-    add_route(
-        router,
-        "/v1/models/{name:path}",
-        model,
-        summary="One model",
-        request=None,
-        answers={"application/json": {"type": "object", "required": ["id", "name"]}},
-        shape="openai",
-        method="GET",
-    )
-    return router
+    return [
+        Operation(
+            "/v1/models",
+            models,
+            summary="The model names that are answered to",
+            answers={"application/json": schema("models answer")},
+            shape="openai",
+            method="GET",
+        ),
+        Operation(
+            "/v1/models/{name:path}",
+            model,
+            summary="One model",
+            answers={"application/json": {"type": "object", "required": ["id", "name"]}},
+            shape="openai",
+            method="GET",
+        ),
+    ]
 
 
 def openai_entry(name: str, loaded: Loaded) -> dict[str, Any]:
@@ -121,50 +120,3 @@ def _description(loaded: Loaded) -> str:
 def _answer(body: dict[str, Any], loaded: Loaded) -> Response:
     headers = source_headers(loaded.main.source)
     return Response(json.dumps(body), headers=headers, media_type="application/json")
-
-
-RESPONSE: dict[str, Any] = {
-    "type": "object",
-    "required": ["object", "data", "models", "links", "total_count"],
-    "properties": {
-        "object": {"const": "list"},
-        "data": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": [
-                    "id",
-                    "object",
-                    "created",
-                    "owned_by",
-                    "name",
-                    "canonical_slug",
-                    "description",
-                    "context_length",
-                    "architecture",
-                    "pricing",
-                    "top_provider",
-                    "supported_parameters",
-                    "default_parameters",
-                    "per_request_limits",
-                    "supported_voices",
-                    "links",
-                ],
-            },
-        },
-        "links": {
-            "type": "object",
-            "required": ["next"],
-            "properties": {"next": {"type": "null"}},
-        },
-        "total_count": {"type": "integer", "minimum": 1},
-        "models": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["name", "description", "release_date"],
-                "properties": {"release_date": {"type": "string", "format": "date"}},
-            },
-        },
-    },
-}

@@ -8,25 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thisthat.decide.options import CHOICES, FLAGS
 from thisthat.serve.problems import Fault, Place, invalid
+from thisthat.serve.schemas import schema
 
-OWN_FIELDS = (
-    "lambda",
-    "layout",
-    "packing",
-    "keep",
-    "order",
-    "wide",
-    "explain",
-    "policy",
-    "force_policy",
-)
+OWN_FIELDS = ("lambda", *CHOICES, *FLAGS, "policy", "force_policy")
 """What a request to ``/v1/decide`` can choose beside its states and questions."""
 
 _REFUSED = "cannot be chosen in this format; /v1/decide takes it"
 
-REFUSED: dict[str, Any] = {"type": "null", "description": "Only /v1/decide takes it."}
-REFUSED_SCHEMA: dict[str, Any] = dict.fromkeys(OWN_FIELDS, REFUSED)
+REFUSED_SCHEMA = dict.fromkeys(OWN_FIELDS, schema("refused"))
 """How the OpenAPI document says so."""
 
 

@@ -6,21 +6,24 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request, Response
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from thisthat import __version__
-from thisthat.serve.formats.chat import chat_router
-from thisthat.serve.formats.decide import decide_router
-from thisthat.serve.formats.decisions import decisions_router
-from thisthat.serve.formats.models import models_router
-from thisthat.serve.formats.systemone import systemone_router
-from thisthat.serve.http.fast_routes import Shortcut
+from thisthat.serve.formats.chat import chat_operations
+from thisthat.serve.formats.decide import decide_operations
+from thisthat.serve.formats.decisions import decisions_operations
+from thisthat.serve.formats.models import models_operations
+from thisthat.serve.formats.systemone import systemone_operations
 from thisthat.serve.http.guard import Guard, shape_for
-from thisthat.serve.http.operations import operations_router
-from thisthat.serve.page import page_router, prompt_router
+from thisthat.serve.http.openapi import document
+from thisthat.serve.http.operations import admin_operations
+from thisthat.serve.http.routes import PlainRoute, Shortcut
+from thisthat.serve.page import page_operations, prompt_operations
 from thisthat.serve.problems import Problem, response
 from thisthat.serve.service import Service
 
@@ -35,37 +38,36 @@ def create_app(service: Service) -> ASGIApp:
     """The ASGI app around ``service``; the checkpoint is loaded by whoever runs it."""
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         service.scheduler.start()
         yield
         await asyncio.to_thread(service.scheduler.close)
         await asyncio.to_thread(service.close_log)
 
     layers = [Middleware(Guard, service=service)]
-    app = FastAPI(
-        title="thisthat",
-        version=__version__,
-        summary="The smart if-statement: typed questions in, probabilities out.",
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-        middleware=layers,
-    )
-    routers = [
-        systemone_router(service),
-        chat_router(service),
-        decisions_router(service),
-        decide_router(service),
-        models_router(service),
-        operations_router(service),
-        page_router(),
-        prompt_router(service),
+    operations = [
+        *systemone_operations(service),
+        *chat_operations(service),
+        *decisions_operations(service),
+        *decide_operations(service),
+        *models_operations(service),
+        *admin_operations(service),
+        *page_operations(),
+        *prompt_operations(service),
     ]
-    for router in routers:
-        app.include_router(router)
-    app.add_exception_handler(HTTPException, _http_error)
-    _describe_keys(app)
-    return Shortcut(app, routers, layers)
+    described = document([each for each in operations if each.public])
+
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(described)
+
+    routes = [PlainRoute(each.method, each.path, each.endpoint) for each in operations]
+    app = Starlette(
+        routes=[Route("/openapi.json", openapi), *routes],
+        middleware=layers,
+        exception_handlers={HTTPException: _http_error},
+        lifespan=lifespan,
+    )
+    return Shortcut(app, routes, layers)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -76,15 +78,3 @@ async def _http_error(request: Request, error: Exception) -> Response:
     answer = response(problem, shape_for(request.url.path))
     answer.headers.update(error.headers or {})
     return answer
-
-
-def _describe_keys(app: FastAPI) -> None:
-    build = app.openapi
-
-    def described() -> dict[str, object]:
-        document = build()
-        components = document.setdefault("components", {})
-        components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-        return document
-
-    app.openapi = described  # type: ignore[method-assign]

@@ -10,11 +10,10 @@ import io
 import zlib
 from collections.abc import Callable
 
-from fastapi import Request
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive, Scope
 
-from thisthat.serve.http.cancellable import Breakable, BrokenOffError
+from thisthat.serve.http.cancellable import CancelScope, ScopeCancelledError
 from thisthat.serve.problems import Problem, invalid_at
 from thisthat.serve.settings import Settings
 
@@ -113,12 +112,12 @@ class BoundedBody:
         loop = asyncio.get_running_loop()
         if self._until is None:
             self._until = loop.time() + self._settings.body_seconds
-        block = Breakable()
-        alarm = loop.call_at(self._until, block.break_off)
+        block = CancelScope()
+        alarm = loop.call_at(self._until, block.cancel)
         try:
             with block:
                 return await self._receive()
-        except BrokenOffError:
+        except ScopeCancelledError:
             raise Problem(
                 408,
                 "slow_body",

@@ -7,31 +7,31 @@ import sys
 from types import TracebackType
 
 
-class BrokenOffError(Exception):
+class ScopeCancelledError(Exception):
     """The block was ended from outside."""
 
 
-class Breakable:
-    """``with Breakable() as block:`` raises BrokenOffError once ``block.break_off`` was called.
+class CancelScope:
+    """``with CancelScope() as block:`` raises ScopeCancelledError once ``block.cancel`` was called.
 
-    Inside, that looks like a cancellation. Call ``break_off`` from the event loop's thread; after
+    Inside, that looks like a cancellation. Call ``cancel`` from the event loop's thread; after
     the block it does nothing.
     """
 
-    __slots__ = ("_broken", "_task")
+    __slots__ = ("_cancelled", "_task")
 
     def __init__(self) -> None:
         self._task: asyncio.Task[object] | None = None
-        self._broken = False
+        self._cancelled = False
 
-    def __enter__(self) -> Breakable:
+    def __enter__(self) -> CancelScope:
         self._task = asyncio.current_task()
         return self
 
-    def break_off(self, *_: object) -> None:
+    def cancel(self, *_: object) -> None:
         """End the block where it waits; takes and ignores what callbacks are given."""
-        if self._task is not None and not self._broken:
-            self._broken = True
+        if self._task is not None and not self._cancelled:
+            self._cancelled = True
             self._task.cancel()
 
     def __exit__(
@@ -41,10 +41,10 @@ class Breakable:
         trace: TracebackType | None,
     ) -> None:
         task, self._task = self._task, None
-        if not self._broken or task is None:
+        if not self._cancelled or task is None:
             return
         # Somebody may have cancelled the whole task as well; then that is what goes on.
         if sys.version_info >= (3, 11) and task.uncancel() > 0:
             return
         if kind is asyncio.CancelledError:
-            raise BrokenOffError from None
+            raise ScopeCancelledError from None

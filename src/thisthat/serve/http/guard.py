@@ -12,8 +12,8 @@ import secrets
 import time
 from collections.abc import Iterable
 
-from fastapi import Response
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thisthat.errors import InvalidInputError
@@ -24,7 +24,7 @@ from thisthat.serve.http.operations import ALWAYS_OPEN
 from thisthat.serve.http.timeouts import STOPPED_READING
 from thisthat.serve.logs import log, log_unforeseen
 from thisthat.serve.problems import Problem, Shape, from_invalid_input, response
-from thisthat.serve.service import GoneError, Service, draining
+from thisthat.serve.service import ClientDisconnectedError, Service, draining
 from thisthat.serve.traces import Span
 
 _CLIENT_WENT = 499
@@ -75,7 +75,7 @@ class Guard:
             # A stream ends without a word when its client has gone.
             if visit.started and not visit.finished:
                 visit.client_went()
-        except (GoneError, ClientDisconnect):
+        except (ClientDisconnectedError, ClientDisconnect):
             visit.client_went()
         except asyncio.CancelledError:
             visit.kind = "cut_off"

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from fastapi import Request
+from starlette.requests import Request
 
 from thisthat.errors import InvalidInputError
 from thisthat.serve.problems import Problem

@@ -6,25 +6,26 @@ import asyncio
 import json
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import Response
 
 from thisthat.errors import ThisThatError
 from thisthat.serve.formats.fields import optional_lambda, required_text, wrong_type
-from thisthat.serve.formats.wire import SOURCE_SCHEMA, add_route, source_as_json
+from thisthat.serve.formats.wire import Operation, source_as_json
 from thisthat.serve.http.body import read_body
 from thisthat.serve.http.strict_json import read_json
 from thisthat.serve.logs import log, log_unforeseen
 from thisthat.serve.problems import Problem, invalid_at
+from thisthat.serve.schemas import schema
 from thisthat.serve.service import Service, draining
 
 HEALTH, READY, METRICS, RELOAD = "/healthz", "/readyz", "/metrics", "/admin/reload"
 ALWAYS_OPEN = (HEALTH, READY, METRICS)
 
 
-def operations_router(service: Service) -> APIRouter:
+def admin_operations(service: Service) -> list[Operation]:
     """Health, readiness, metrics (all without a key) and reload (with an admin key)."""
-    router = APIRouter()
 
     async def healthz(request: Request) -> Response:
         return _json({"status": "alive"})
@@ -58,44 +59,26 @@ def operations_router(service: Service) -> APIRouter:
         log("reloaded", request_id=request_id, **source_as_json(loaded.main.source))
         return _json(source_as_json(loaded.main.source))
 
-    for path, endpoint, summary in (
-        (HEALTH, healthz, "Is the process alive?"),
-        (READY, readyz, "Is the checkpoint loaded and the server not shutting down?"),
-    ):
-        add_route(
-            router,
-            path,
-            endpoint,
-            summary=summary,
-            request=None,
-            answers={"application/json": {"type": "object", "required": ["status"]}},
-            shape="detail",
-            method="GET",
-        )
-    add_route(
-        router,
-        METRICS,
-        metrics,
-        summary="Metrics for Prometheus",
-        request=None,
-        answers={CONTENT_TYPE_LATEST: {"type": "string"}},
-        shape="detail",
-        method="GET",
-    )
-    # Load balancers ask with HEAD; uvicorn sends the headers alone.
-    for path, endpoint in ((HEALTH, healthz), (READY, readyz), (METRICS, metrics)):
-        router.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
-    add_route(
-        router,
-        RELOAD,
-        reload,
-        summary="Switch λ or the checkpoint without dropping a request (admin key)",
-        request=REQUEST,
-        answers={"application/json": SOURCE_SCHEMA},
-        shape="detail",
-        more_statuses=(403, 409),
-    )
-    return router
+    alive = {"application/json": {"type": "object", "required": ["status"]}}
+    ready = "Is the checkpoint loaded and the server not shutting down?"
+    page = {CONTENT_TYPE_LATEST: {"type": "string"}}
+    return [
+        Operation(HEALTH, healthz, "Is the process alive?", alive, method="GET"),
+        Operation(READY, readyz, ready, alive, method="GET"),
+        Operation(METRICS, metrics, "Metrics for Prometheus", page, method="GET"),
+        # Load balancers ask with HEAD; uvicorn sends the headers alone.
+        Operation(HEALTH, healthz, method="HEAD", public=False),
+        Operation(READY, readyz, method="HEAD", public=False),
+        Operation(METRICS, metrics, method="HEAD", public=False),
+        Operation(
+            RELOAD,
+            reload,
+            "Switch λ or the checkpoint without dropping a request (admin key)",
+            {"application/json": schema("source")},
+            schema("reload request"),
+            more_statuses=(403, 409),
+        ),
+    ]
 
 
 def check_admin(service: Service, request: Request) -> None:
@@ -124,14 +107,3 @@ def _wanted(body: Any, service: Service) -> tuple[str, float | None]:
 
 def _json(body: dict[str, Any]) -> Response:
     return Response(json.dumps(body), media_type="application/json")
-
-
-REQUEST: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "minProperties": 1,
-    "properties": {
-        "checkpoint": {"type": "string", "minLength": 1},
-        "lambda": {"type": "number", "minimum": 0, "maximum": 1},
-    },
-}

@@ -8,7 +8,11 @@ import hashlib
 from dataclasses import dataclass
 from importlib.resources import files
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from thisthat.serve.formats.wire import Operation
 
 PAGE = "index.html"
 
@@ -44,25 +48,26 @@ class PageFile:
     tag: str
 
 
-def page_router() -> APIRouter:
+def page_operations() -> list[Operation]:
     """``GET /`` and the files it loads from ``/page/``. They hold no secrets and need no key."""
-    router = APIRouter(include_in_schema=False)
     known = _page_files()
 
-    @router.get("/")
-    def page(request: Request) -> Response:
+    async def page(request: Request) -> Response:
         response = _answer(request, known[PAGE])
         response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
         response.headers["Referrer-Policy"] = "no-referrer"
         return response
 
-    @router.get("/page/{name}")
-    def page_file(request: Request, name: str) -> Response:
+    async def page_file(request: Request) -> Response:
+        name = request.path_params["name"]
         if name not in known:
             raise HTTPException(404, f"the page has no file {name!r}")
         return _answer(request, known[name])
 
-    return router
+    return [
+        Operation("/", page, method="GET", public=False),
+        Operation("/page/{name}", page_file, method="GET", public=False),
+    ]
 
 
 def _page_files() -> dict[str, PageFile]:

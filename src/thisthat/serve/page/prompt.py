@@ -6,20 +6,21 @@ import asyncio
 import json
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
 from thisthat.decide.decider import Decider
 from thisthat.prompt.show import Mark, shown_row
 from thisthat.serve.formats.systemone import REQUEST, parse
-from thisthat.serve.formats.wire import add_route
+from thisthat.serve.formats.wire import Operation
+from thisthat.serve.schemas import schema
 from thisthat.serve.service import Asked, Service
 
 PATH = "/page/prompt"
 
 
-def prompt_router(service: Service) -> APIRouter:
+def prompt_operations(service: Service) -> list[Operation]:
     """The endpoint. It takes the body of ``/v1/systemone`` and refuses what that refuses."""
-    router = APIRouter()
 
     async def prompt(request: Request) -> Response:
         asked = parse(await service.read(request))
@@ -28,16 +29,16 @@ def prompt_router(service: Service) -> APIRouter:
         shown = await asyncio.to_thread(shown_prompt, decider, asked)
         return Response(json.dumps(shown), media_type="application/json")
 
-    add_route(
-        router,
-        PATH,
-        prompt,
-        summary="The prompt the model would read, with its slots",
-        request=REQUEST,
-        answers={"application/json": RESPONSE},
-        shape="detail",
-    )
-    return router
+    return [
+        Operation(
+            PATH,
+            prompt,
+            summary="The prompt the model would read, with its slots",
+            request=REQUEST,
+            answers={"application/json": schema("prompt answer")},
+            shape="detail",
+        )
+    ]
 
 
 def shown_prompt(decider: Decider, asked: Asked) -> dict[str, Any]:
@@ -62,33 +63,3 @@ def shown_prompt(decider: Decider, asked: Asked) -> dict[str, Any]:
         ]
         rows.append({"shared": shown.shared, "branches": branches})
     return {"rows": rows, "tokens": job.rendered.tokens}
-
-
-_SLOT = {
-    "type": "object",
-    "required": ["question", "options"],
-    "properties": {
-        "question": {"type": "string"},
-        "options": {"type": "integer", "minimum": 1, "maximum": 255},
-    },
-}
-_BRANCH = {"type": "array", "items": {"anyOf": [{"type": "string"}, _SLOT]}}
-
-RESPONSE: dict[str, Any] = {
-    "type": "object",
-    "required": ["rows", "tokens"],
-    "properties": {
-        "tokens": {"type": "integer", "minimum": 0},
-        "rows": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["shared", "branches"],
-                "properties": {
-                    "shared": {"type": "string"},
-                    "branches": {"type": "array", "items": _BRANCH},
-                },
-            },
-        },
-    },
-}

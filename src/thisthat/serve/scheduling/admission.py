@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PATIENCE = 1.25
+MAX_WAIT_FACTOR = 1.25
 """Accepted requests may wait this many times what a full queue takes on an idle machine. The aim is
 less than twice; the rest is for a machine that slows down further while they wait."""
 
@@ -90,7 +90,7 @@ class Admission:
         """
         if not self._single:
             return
-        longest = max(PATIENCE * self._queue_tokens * self.pace.idle, _LEAST_SECONDS)
+        longest = max(MAX_WAIT_FACTOR * self._queue_tokens * self.pace.idle, _LEAST_SECONDS)
         expected = (self._ahead() + tokens) * self.pace.now
         if self._single + tokens > self._queue_tokens or expected > longest:
             raise OverloadedError(self.retry_ms)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from thisthat.serve.problems import Problem, invalid_header
 
@@ -89,15 +88,3 @@ def _seconds(value: bytes) -> float:
 
 def _shown(value: bytes) -> str:
     return repr(value[:40].decode("ascii", "replace"))
-
-
-PARAMETER: dict[str, Any] = {
-    "name": TIMEOUT,
-    "in": "header",
-    "required": False,
-    "description": (
-        "Milliseconds within which the request must have begun; later it is a 503. The server's "
-        "own limit holds where it is shorter. In /v1/decide it is for all states."
-    ),
-    "schema": {"type": "integer", "minimum": 1, "maximum": MOST_MS},
-}

@@ -16,11 +16,11 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from thisthat.decide.decider import Decider, Job
-from thisthat.engine.rows import Row, RowResult
-from thisthat.questions import Decision
+from thisthat.decide.job import Job, JobResult
+from thisthat.decide.run import rows_apart, run_jobs
+from thisthat.engine.rows import Engine
 from thisthat.serve.scheduling.admission import Admission
 
 
@@ -34,34 +34,23 @@ class ClosedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A decision and when its job entered the queue, started and finished (monotonic seconds).
+    """A job's result and when it entered the queue, started and finished (monotonic seconds).
 
     ``batch`` is how many jobs were taken together.
     """
 
-    decision: Decision
+    result: JobResult
     entered: float
     started: float
     finished: float
     batch: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows without questions: somebody else knows what their results mean."""
-
-    rows: Sequence[Row]
-
-    @property
-    def fresh_tokens(self) -> int:
-        return sum(row.fresh_tokens for row in self.rows)
-
-
 @dataclass(eq=False, slots=True)
 class _Ticket:
-    decider: Decider
-    job: Job | _Rows
-    future: asyncio.Future[Any]
+    engine: Engine
+    job: Job
+    future: asyncio.Future[Outcome]
     loop: asyncio.AbstractEventLoop
     deadline: float
     entered: float
@@ -75,7 +64,7 @@ class _Ticket:
     @property
     def apart(self) -> bool:
         """Whether it takes as long beside others as by itself."""
-        return getattr(self.decider.engine, "rows_apart", False)
+        return rows_apart(self.engine)
 
 
 @dataclass(slots=True)
@@ -197,31 +186,18 @@ class Scheduler:
         return self._admission.retry_ms
 
     async def submit(
-        self, decider: Decider, job: Job, deadline: float, stream: object | None = None
+        self, engine: Engine, job: Job, deadline: float, stream: object | None = None
     ) -> Outcome:
-        """Run a job and return its decision; cancelling the call gives up a job not begun.
+        """Run a job and return its result; cancelling the call gives up a job not begun.
 
         ``deadline`` is in monotonic seconds; a job that has begun by then is finished. Jobs of one
         ``stream`` stay in order. Raises OverloadedError when it would wait too long, DeadlineError
         when the deadline comes first, ClosedError when the scheduler is closing, and whatever the
         engine raises.
         """
-        outcome: Outcome = await self._submit(decider, job, deadline, stream)
-        return outcome
-
-    async def submit_rows(
-        self, decider: Decider, rows: Sequence[Row], deadline: float, stream: object
-    ) -> list[RowResult]:
-        """Run rows and return their results; otherwise as ``submit``."""
-        results: list[RowResult] = await self._submit(decider, _Rows(rows), deadline, stream)
-        return results
-
-    async def _submit(
-        self, decider: Decider, job: Job | _Rows, deadline: float, stream: object | None
-    ) -> Any:
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        ticket = _Ticket(decider, job, future, loop, deadline, time.monotonic(), stream)
+        future: asyncio.Future[Outcome] = loop.create_future()
+        ticket = _Ticket(engine, job, future, loop, deadline, time.monotonic(), stream)
         with self._lock:
             self._admit(ticket)
             self._waiting.add(ticket)
@@ -272,9 +248,11 @@ class Scheduler:
     def _work(self) -> None:
         while batch := self._next_batch():
             tokens = sum(ticket.tokens for ticket in batch)
-            for decider in dict.fromkeys(ticket.decider for ticket in batch):
-                together = [ticket for ticket in batch if ticket.decider is decider]
-                self._run(decider, together, len(batch))
+            engines = {id(ticket.engine): ticket.engine for ticket in batch}
+            for engine in engines.values():
+                together = [ticket for ticket in batch if ticket.engine is engine]
+                for group in [[each] for each in together] if rows_apart(engine) else [together]:
+                    self._run(engine, group, len(batch))
             self._on_batch(len(batch), tokens)
 
     def _next_batch(self) -> list[_Ticket]:
@@ -292,61 +270,40 @@ class Scheduler:
         if self._bell.locked():
             self._bell.release()
 
-    def _run(self, decider: Decider, tickets: list[_Ticket], batch: int) -> None:
-        jobs = [(ticket, ticket.job) for ticket in tickets if isinstance(ticket.job, Job)]
-        groups = [[each] for each in jobs] if tickets[0].apart else [jobs]
-        for group in groups:
-            self._run_jobs(decider, group, batch)
-        for ticket in tickets:
-            if isinstance(ticket.job, _Rows):
-                self._run_rows(decider, ticket, ticket.job)
-
-    def _run_jobs(self, decider: Decider, jobs: Sequence[tuple[_Ticket, Job]], batch: int) -> None:
-        jobs = [each for each in jobs if self._begins(each[0])]
-        if not jobs:
+    def _run(self, engine: Engine, tickets: Sequence[_Ticket], batch: int) -> None:
+        tickets = [ticket for ticket in tickets if self._begins(ticket)]
+        if not tickets:
             return
         started = time.monotonic()
-        left = dict(enumerate(jobs))
+        left = dict(enumerate(tickets))
         try:
-            for number, decision in decider.run([job for _, job in jobs]):
+            for number, result in run_jobs(engine, [ticket.job for ticket in tickets]):
                 finished = time.monotonic()
-                ticket, _ = left.pop(number)
+                ticket = left.pop(number)
                 self._admission.pace.learn(finished - started, ticket.tokens)
-                self._settle(ticket, Outcome(decision, ticket.entered, started, finished, batch))
+                self._settle(ticket, Outcome(result, ticket.entered, started, finished, batch))
                 started = finished
         # Everything, for engines raise their runtime's own types: the thread must go on, and one
         # job that cannot be run must not take the others down with it.
         except Exception as error:
-            if len(jobs) == 1:
-                self._settle(jobs[0][0], error)
+            if len(tickets) == 1:
+                self._settle(tickets[0], error)
             else:
-                for each in left.values():
-                    self._run_jobs(decider, [each], batch)
+                for ticket in left.values():
+                    self._run(engine, [ticket], batch)
 
-    def _run_rows(self, decider: Decider, ticket: _Ticket, job: _Rows) -> None:
-        if not self._begins(ticket):
-            return
-        started = time.monotonic()
-        try:
-            results = decider.engine.run(job.rows)
-        except Exception as error:  # as above; whoever submitted the rows gets it
-            self._settle(ticket, error)
-            return
-        self._admission.pace.learn(time.monotonic() - started, ticket.tokens)
-        self._settle(ticket, results)
-
-    def _settle(self, ticket: _Ticket, result: Outcome | list[RowResult] | Exception) -> None:
+    def _settle(self, ticket: _Ticket, result: Outcome | Exception) -> None:
         with self._lock:
             self._finish(ticket)
         self._tell(ticket, result)
 
-    def _tell(self, ticket: _Ticket, result: Outcome | list[RowResult] | Exception) -> None:
+    def _tell(self, ticket: _Ticket, result: Outcome | Exception) -> None:
         # The loop is gone when the server was told to stop at once; then nobody waits either.
         if not ticket.loop.is_closed():
             ticket.loop.call_soon_threadsafe(_deliver, ticket.future, result)
 
 
-def _deliver(future: asyncio.Future[Any], result: Outcome | list[RowResult] | Exception) -> None:
+def _deliver(future: asyncio.Future[Outcome], result: Outcome | Exception) -> None:
     if future.done():
         return
     if isinstance(result, Exception):

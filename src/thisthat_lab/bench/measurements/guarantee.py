@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from thisthat.calibrate.fit_policy import CONFIDENCE
-from thisthat.calibrate.target import parse_target
 from thisthat.calibrate.threshold import Scored
+from thisthat.decide.target import parse_target
 from thisthat.errors import InvalidInputError
 from thisthat.items import metrics
 from thisthat.items.item import KINDS, Item

@@ -16,8 +16,9 @@ import numpy as np
 import torch
 
 from thisthat.checkpoint import Checkpoint, open_checkpoint
-from thisthat.decide.decider import Decider, Reading
+from thisthat.decide.decider import Decider
 from thisthat.decide.opening import builder_of
+from thisthat.decide.processor import Reading
 from thisthat.engine.bidirectional import since
 from thisthat.engine.cuda.batch_sizes import Grid
 from thisthat.engine.cuda.capture import GraphRecorder, NoRecorder, Recorder

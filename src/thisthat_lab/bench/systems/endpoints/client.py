@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.items.item import Item
+from thisthat.remote.retry_after import retry_after_seconds
 from thisthat_lab.bench.systems.endpoints.recording import Exchange, Recorder, Recording, key_of
 from thisthat_lab.bench.systems.endpoints.wire import UnusableError, Wire, tokens
 from thisthat_lab.bench.systems.protocol import Done, Identity, SystemOptions
@@ -128,7 +129,7 @@ class EndpointSystem:
                     client.post(self._address, json=body), self._options.timeout
                 )
                 status, text = response.status_code, response.text
-                advised = _advised_wait(response.headers)
+                advised = retry_after_seconds(response.headers.get)
             except (httpx.TimeoutException, asyncio.TimeoutError):
                 text = "timed out"
             except httpx.HTTPError as error:
@@ -177,13 +178,3 @@ class EndpointSystem:
             reading.input_tokens,
             reading.output_tokens,
         )
-
-
-def _advised_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds the endpoint asks to wait, from retry-after-ms or retry-after in seconds."""
-    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        try:
-            return max(0.0, float(headers[name]) / scale)
-        except (KeyError, ValueError):
-            continue
-    return None

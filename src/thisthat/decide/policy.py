@@ -25,11 +25,9 @@ from pydantic import (
     model_validator,
 )
 
-from thisthat.calibrate.isotonic import MonotoneMap
-from thisthat.calibrate.recalibrate import Recalibration
-from thisthat.calibrate.sets import prediction_set
-from thisthat.calibrate.target import Target, parse_target
 from thisthat.decide.conditions import Conditions
+from thisthat.decide.recalibration import Method, MonotoneMap, Recalibration
+from thisthat.decide.target import Target, parse_target
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 from thisthat.identity import question_hash, schema_hash
@@ -84,7 +82,7 @@ class MapPart(_Part):
 class RecalibrationPart(_Part):
     """A recalibration of one question's probabilities."""
 
-    way: Literal["none", "temperature", "bias", "isotonic"]
+    way: Method  # The file's word for it, by which policies are hashed.
     temperature: Annotated[float, Field(gt=0)] = 1.0
     biases: list[float] = []
     maps: list[MapPart] = []
@@ -326,3 +324,9 @@ class Policy(_Part):
         if sure >= cutoff.value:
             return "act", best, f"{best!r} at {sure:.4f} reaches its cut-off {cutoff.value:.4f}"
         return otherwise, None, f"{best!r} at {sure:.4f} is below its cut-off {cutoff.value:.4f}"
+
+
+def prediction_set(probabilities: Mapping[str, float], least: float) -> tuple[str, ...]:
+    """The options in the set, most probable first; the best one always belongs to it."""
+    ordered = sorted(probabilities, key=probabilities.__getitem__, reverse=True)
+    return tuple(name for name in ordered if probabilities[name] >= least) or (ordered[0],)

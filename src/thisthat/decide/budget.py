@@ -1,0 +1,23 @@
+"""Cutting a sequence into groups under a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def within_budget(items: Iterable[T], cost: Callable[[T], int], most: float) -> Iterator[list[T]]:
+    """Neighbours in groups that cost ``most`` in all; one that costs more is a group by itself."""
+    group: list[T] = []
+    spent = 0
+    for item in items:
+        own = cost(item)
+        if group and spent + own > most:
+            yield group
+            group, spent = [], 0
+        group.append(item)
+        spent += own
+    if group:
+        yield group

@@ -1,0 +1,52 @@
+"""What runs on an engine for one state: rendered rows, and how their results are to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from thisthat.decide.option_order import Places
+from thisthat.engine.rows import RowResult
+from thisthat.prompt.builder import Rendered
+from thisthat.prompt.format import Layout
+from thisthat.questions import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A state with its questions, rendered and ready to run; ``seconds`` is what that took.
+
+    A job without questions is rows alone: its procedure knows what their results mean.
+    """
+
+    questions: Mapping[str, Question]
+    rendered: Rendered
+    layout: Layout
+    seconds: float
+    orders: tuple[tuple[Places, ...], ...]
+
+    @property
+    def extra_tokens(self) -> int:
+        """Tokens that the second and later orders of its questions add."""
+        places = iter(self.rendered.places)
+        later = [[next(places) for _ in asked][1:] for asked in self.orders]
+        slots = [at for group in later for place in group for at in place.at]
+        return sum(self.rendered.added_by(row, slot) for row, slot in slots)
+
+    @property
+    def fresh_tokens(self) -> int:
+        """Tokens that must be computed when every prefix is already kept."""
+        return sum(row.fresh_tokens for row in self.rendered.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """The results of a job's rows, in order, and the seconds that running them took."""
+
+    rows: Sequence[RowResult]
+    seconds: float
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens that did not have to be computed."""
+        return sum(row.cached_tokens for row in self.rows)

@@ -1,0 +1,134 @@
+"""Both ends of a pass: states and questions into jobs, the results of jobs into decisions.
+
+Knows a checkpoint's prompt, limits and temperatures, and no engine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from thisthat.decide.answers import answers_of
+from thisthat.decide.job import Job, JobResult
+from thisthat.decide.option_order import Places, orders_of, reordered
+from thisthat.decide.options import DecideOptions
+from thisthat.engine.rows import Tokens
+from thisthat.errors import InvalidInputError
+from thisthat.prompt.builder import Plan, PromptBuilder
+from thisthat.prompt.format import Layout
+from thisthat.prompt.sharing import with_longer_trunk
+from thisthat.questions import Decision, Question, Source, Text, Usage
+from thisthat.temperature import Temperatures
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a checkpoint is read: its layouts, limits and temperatures."""
+
+    layout: Layout
+    layouts: tuple[Layout, ...]
+    path_tokens: int
+    state_tokens: int
+    temperatures: Temperatures
+
+    def chosen(self, layout: Layout | None) -> Layout:
+        """The layout, or the one the checkpoint prefers. Raises InvalidInputError."""
+        chosen = self.layout if layout is None else layout
+        if chosen not in self.layouts:
+            known = ", ".join(self.layouts)
+            raise InvalidInputError(
+                "layout", f"{chosen!r} is not one this checkpoint reads: {known}"
+            )
+        return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuestions:
+    """Questions tokenised for any number of states; ``seconds`` is what that took."""
+
+    questions: Mapping[str, Question]
+    orders: tuple[tuple[Places, ...], ...]
+    layout: Layout
+    plan: Plan
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedState:
+    """A state, its tokens where they are known already, and the seconds they took."""
+
+    state: Text
+    tokens: Tokens | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """Prepares jobs for one checkpoint and reads their results."""
+
+    builder: PromptBuilder
+    reading: Reading
+    source: Source
+
+    def planned(
+        self, questions: Mapping[str, Question], options: DecideOptions
+    ) -> PlannedQuestions:
+        """The questions, tokenised. Raises InvalidInputError."""
+        started = time.perf_counter()
+        layout = self.reading.chosen(options.layout)
+        orders = tuple(orders_of(question, options.order) for question in questions.values())
+        plan = self.builder.plan(
+            [
+                reordered(question, places)
+                for question, asked in zip(questions.values(), orders, strict=True)
+                for places in asked
+            ],
+            layout=layout,
+            packing=options.packing,
+        )
+        return PlannedQuestions(questions, orders, layout, plan, time.perf_counter() - started)
+
+    def encoded(self, states: Sequence[Text]) -> list[EncodedState]:
+        """Several states tokenised together; one alone is not worth the threads."""
+        if len(states) < 2:
+            return [EncodedState(state) for state in states]
+        started = time.perf_counter()
+        tokens = self.builder.encode_states(states)
+        share = (time.perf_counter() - started) / len(states)
+        return [EncodedState(*each, share) for each in zip(states, tokens, strict=True)]
+
+    def filled(
+        self, planned: PlannedQuestions, encoded: EncodedState, options: DecideOptions
+    ) -> Job:
+        """The job of one state. Raises InvalidInputError."""
+        started = time.perf_counter()
+        rendered = self.builder.fill(
+            planned.plan,
+            encoded.state,
+            limit=self.reading.path_tokens,
+            state_limit=self.reading.state_tokens,
+            keep=options.keep,
+            state_tokens=encoded.tokens,
+        )
+        if options.order == "average":
+            rows = tuple(with_longer_trunk(row) for row in rendered.rows)
+            rendered = replace(rendered, rows=rows)
+        seconds = planned.seconds + encoded.seconds + time.perf_counter() - started
+        return Job(planned.questions, rendered, planned.layout, seconds, planned.orders)
+
+    def job(self, state: Text, questions: Mapping[str, Question], options: DecideOptions) -> Job:
+        """A state with its questions, ready to run. Raises InvalidInputError."""
+        return self.filled(self.planned(questions, options), EncodedState(state), options)
+
+    def decision(self, job: Job, result: JobResult) -> Decision:
+        """The decision that the results of a job make."""
+        started = time.perf_counter()
+        answers = answers_of(job, result.rows, self.reading.temperatures)
+        usage = Usage(
+            input_tokens=job.rendered.tokens,
+            cached_tokens=result.cached_tokens,
+            extra_tokens=job.extra_tokens,
+        )
+        seconds = job.seconds + result.seconds + time.perf_counter() - started
+        return Decision(answers, self.source, usage, seconds, job.rendered.cut)
