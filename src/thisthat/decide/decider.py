@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,8 @@ from thisthat.decide.option_order import (
 from thisthat.decide.options import DecideKeywords, DecideOptions
 from thisthat.decide.tournament import Tournament
 from thisthat.engine.flat_pass import pack
-from thisthat.engine.rows import AheadEngine, Engine, Row, RowResult, Tokens
+from thisthat.engine.protocol import Engine
+from thisthat.engine.rows import Row, RowResult, Tokens
 from thisthat.errors import InvalidInputError
 from thisthat.identity import temperatures_hash
 from thisthat.prompt.builder import Place, Plan, PromptBuilder, Rendered
@@ -268,7 +269,7 @@ class Decider:
         pairs = list(pairs)
         begun = partial(self._all_begun, pairs, way, conditions)
         every = range(len(pairs))
-        runs_ahead = way.wide == "at-once" and getattr(self.engine, "runs_ahead", False)
+        runs_ahead = way.wide == "at-once" and self.engine.capabilities.runs_ahead
         if runs_ahead and len(pairs) > _FIRST_WAVE:
             finished = self._finished_in_waves(begun, every)
         else:
@@ -319,13 +320,12 @@ class Decider:
 
         All of this is one thread's work: two would wait for each other's turn in the interpreter.
         """
-        engine = cast(AheadEngine, self.engine)
         running: list[tuple[dict[int, Job], float, Callable[[], list[RowResult]]]] = []
         for wave in _waves(every):
             jobs = {number: _next_job(each) for number, each in begun(wave).items()}
             started = time.perf_counter()
             rows = [row for job in jobs.values() for row in job.rendered.rows]
-            results = engine.begin(rows)
+            results = self.engine.begin(rows)
             running.append((jobs, time.perf_counter() - started, results))
         for jobs, seconds, results in running:
             started = time.perf_counter()
@@ -477,8 +477,9 @@ class Decider:
         engine that batches may move their last bits.
         """
         groups = [list(range(len(jobs)))]
-        if getattr(self.engine, "rows_apart", False):
-            most = getattr(self.engine, "tokens_together", 0) if together else 0
+        able = self.engine.capabilities
+        if able.rows_apart:
+            most = able.tokens_together if together else 0
             groups = pack([job.fresh_tokens for job in jobs], most)
         for group in groups:
             started = time.perf_counter()
@@ -529,15 +530,11 @@ class Decider:
 
     def open_all(self) -> None:
         """Open now what the engine would open at its first need, so that no call waits for it."""
-        open_all = getattr(self.engine, "open_all", None)
-        if open_all is not None:
-            open_all()
+        self.engine.open_all()
 
     def close(self) -> None:
         """Free the engine's memory."""
-        close = getattr(self.engine, "close", None)
-        if close is not None:
-            close()
+        self.engine.close()
 
     def __enter__(self) -> Decider:
         return self

@@ -21,6 +21,7 @@ from thisthat.engine.denormals import flush_denormals
 from thisthat.engine.flat_pass import FlatPass, Tree, lay_flat, pack, split_evenly
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.prefix_cache import PrefixCache
+from thisthat.engine.protocol import Capabilities, Engine
 from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import InvalidInputError
@@ -64,13 +65,11 @@ class Runtime(Protocol):
         """Give back the memory of weights."""
 
 
-class FlatEngine:
+class FlatEngine(Engine):
     """Rows in, logits at the slots out. ``run`` may be called from several threads.
 
-    What a row answers does not depend on the rows that are run with it (``rows_apart``).
+    What a row answers does not depend on the rows that are run with it.
     """
-
-    rows_apart = True
 
     def __init__(
         self,
@@ -99,6 +98,10 @@ class FlatEngine:
         self._worker = ThreadPoolExecutor(1, "thisthat-engine", initializer=flush_denormals)
         # Opening a runtime may set that mode too, for the thread that opens it.
         self._runtime = self._worker.submit(open_runtime).result()
+        shares = self._runtime.trees_apart and self._keeps_prefixes
+        self.capabilities = Capabilities(
+            rows_apart=True, tokens_together=pass_tokens if shares else 0, bidirectional=True
+        )
 
     @property
     def description(self) -> str:
@@ -109,12 +112,6 @@ class FlatEngine:
     def longest(self) -> int:
         """The most tokens on one path from the first prefix token to a branch's end."""
         return self._shape.longest
-
-    @property
-    def tokens_together(self) -> int:
-        """Rows of so many tokens in all are worth reading together; 0 where each has its pass."""
-        shares = self._runtime.trees_apart and self._keeps_prefixes
-        return self._pass_tokens if shares else 0
 
     @property
     def statistics(self) -> EngineStatistics:

@@ -31,7 +31,8 @@ from thisthat.engine import bidirectional
 from thisthat.engine.native import engine as native_engine
 from thisthat.engine.native.compiler import Variant, variants_here
 from thisthat.engine.native.engine import NativeEngine
-from thisthat.engine.rows import Branch, Engine, Row, Slot
+from thisthat.engine.protocol import Engine
+from thisthat.engine.rows import Branch, Row, Slot
 from thisthat.engine.torch.looped_layers import loop_layers
 from thisthat.errors import CheckpointError, InvalidInputError
 

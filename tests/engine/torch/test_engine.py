@@ -90,10 +90,10 @@ def test_a_long_open_trunk_agrees_in_one_pass_and_block_by_block(
 def test_models_that_cannot_open_a_trunk_say_so(name: str) -> None:
     served = engine(name)
     closed = Row((), (1, 2), (question((3,)),))
-    assert not served.opens_trunks
+    assert not served.capabilities.bidirectional
     with pytest.raises(InvalidInputError, match=r"rows\[1\]: opens 2 tokens, but .* cannot let"):
         served.run([closed, replace(closed, opened=2)])
-    assert engine("llama").opens_trunks
+    assert engine("llama").capabilities.bidirectional
 
 
 @settings(deadline=None, max_examples=25)

@@ -24,6 +24,7 @@ from thisthat.engine.cuda.open import open_float8_tapes, open_tapes
 from thisthat.engine.cuda.runner import TapeRunner, does_not_fit
 from thisthat.engine.plan import Plan, plan_lengths
 from thisthat.engine.prefix_cache import PrefixCache
+from thisthat.engine.protocol import Capabilities, Engine
 from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.engine.torch.backbone import Backbone
@@ -48,7 +49,7 @@ KEPT_PER_FRESH = 8
 """A token already read costs memory but no arithmetic: so many weigh as one that must be read."""
 
 
-class TorchEngine:
+class TorchEngine(Engine):
     """Rows in, logits at the slots out. ``run`` may be called from several threads."""
 
     def __init__(
@@ -78,13 +79,16 @@ class TorchEngine:
         self._start_counting(prefix_cache_bytes)
         self._check_against_the_model(tuple(label_ids))
         with torch.inference_mode():
-            self._opens_trunks = self._backbone.branches_in_one_pass and self._sees_ahead(label_ids)
+            bidirectional = self._backbone.branches_in_one_pass and self._sees_ahead(label_ids)
             opened = tapes(model, self._head, prefix_cache_bytes)
         if isinstance(opened, str):
             self._speed = opened
         else:
             self._tapes, self._speed = opened, opened.note
             self._check_against_the_model(tuple(label_ids))
+        self.capabilities = Capabilities(
+            runs_ahead=self._tapes is not None, bidirectional=bidirectional
+        )
         self._start_counting(prefix_cache_bytes)
 
     @classmethod
@@ -127,11 +131,6 @@ class TorchEngine:
         return self._backbone.longest
 
     @property
-    def opens_trunks(self) -> bool:
-        """Whether this model can read rows with an open trunk."""
-        return self._opens_trunks
-
-    @property
     def statistics(self) -> EngineStatistics:
         """What has been computed and what was saved, since the engine was opened."""
         with self._lock:
@@ -158,11 +157,6 @@ class TorchEngine:
                 eager_rows_outside_grid=on_tapes.eager_rows_outside_grid,
             )
 
-    @property
-    def runs_ahead(self) -> bool:
-        """Whether ``begin`` returns before the answers are there."""
-        return self._tapes is not None
-
     def run(self, rows: Sequence[Row]) -> list[RowResult]:
         """Answer all rows, batched by length, in the caller's order.
 
@@ -183,7 +177,7 @@ class TorchEngine:
             labels=self._head.labels,
         )
         for number, row in enumerate(rows):
-            if row.opened and not self._opens_trunks:
+            if row.opened and not self.capabilities.bidirectional:
                 raise InvalidInputError(
                     f"rows[{number}]",
                     f"opens {row.opened} tokens, but {type(self._model).__name__} cannot let "

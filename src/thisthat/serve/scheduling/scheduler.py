@@ -75,7 +75,7 @@ class _Ticket:
     @property
     def apart(self) -> bool:
         """Whether it takes as long beside others as by itself."""
-        return getattr(self.decider.engine, "rows_apart", False)
+        return self.decider.engine.capabilities.rows_apart
 
 
 @dataclass(slots=True)

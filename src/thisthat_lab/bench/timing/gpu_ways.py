@@ -24,7 +24,8 @@ from thisthat.engine.cuda.capture import GraphRecorder, NoRecorder, Recorder
 from thisthat.engine.cuda.model import TapeModel
 from thisthat.engine.cuda.open import fused_model, runner_of
 from thisthat.engine.cuda.runner import TapeRunner
-from thisthat.engine.rows import Engine, Row, RowResult
+from thisthat.engine.protocol import Engine
+from thisthat.engine.rows import Row, RowResult
 from thisthat.engine.torch.backbone import Backbone
 from thisthat.engine.torch.engine import TorchEngine
 from thisthat.engine.torch.label_head import LabelHead
@@ -64,15 +65,23 @@ class Opened:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-class PlainPasses:
+class PlainPasses(Engine):
     """Every question a path of its own through the whole model, padded at the end, nothing kept."""
 
     def __init__(self, model: Any, label_ids: Sequence[int]) -> None:
         self._trunk = model.base_model
         self._backbone = Backbone(model)
         self._head = LabelHead(model, label_ids)
-        self.longest = self._backbone.longest
-        self.description = f"transformers, {self._backbone.device}, one path per question"
+
+    @property
+    def description(self) -> str:
+        """See Engine."""
+        return f"transformers, {self._backbone.device}, one path per question"
+
+    @property
+    def longest(self) -> int:
+        """See Engine."""
+        return self._backbone.longest
 
     def run(self, rows: Sequence[Row]) -> list[RowResult]:
         """See Engine."""
