@@ -21,9 +21,9 @@ from thisthat.decide.opening import builder_of
 from thisthat.engine.bidirectional import since
 from thisthat.engine.cuda.batch_sizes import Grid
 from thisthat.engine.cuda.capture import GraphRecorder, NoRecorder, Recorder
-from thisthat.engine.cuda.model import TapeModel
+from thisthat.engine.cuda.model import PackedModel
 from thisthat.engine.cuda.open import fused_model, runner_of
-from thisthat.engine.cuda.runner import TapeRunner
+from thisthat.engine.cuda.runner import PackedRunner
 from thisthat.engine.protocol import Engine
 from thisthat.engine.rows import Row, RowResult
 from thisthat.engine.torch.backbone import Backbone
@@ -141,7 +141,7 @@ def open_ways(shape: str, device: torch.device) -> Opened:
         model = load_model(checkpoint, device, torch.bfloat16)
     model.eval()
     ways.seconds["the model on the device"] = time.perf_counter() - started
-    fused: dict[bool, TapeModel] = {}
+    fused: dict[bool, PackedModel] = {}
     recorders: dict[str, tuple[Callable[[], Recorder], Grid | None]] = {
         GRAPHS: (lambda: GraphRecorder(device), None),
         UNRECORDED: (NoRecorder, Grid(UNRECORDED_SIZES)),
@@ -154,8 +154,8 @@ def open_ways(shape: str, device: torch.device) -> Opened:
                 engine: Engine = PlainPasses(model, builder.label_ids)
             else:
                 make, grid = recorders[way]
-                tapes = _tapes(fused, make, grid, way == FLOAT8)
-                engine = TorchEngine(model, builder.label_ids, tapes=tapes)
+                open_packed = _opener(fused, make, grid, way == FLOAT8)
+                engine = TorchEngine(model, builder.label_ids, open_packed=open_packed)
             ways.deciders[way] = _decider(checkpoint, builder, engine, shape)
         except Exception as error:  # whatever it is, the other ways are still to be measured
             ways.absent[way] = in_a_line(error)
@@ -180,18 +180,18 @@ def in_a_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:160]}" if text else type(error).__name__
 
 
-def _tapes(
-    fused: dict[bool, TapeModel], make: Callable[[], Recorder], grid: Grid | None, float8: bool
-) -> Callable[[Any, LabelHead, int], TapeRunner]:
-    def tapes(model: Any, head: LabelHead, shelf_bytes: int) -> TapeRunner:
+def _opener(
+    fused: dict[bool, PackedModel], make: Callable[[], Recorder], grid: Grid | None, float8: bool
+) -> Callable[[Any, LabelHead, int], PackedRunner]:
+    def open_packed(model: Any, head: LabelHead, prefix_bytes: int) -> PackedRunner:
         if float8 not in fused:
-            found = fused_model(model, head, shelf_bytes, float8=float8)
+            found = fused_model(model, head, prefix_bytes, float8=float8)
             if isinstance(found, str):
                 raise CheckpointError(found)
             fused[float8] = found
         return runner_of(fused[float8], model, head, grid, make())
 
-    return tapes
+    return open_packed
 
 
 def _decider(checkpoint: Checkpoint, builder: PromptBuilder, engine: Engine, shape: str) -> Decider:
