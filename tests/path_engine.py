@@ -9,6 +9,7 @@ from tests.prompt.byte_tokenizer import decode, encode
 from thisthat.decide.decider import Decider
 from thisthat.decide.processor import Reading
 from thisthat.engine.bidirectional import since
+from thisthat.engine.protocol import Engine
 from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat
@@ -16,7 +17,7 @@ from thisthat.questions import Source
 from thisthat.temperature import Temperatures
 
 
-class PathEngine:
+class PathEngine(Engine):
     """Answers each slot from the tokens on its path alone, and from which of them see later ones;
     keeps the prefixes it has seen."""
 

@@ -12,6 +12,7 @@ from thisthat import Boolean, Choice, InvalidInputError, Scale, Score, StateTooL
 from thisthat.decide.options import CHOICES, FLAGS, DecideKeywords, DecideOptions
 from thisthat.decide.procedures import AtOnce
 from thisthat.decide.run import run_jobs
+from thisthat.engine.protocol import Capabilities
 from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.format import PromptFormat
@@ -59,7 +60,7 @@ def test_apart_answers_do_not_depend_on_other_questions(layout: str) -> None:
 class AheadEngine(PathEngine):
     """An engine whose caller may read further states while it runs."""
 
-    runs_ahead = True
+    capabilities = Capabilities(runs_ahead=True)
 
     def begin(self, rows: Sequence[Row]) -> Callable[[], list[RowResult]]:
         self.begun.append(len(rows))
@@ -160,7 +161,7 @@ def test_engines_that_read_rows_apart_say_how_many_tokens_they_read_together() -
     for at_once, calls in ((0, [1] * 6), (tokens - 1, [1] * 6), (4 * tokens + 3, [3, 3])):
         decider = path_decider()
         engine: Any = decider.engine
-        engine.rows_apart, engine.tokens_together = True, at_once
+        engine.capabilities = Capabilities(rows_apart=True, tokens_together=at_once)
         found = decider.decide_many(states, question)
         assert [decision.answers for decision in found] == wanted
         assert engine.calls == calls

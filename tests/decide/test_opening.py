@@ -15,7 +15,8 @@ from thisthat.checkpoint.card import CARD_FILE, write_card
 from thisthat.engine import second_reading, select
 from thisthat.engine.flat_engine import KeptTokens
 from thisthat.engine.native import engine as native_engine
-from thisthat.engine.native.compiler import CannotCompileError, Library, Variant, library_here
+from thisthat.engine.native.compiler import CannotCompileError, library_here
+from thisthat.engine.native.library import Library, Variant
 from thisthat.engine.onnx import int8_probe
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt.format import Layout
@@ -77,6 +78,7 @@ def test_a_processor_that_multiplies_bytes_gets_kernels_of_our_own(
         """Stands in for kernels that this processor may not have."""
 
         nothing = KeptTokens((), 0, 0)
+        trees_apart = True
 
         def __init__(self, library: Library, *_: object, terms: int, threads: int) -> None:
             self.terms = terms

@@ -5,7 +5,8 @@ import pytest
 
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.engine.onnx.engine import OnnxEngine
-from thisthat.engine.rows import Branch, Engine, Row, Slot
+from thisthat.engine.protocol import Engine
+from thisthat.engine.rows import Branch, Row, Slot
 from thisthat.engine.torch.engine import TorchEngine
 from thisthat.prompt.labels import label_ids
 from thisthat.temperature import softmax

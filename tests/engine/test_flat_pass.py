@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.trees import open_rows
-from thisthat.engine.flat_pass import Tree, lay_flat, pack, split_evenly
+from thisthat.engine.flat_pass import lay_flat, pack, split_evenly
 from thisthat.engine.rows import Branch, Row, Slot
 
 
 def test_two_trees_in_one_sequence() -> None:
-    first = Tree((1, 2), (Branch((3,), (Slot(0, 2),)), Branch((4, 5), (Slot(1, 2),))))
-    second = Tree((6,), (Branch((7,), (Slot(0, 2),)),))
+    first = Row((), (1, 2), (Branch((3,), (Slot(0, 2),)), Branch((4, 5), (Slot(1, 2),))))
+    second = Row((), (6,), (Branch((7,), (Slot(0, 2),)),))
     flat = lay_flat([first, second], kept=10)
     assert flat.tokens.tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert flat.positions.tolist() == [10, 11, 12, 12, 13, 10, 11]
@@ -21,13 +21,13 @@ def test_two_trees_in_one_sequence() -> None:
 
 
 def test_a_branch_without_a_trunk_starts_where_its_tree_does() -> None:
-    flat = lay_flat([Tree((), (Branch((3, 4), ()), Branch((5,), ())))], kept=0)
+    flat = lay_flat([Row((), (), (Branch((3, 4), ()), Branch((5,), ())))], kept=0)
     assert flat.starts.tolist() == [0, 2]
 
 
 def test_open_trunks_are_seen_from_their_first_token_on() -> None:
-    first = Tree((1, 2, 3), (Branch((4,), (Slot(0, 2),)),), opened=2)
-    second = Tree((5, 6), (Branch((7,), (Slot(0, 2),)),), opened=2)
+    first = Row((), (1, 2, 3), (Branch((4,), (Slot(0, 2),)),), opened=2)
+    second = Row((), (5, 6), (Branch((7,), (Slot(0, 2),)),), opened=2)
     flat = lay_flat([first, second], kept=10)
     assert flat.since.tolist() == [0, 0, 2, 3, 4, 4, 6]
     assert flat.until.tolist() == [4, 4, 4, 4, 7, 7, 7]
@@ -35,7 +35,7 @@ def test_open_trunks_are_seen_from_their_first_token_on() -> None:
 
 @given(trees=st.lists(open_rows(), min_size=1, max_size=4))
 def test_what_a_slot_sees_is_its_own_path(trees: list[Row]) -> None:
-    flat = lay_flat([Tree(row.trunk, row.branches, row.opened) for row in trees], kept=0)
+    flat = lay_flat(trees, kept=0)
     wanted = [
         list(row.trunk + branch.tokens[: slot.at + 1])
         for row in trees

@@ -8,20 +8,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thisthat.engine.prefix_cache import CacheStatistics
+from thisthat.engine.protocol import Capabilities, Engine
 from thisthat.engine.rows import Branch, Row, RowResult, Slot
 from thisthat.engine.second_reading import CLOSE, SecondReading
 from thisthat.engine.statistics import EngineStatistics
 
 
-class Told:
+class Told(Engine):
     """Answers every slot with what is told for the token at its place."""
+
+    capabilities = Capabilities(rows_apart=True, tokens_together=7)
 
     def __init__(self, by_token: dict[int, list[float]], name: str = "told") -> None:
         self.by_token = by_token
-        self.description = name
-        self.longest = 99
+        self.name = name
         self.asked: list[Row] = []
         self.closed = False
+
+    @property
+    def description(self) -> str:
+        return self.name
+
+    @property
+    def longest(self) -> int:
+        return 99
 
     @property
     def statistics(self) -> EngineStatistics:
@@ -101,7 +111,7 @@ def test_it_says_what_it_does() -> None:
     _, _, engine = engines()
     assert engine.description == "fast, close calls read twice"
     assert engine.longest == 99
-    assert engine.tokens_together == 0
+    assert engine.capabilities == Told.capabilities
 
 
 @given(

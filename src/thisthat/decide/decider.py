@@ -18,7 +18,7 @@ from thisthat.decide.procedures import Procedure, begin
 from thisthat.decide.processor import Processor, Reading
 from thisthat.decide.protocol import Records
 from thisthat.decide.run import run_in_waves, run_procedures, runs_in_waves
-from thisthat.engine.rows import Engine
+from thisthat.engine.protocol import Engine
 from thisthat.errors import InvalidInputError
 from thisthat.identity import temperatures_hash
 from thisthat.prompt.builder import PromptBuilder
@@ -287,15 +287,11 @@ class Decider:
 
     def open_all(self) -> None:
         """Open now what the engine would open at its first need, so that no call waits for it."""
-        open_all = getattr(self.engine, "open_all", None)
-        if open_all is not None:
-            open_all()
+        self.engine.open_all()
 
     def close(self) -> None:
         """Free the engine's memory."""
-        close = getattr(self.engine, "close", None)
-        if close is not None:
-            close()
+        self.engine.close()
 
     def __enter__(self) -> Decider:
         return self

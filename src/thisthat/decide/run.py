@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from thisthat.decide.budget import within_budget
 from thisthat.decide.job import Job, JobResult
 from thisthat.decide.procedures import Procedure
 from thisthat.engine.flat_pass import pack
-from thisthat.engine.rows import AheadEngine, Engine, RowResult
+from thisthat.engine.protocol import Engine
+from thisthat.engine.rows import RowResult
 
 _CHUNK_TOKENS = 16_384
 _FIRST_WAVE, _LARGEST_WAVE = 32, 128
@@ -22,7 +23,7 @@ _Begun: TypeAlias = tuple[int, Procedure, Job]
 
 def rows_apart(engine: Engine) -> bool:
     """Whether a row takes as long beside others as by itself, and gives the same bits."""
-    return getattr(engine, "rows_apart", False)
+    return engine.capabilities.rows_apart
 
 
 def run_jobs(
@@ -37,7 +38,7 @@ def run_jobs(
     """
     groups = [list(range(len(jobs)))]
     if rows_apart(engine):
-        most = getattr(engine, "tokens_together", 0) if together else 0
+        most = engine.capabilities.tokens_together if together else 0
         groups = pack([job.fresh_tokens for job in jobs], most)
     for group in groups:
         started = time.perf_counter()
@@ -68,7 +69,7 @@ def run_procedures(
 
 def runs_in_waves(engine: Engine, states: int) -> bool:
     """Whether so many states are enough for ``run_in_waves`` to be worth it on this engine."""
-    return states > _FIRST_WAVE and getattr(engine, "runs_ahead", False)
+    return states > _FIRST_WAVE and engine.capabilities.runs_ahead
 
 
 def run_in_waves(
@@ -79,12 +80,11 @@ def run_in_waves(
     For procedures of a single job. All of this is one thread's work: two would wait for each
     other's turn in the interpreter.
     """
-    ahead = cast(AheadEngine, engine)
     running: list[tuple[list[_Begun], float, Callable[[], list[RowResult]]]] = []
     for wave in _waves(every):
         begun = [(number, each, _job(each)) for number, each in begin(wave).items()]
         started = time.perf_counter()
-        results = ahead.begin([row for _, _, job in begun for row in job.rendered.rows])
+        results = engine.begin([row for _, _, job in begun for row in job.rendered.rows])
         running.append((begun, time.perf_counter() - started, results))
     for begun, seconds, results in running:
         started = time.perf_counter()

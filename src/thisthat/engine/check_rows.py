@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thisthat.engine.rows import Branch, Row
-from thisthat.errors import InvalidInputError
+from thisthat.errors import DeviceMemoryError, InvalidInputError
 
 
 def check_rows(rows: Sequence[Row], *, vocabulary: int, longest: int, labels: int) -> None:
@@ -29,6 +29,14 @@ def check_rows(rows: Sequence[Row], *, vocabulary: int, longest: int, labels: in
                     field, f"has a path of {path} tokens, but the model reads {longest}"
                 )
             _check_slots(branch, labels, field)
+
+
+def does_not_fit(row: Row, device: object) -> DeviceMemoryError:
+    """What to raise for a row, or a schema to be kept, that alone is too much."""
+    what = f"row of {row.tokens} tokens and {len(row.branches)} branches"
+    if not row.branches:
+        what = f"schema of {row.tokens} tokens"
+    return DeviceMemoryError(f"a {what} does not fit the memory of {device}")
 
 
 def _check_slots(branch: Branch, labels: int, field: str) -> None:

@@ -18,9 +18,10 @@ from typing import Any, Protocol
 from thisthat.engine.bidirectional import blocks
 from thisthat.engine.check_rows import check_rows
 from thisthat.engine.denormals import flush_denormals
-from thisthat.engine.flat_pass import FlatPass, Tree, lay_flat, pack, split_evenly
+from thisthat.engine.flat_pass import FlatPass, lay_flat, pack, split_evenly
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.prefix_cache import PrefixCache
+from thisthat.engine.protocol import Capabilities, Engine
 from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import InvalidInputError
@@ -64,13 +65,11 @@ class Runtime(Protocol):
         """Give back the memory of weights."""
 
 
-class FlatEngine:
+class FlatEngine(Engine):
     """Rows in, logits at the slots out. ``run`` may be called from several threads.
 
-    What a row answers does not depend on the rows that are run with it (``rows_apart``).
+    What a row answers does not depend on the rows that are run with it.
     """
-
-    rows_apart = True
 
     def __init__(
         self,
@@ -99,6 +98,10 @@ class FlatEngine:
         self._worker = ThreadPoolExecutor(1, "thisthat-engine", initializer=flush_denormals)
         # Opening a runtime may set that mode too, for the thread that opens it.
         self._runtime = self._worker.submit(open_runtime).result()
+        shares = self._runtime.trees_apart and self._keeps_prefixes
+        self.capabilities = Capabilities(
+            rows_apart=True, tokens_together=pass_tokens if shares else 0, bidirectional=True
+        )
 
     @property
     def description(self) -> str:
@@ -109,12 +112,6 @@ class FlatEngine:
     def longest(self) -> int:
         """The most tokens on one path from the first prefix token to a branch's end."""
         return self._shape.longest
-
-    @property
-    def tokens_together(self) -> int:
-        """Rows of so many tokens in all are worth reading together; 0 where each has its pass."""
-        shares = self._runtime.trees_apart and self._keeps_prefixes
-        return self._pass_tokens if shares else 0
 
     @property
     def statistics(self) -> EngineStatistics:
@@ -207,7 +204,7 @@ class FlatEngine:
         return answers
 
     def _answer_short(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
-        logits, _ = self._pass([Tree(row.trunk, row.branches, row.opened) for row in rows], kept)
+        logits, _ = self._pass(rows, kept)
         answers: list[list[Logits]] = []
         taken = 0
         for row in rows:
@@ -221,7 +218,7 @@ class FlatEngine:
     def _answer_long(self, row: Row, kept: KeptTokens) -> list[Logits]:
         if row.opened:
             for start, end in blocks(row.opened):
-                kept = self._read_part(kept, Tree(row.trunk[start:end], (), end - start))
+                kept = self._read_part(kept, Row((), row.trunk[start:end], (), end - start))
             rest = replace(row, trunk=row.trunk[row.opened :], opened=0)
             return self._answer([rest], kept)[0]
         if len(row.branches) == 1:
@@ -244,7 +241,7 @@ class FlatEngine:
             )
             part = Branch(path.tokens[start:end], slots)
             last = end > path.slots[-1].at
-            logits, after = self._pass([Tree((), (part,))], kept, keep=not last)
+            logits, after = self._pass([Row((), (), (part,))], kept, keep=not last)
             answers += [row[: slot.options] for row, slot in zip(logits, slots, strict=True)]
             if after is None:
                 break
@@ -257,20 +254,20 @@ class FlatEngine:
             return kept
         start = 0
         for size in split_evenly(len(tokens), self._pass_tokens):
-            kept = self._read_part(kept, Tree(tokens[start : start + size], ()))
+            kept = self._read_part(kept, Row((), tokens[start : start + size], ()))
             start += size
         return kept
 
-    def _read_part(self, kept: KeptTokens, part: Tree) -> KeptTokens:
+    def _read_part(self, kept: KeptTokens, part: Row) -> KeptTokens:
         _, after = self._pass([part], kept, keep=True)
         assert after is not None
         return after
 
     def _pass(
-        self, trees: Sequence[Tree], kept: KeptTokens, keep: bool = False
+        self, rows: Sequence[Row], kept: KeptTokens, keep: bool = False
     ) -> tuple[Logits, KeptTokens | None]:
         """One pass of the model: logits at the slots and, if asked for, what to continue from."""
-        flat = lay_flat(trees, kept.tokens)
+        flat = lay_flat(rows, kept.tokens)
         self._passes += 1
         self._computed_tokens += len(flat.tokens)
         return self._runtime.read(flat, kept, keep)

@@ -1,40 +1,18 @@
-"""Trees laid out one after another as a single sequence without padding.
+"""Rows laid out one after another as a single sequence without padding, and cut into passes.
 
-Every token carries its position and two places: it is seen by the tokens from ``since`` on and
-before ``until``. Trees are written trunk first, then branch by branch, so "a trunk is seen to the
-end of its tree, a branch to its own end, an open token from the start of its block on" is all there
-is to a tree mask. Knows nothing of weights or runtimes.
+Knows nothing of weights or runtimes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thisthat.engine.bidirectional import since as seen_since
-from thisthat.engine.rows import Branch, Tokens
-
-Integers = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A trunk and its branches; slots of the branches count from the branch's first token.
-
-    The first ``opened`` tokens of the trunk see each other, in blocks.
-    """
-
-    trunk: Tokens
-    branches: tuple[Branch, ...]
-    opened: int = 0
-
-    @property
-    def tokens(self) -> int:
-        """Tokens the tree adds to a pass."""
-        return len(self.trunk) + sum(len(branch.tokens) for branch in self.branches)
+from thisthat.engine.layout import Integers, fresh_ids, lay_out, shape_of
+from thisthat.engine.rows import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +30,26 @@ class FlatPass:
     starts: Integers
 
 
-def lay_flat(trees: Sequence[Tree], kept: int) -> FlatPass:
-    """``trees`` in one sequence, each continuing the same ``kept`` tokens."""
-    tokens: list[int] = []
-    positions: list[int] = []
-    since: list[int] = []
-    until: list[int] = []
-    slots: list[int] = []
-    starts: set[int] = set()
-    for tree in trees:
-        first, end = len(tokens), len(tokens) + tree.tokens
-        starts.add(first)
-        tokens += tree.trunk
-        fork = kept + len(tree.trunk)
-        positions += range(kept, fork)
-        since += (first + seen_since(tree.tokens, tree.opened)).tolist()
-        until += [end] * len(tree.trunk)
-        for branch in tree.branches:
-            start = len(tokens)
-            starts.add(start)
-            tokens += branch.tokens
-            positions += range(fork, fork + len(branch.tokens))
-            until += [start + len(branch.tokens)] * len(branch.tokens)
-            slots += [start + slot.at for slot in branch.slots]
+def lay_flat(rows: Sequence[Row], kept: int) -> FlatPass:
+    """Rows in one sequence, each continuing the same ``kept`` tokens; prefixes are among those."""
+    layouts = [lay_out(shape_of(row, kept)) for row in rows]
+    lengths = [len(layout.positions) for layout in layouts]
+    ids = chain.from_iterable(map(fresh_ids, rows))
+    tokens = np.fromiter(ids, np.int64, sum(lengths))
+    if len(layouts) == 1:
+        (alone,) = layouts
+        return FlatPass(
+            tokens, alone.positions, alone.since, alone.until, alone.slots, alone.starts
+        )
+    firsts = np.cumsum([0, *lengths]).tolist()
+    placed = list(zip(firsts, layouts, strict=False))
     return FlatPass(
-        np.array(tokens, np.int64),
-        np.array(positions, np.int64),
-        np.array(since, np.int64),
-        np.array(until, np.int64),
-        np.array(slots, np.int64),
-        np.array(sorted(starts), np.int64),
+        tokens,
+        np.concatenate([layout.positions for layout in layouts]),
+        np.concatenate([first + layout.since for first, layout in placed]),
+        np.concatenate([first + layout.until for first, layout in placed]),
+        np.concatenate([first + layout.slots for first, layout in placed]),
+        np.concatenate([first + layout.starts for first, layout in placed]),
     )
 
 

@@ -1,4 +1,4 @@
-"""The turns of the rotary position embedding. Knows sizes of a model; nothing of graphs."""
+"""Tables of the rotary position embedding (rope). Knows sizes of a model; nothing of graphs."""
 
 from __future__ import annotations
 

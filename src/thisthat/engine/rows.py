@@ -15,9 +15,7 @@ see ``bidirectional``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,25 +77,3 @@ class RowResult:
 
     logits: tuple[Logits, ...]
     cached_tokens: int
-
-
-class Engine(Protocol):
-    """Rows in, logits at the slots out. Opened with the ids of the 255 label tokens."""
-
-    @property
-    def description(self) -> str:
-        """One line for people: runtime, device, numeric form."""
-
-    @property
-    def longest(self) -> int:
-        """The most tokens on one path from the first prefix token to a branch's end."""
-
-    def run(self, rows: Sequence[Row]) -> list[RowResult]:
-        """Answer all rows, batched as the engine sees fit, in the caller's order."""
-
-
-class AheadEngine(Engine, Protocol):
-    """An engine whose device works on while its caller does something else."""
-
-    def begin(self, rows: Sequence[Row]) -> Callable[[], list[RowResult]]:
-        """Set the device to work; what is returned waits for the answers."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import Protocol
 
 import numpy as np
 
-from thisthat.engine.rows import Branch, Engine, Logits, Row, RowResult
+from thisthat.engine.protocol import Engine
+from thisthat.engine.rows import Branch, Logits, Row, RowResult
 from thisthat.engine.statistics import EngineStatistics
 
 CLOSE = 0.05
@@ -33,34 +33,22 @@ FLAT = 0.1
 name another of many options that are all unlikely."""
 
 
-class CountingEngine(Engine, Protocol):
-    """An engine that counts and can be closed."""
-
-    @property
-    def statistics(self) -> EngineStatistics:
-        """What has been computed and what was saved."""
-
-    def close(self) -> None:
-        """Give back what is held."""
-
-
-class SecondReading:
+class SecondReading(Engine):
     """Rows in, logits at the slots out, as ``fast`` gives them except for close calls.
 
     The finer engine is opened when it is first needed, or by ``open_all``.
     """
 
-    rows_apart = True
-
     def __init__(
-        self, fast: CountingEngine, open_finer: Callable[[], CountingEngine], close: float = CLOSE
+        self, fast: Engine, open_finer: Callable[[], Engine], close: float = CLOSE
     ) -> None:
         self._fast = fast
         self._open_finer = open_finer
         self._close = close
-        self._finer: CountingEngine | None = None
+        self._finer: Engine | None = None
         self._lock = Lock()
         self._second_readings = 0
+        self.capabilities = fast.capabilities
 
     @property
     def description(self) -> str:
@@ -73,17 +61,12 @@ class SecondReading:
         return self._fast.longest
 
     @property
-    def tokens_together(self) -> int:
-        """Rows of so many tokens in all are worth reading together; 0 where each has its pass."""
-        return getattr(self._fast, "tokens_together", 0)
-
-    @property
-    def statistics(self) -> EngineStatistics:
+    def statistics(self) -> EngineStatistics | None:
         """Counts of both engines together; kept prefixes are those of the fast one."""
         fast = self._fast.statistics
-        if self._finer is None:
+        finer = None if self._finer is None else self._finer.statistics
+        if fast is None or finer is None:
             return fast
-        finer = self._finer.statistics
         return replace(
             fast,
             passes=fast.passes + finer.passes,
@@ -144,7 +127,7 @@ class SecondReading:
             return False
         return bool(np.exp(logits - best).sum() * FLAT <= 1)
 
-    def _opened(self) -> CountingEngine:
+    def _opened(self) -> Engine:
         with self._lock:
             if self._finer is None:
                 self._finer = self._open_finer()

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from thisthat.engine.rows import Engine
+from thisthat.engine.protocol import Engine
 from thisthat.errors import CheckpointError, InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def open_engine(
     except ImportError as error:
         raise MissingExtraError(f"the checkpoint {checkpoint.card.name}", "torch") from error
     on_torch = TorchEngine.from_checkpoint(checkpoint, label_ids, device=device, dtype=dtype)
-    if checkpoint.prompt.open_state and not on_torch.opens_trunks:
+    if checkpoint.prompt.open_state and not on_torch.capabilities.bidirectional:
         raise CheckpointError(
             f"{checkpoint.card.name}: prompt.open_state is true, but a "
             f"{checkpoint.config['model_type']} model cannot let tokens see later ones"

@@ -317,7 +317,7 @@ class Service:
 
     def _engine_statistics(self) -> EngineStatistics | None:
         loaded = self.checkpoints.loaded
-        return None if loaded is None else getattr(loaded.main.engine, "statistics", None)
+        return None if loaded is None else loaded.main.engine.statistics
 
 
 async def unless_disconnected(request: Request, work: Awaitable[T]) -> T:

@@ -1,4 +1,4 @@
-"""Planning tapes: every row once, nothing over its room, order kept."""
+"""Planning packed batches: every row once, nothing over its room, order kept."""
 
 import itertools
 
@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine import trees
-from thisthat.engine.cuda.batch_sizes import Grid, plan_tapes, usual_grid
-from thisthat.engine.cuda.packed_batch import Need, TapeRow, need_of, room_for
+from thisthat.engine.cuda.batch_sizes import Grid, plan_batches, usual_grid
+from thisthat.engine.cuda.packed_batch import Need, PackedRow, need_of, room_for
 from thisthat.engine.rows import Branch, Row, Slot
 from thisthat.errors import InvalidInputError
 
@@ -17,9 +17,9 @@ grids = st.sets(st.integers(1, 200), max_size=5).map(lambda sizes: Grid(tuple(so
 
 @settings(deadline=None)
 @given(rows=st.lists(trees.rows, max_size=20), grid=grids)
-def test_every_row_has_one_tape_with_room_for_it(rows: list[Row], grid: Grid) -> None:
-    laid = [TapeRow(row) for row in rows]
-    plans = plan_tapes(laid, grid)
+def test_every_row_has_one_batch_with_room_for_it(rows: list[Row], grid: Grid) -> None:
+    laid = [PackedRow(row) for row in rows]
+    plans = plan_batches(laid, grid)
     assert sorted(index for plan in plans for index in plan.indices) == list(range(len(rows)))
     for plan in plans:
         need = sum((need_of(laid[index]) for index in plan.indices), Need())
@@ -42,9 +42,9 @@ def test_the_usual_grid_wastes_little(largest: int) -> None:
         assert following % 64 == 0
 
 
-def test_many_questions_take_a_larger_tape_rather_than_none() -> None:
+def test_many_questions_take_a_larger_batch_rather_than_none() -> None:
     row = Row((), (1,) * 10, tuple(Branch((2,), (Slot(0, 2),)) for _ in range(40)))
-    assert usual_grid().smallest_with(need_of(TapeRow(row))) == 1280
+    assert usual_grid().smallest_with(need_of(PackedRow(row))) == 1280
 
 
 @pytest.mark.parametrize("sizes", [(0,), (128, 64), (64, 64)])

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 
+from tests.engine.cuda.plain_ops import PlainOps
 from tests.engine.trees import LABELS, question, random_model
 from thisthat.engine.cuda import runner
 from thisthat.engine.cuda.batch_sizes import Grid
 from thisthat.engine.cuda.capture import NoRecorder
 from thisthat.engine.cuda.compiles import Compiles
-from thisthat.engine.cuda.model import TapeModel
-from thisthat.engine.cuda.ops import PlainOps
-from thisthat.engine.cuda.runner import TapeRunner
+from thisthat.engine.cuda.model import PackedModel
+from thisthat.engine.cuda.runner import PackedRunner
 from thisthat.engine.rows import Row
 from thisthat.engine.torch.label_head import LabelHead
 
@@ -44,13 +44,13 @@ def test_those_of_a_request_are_counted_and_those_before_it_are_not(
     monkeypatch.setattr(runner, "kernels_compiled", lambda: made.count)
     model = random_model("llama")
     head = LabelHead(model, LABELS)
-    forward = TapeModel(model, head, PlainOps())
+    forward = PackedModel(model, head, PlainOps())
 
     def compiling(tables: Any) -> torch.Tensor:
         made.count += 1
         return forward(tables)
 
-    served = TapeRunner(
+    served = PackedRunner(
         compiling,
         device=torch.device("cpu"),
         labels=len(LABELS),

@@ -13,12 +13,12 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from tests.engine.cuda.plain_ops import PlainOps
 from tests.engine.trees import open_mask
 from thisthat.engine.cuda.batch_sizes import Grid
 from thisthat.engine.cuda.capture import GraphRecorder, NoRecorder, Recorder
-from thisthat.engine.cuda.open import SWITCH, fused_model, open_tapes, runner_of
-from thisthat.engine.cuda.ops import PlainOps
-from thisthat.engine.cuda.runner import TapeRunner
+from thisthat.engine.cuda.open import SWITCH, fused_model, open_runner, runner_of
+from thisthat.engine.cuda.runner import PackedRunner
 from thisthat.engine.rows import Branch, Logits, Row, Slot
 from thisthat.engine.torch.engine import TorchEngine
 from thisthat.engine.torch.label_head import LabelHead
@@ -79,14 +79,14 @@ def model(name: str, dtype: torch.dtype) -> Any:
     return made
 
 
-def tapes(
+def packed(
     sizes: tuple[int, ...] = SIZES,
     make: Callable[[], Recorder] | None = None,
     *,
     float8: bool = False,
-) -> Callable[[Any, LabelHead, int], TapeRunner]:
-    def opened(model: Any, head: LabelHead, shelf_bytes: int) -> TapeRunner:
-        fused = fused_model(model, head, shelf_bytes, float8=float8)
+) -> Callable[[Any, LabelHead, int], PackedRunner]:
+    def opened(model: Any, head: LabelHead, prefix_bytes: int) -> PackedRunner:
+        fused = fused_model(model, head, prefix_bytes, float8=float8)
         assert not isinstance(fused, str), fused
         recorder = make() if make else GraphRecorder(model.device)
         return runner_of(fused, model, head, Grid(sizes), recorder)
@@ -96,12 +96,12 @@ def tapes(
 
 @cache
 def engine(name: str, dtype: torch.dtype = torch.bfloat16) -> TorchEngine:
-    return TorchEngine(model(name, dtype), LABELS, tapes=tapes())
+    return TorchEngine(model(name, dtype), LABELS, open_packed=packed())
 
 
 @cache
 def float8(name: str) -> TorchEngine:
-    return TorchEngine(model(name, torch.bfloat16), LABELS, tapes=tapes(float8=True))
+    return TorchEngine(model(name, torch.bfloat16), LABELS, open_packed=packed(float8=True))
 
 
 def tokens(count: int, seed: int) -> tuple[int, ...]:
@@ -188,7 +188,7 @@ def test_open_trunks_agree_with_the_model() -> None:
 
 
 def test_a_kept_prefix_gives_the_bits_it_gave_when_it_was_read() -> None:
-    served = TorchEngine(model("llama", torch.bfloat16), LABELS, tapes=tapes())
+    served = TorchEngine(model("llama", torch.bfloat16), LABELS, open_packed=packed())
     prefix = tokens(181, 77)
     rows = [replace(given, prefix=prefix) for given in ROWS]
     first = served.run(rows)
@@ -261,7 +261,9 @@ def test_float8_gives_the_same_bits_whatever_stands_beside(name: str, others: in
 
 @pytest.mark.parametrize("name", NAMES)
 def test_recording_changes_no_bit(name: str) -> None:
-    unrecorded = TorchEngine(model(name, torch.bfloat16), LABELS, tapes=tapes(make=NoRecorder))
+    unrecorded = TorchEngine(
+        model(name, torch.bfloat16), LABELS, open_packed=packed(make=NoRecorder)
+    )
     for _ in range(2):
         for one, other in zip(answers(engine(name), ROWS), answers(unrecorded, ROWS), strict=True):
             np.testing.assert_array_equal(one, other)
@@ -281,13 +283,13 @@ def test_the_same_bits_whatever_stands_beside(name: str, others: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_bits_outside_the_grid(name: str) -> None:
-    small = TorchEngine(model(name, torch.bfloat16), LABELS, tapes=tapes((64,)))
+    small = TorchEngine(model(name, torch.bfloat16), LABELS, open_packed=packed((64,)))
     given = row(232, seed=9)
     np.testing.assert_array_equal(answers(small, [given])[0], answers(engine(name), [given])[0])
 
 
 def test_every_capture_is_made_at_the_start_and_rows_outside_are_counted() -> None:
-    served = TorchEngine(model("llama", torch.bfloat16), LABELS, tapes=tapes((64, 256)))
+    served = TorchEngine(model("llama", torch.bfloat16), LABELS, open_packed=packed((64, 256)))
     served.run([row(20), row(180, seed=1)])
     assert served.statistics.compiles_after_start == 0
     for _ in range(2):
@@ -302,17 +304,17 @@ def test_the_switch_opens_the_usual_grid(monkeypatch: pytest.MonkeyPatch) -> Non
     own = model("llama", torch.bfloat16)
     head = LabelHead(own, LABELS)
     monkeypatch.setenv(SWITCH, "0")
-    assert SWITCH in str(open_tapes(own, head))
+    assert SWITCH in str(open_runner(own, head))
     monkeypatch.setenv(SWITCH, "1")
     with torch.inference_mode():
-        opened = open_tapes(own, head)
-    assert isinstance(opened, TapeRunner)
+        opened = open_runner(own, head)
+    assert isinstance(opened, PackedRunner)
     assert opened.left_out == ()
     assert opened.statistics.captures_at_start == len(opened.grid.sizes)
 
 
 def test_a_request_too_large_for_the_device_fails_alone() -> None:
-    served = TorchEngine(model("hybrid", torch.bfloat16), LABELS, tapes=tapes((64, 256)))
+    served = TorchEngine(model("hybrid", torch.bfloat16), LABELS, open_packed=packed((64, 256)))
     small = row(100, (20, 30), 1)
     before = answers(served, [small])[0]
     with at_most(512 << 20):

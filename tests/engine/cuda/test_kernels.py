@@ -8,18 +8,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.engine.cuda.plain_ops import PlainOps
 from tests.engine.trees import question
-from thisthat.engine.cuda.ops import LARGEST_FLOAT8, DeviceTables, PlainOps, Rounded, TapeOps
+from thisthat.engine.cuda.ops import LARGEST_FLOAT8, DeviceTables, Ops, Rounded
 from thisthat.engine.cuda.packed_batch import (
     Need,
+    PackedRow,
     Tables,
-    TapeRow,
     need_of,
     table_entries,
-    write_tape,
+    write_batch,
 )
-from thisthat.engine.cuda.prefix_slots import Span
-from thisthat.engine.cuda.runner import device_tables
+from thisthat.engine.cuda.prefix_slots import SlotRange
 from thisthat.engine.cuda.shapes import AttentionShape
 from thisthat.engine.rows import Row
 
@@ -35,16 +35,16 @@ SHAPES = [
     AttentionShape(heads=2, key_heads=1, size=32, rotated=8, scale=0.2, gated=True),
 ]
 PREFIX = tuple(range(70, 170))
-SPAN = Span(30, 130)
+SPAN = SlotRange(30, 130)
 ROWS = [
-    TapeRow(Row((), tuple(range(9)), (question((5, 6)), question((7,))), opened=9)),
-    TapeRow(Row((1, 2, 3), tuple(range(150)), (question((5,) * 70), question((7,) * 20)))),
-    TapeRow(Row(PREFIX, tuple(range(140)), (question((5,)), question((7, 8))), 130), kept=SPAN),
+    PackedRow(Row((), tuple(range(9)), (question((5, 6)), question((7,))), opened=9)),
+    PackedRow(Row((1, 2, 3), tuple(range(150)), (question((5,) * 70), question((7,) * 20)))),
+    PackedRow(Row(PREFIX, tuple(range(140)), (question((5,)), question((7, 8))), 130), kept=SPAN),
 ]
 
 
 @pytest.fixture(scope="module")
-def fused() -> TapeOps:
+def fused() -> Ops:
     # Read when triton is first imported, which nothing else does where there is no device.
     os.environ["TRITON_INTERPRET"] = "1"
     from thisthat.engine.cuda.fused_ops import FusedOps
@@ -52,11 +52,11 @@ def fused() -> TapeOps:
     return FusedOps()
 
 
-def laid(rows: list[TapeRow]) -> DeviceTables:
+def laid(rows: list[PackedRow]) -> DeviceTables:
     room = sum((need_of(row) for row in rows), Need()) + Need(5, 2, 2, 2, 2)
     memory = np.zeros(table_entries(room), np.int32)
-    write_tape(rows, Tables.views(memory, room))
-    return device_tables(torch.from_numpy(memory), room)
+    write_batch(rows, Tables.views(memory, room))
+    return Tables.views(torch.from_numpy(memory), room)
 
 
 def drawn(*shape: int) -> Tensor:
@@ -68,41 +68,41 @@ def near(found: Tensor, wanted: Tensor) -> None:
 
 
 @pytest.mark.parametrize("size", [48, 576, 1100])
-def test_norms(fused: TapeOps, size: int) -> None:
+def test_norms(fused: Ops, size: int) -> None:
     x, weight = drawn(7, size), drawn(size)
     near(fused.norm(x, weight, 1e-5), PlainOps().norm(x, weight, 1e-5))
 
 
 @pytest.mark.parametrize("size", [48, 2100])
-def test_gated_products(fused: TapeOps, size: int) -> None:
+def test_gated_products(fused: Ops, size: int) -> None:
     x = drawn(5, 2 * size)
     near(fused.gated_product(x), PlainOps().gated_product(x))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=["plain", "gated"])
 @pytest.mark.parametrize("places", [0, 140])
-def test_rotation_and_attention(fused: TapeOps, shape: AttentionShape, places: int) -> None:
-    kept = TapeRow(Row((), PREFIX, ()), shelve=SPAN)
-    rows = [*ROWS, kept] if places else [*ROWS[:2], TapeRow(ROWS[2].row)]
+def test_rotation_and_attention(fused: Ops, shape: AttentionShape, places: int) -> None:
+    kept = PackedRow(Row((), PREFIX, ()), keep_at=SPAN)
+    rows = [*ROWS, kept] if places else [*ROWS[:2], PackedRow(ROWS[2].row)]
     tables = laid(rows)
     tokens = len(tables.ids)
     projected = drawn(tokens, shape.columns)
-    angles = tables.positions[:, None] * drawn(shape.rotated // 2)
-    turns = (angles.cos(), angles.sin())
+    turned = tables.positions[:, None] * drawn(shape.rotated // 2)
+    angles = (turned.cos(), turned.sin())
     weights = drawn(2, shape.size) if shape.gated else None
     found = []
     for ops in (fused, PlainOps()):
-        shelf = drawn(2, places, shape.key_heads * shape.size) if places else None
-        heads = ops.rotate(projected, shape, turns, weights, tables, shelf)
+        prefix_kv = drawn(2, places, shape.key_heads * shape.size) if places else None
+        heads = ops.rope(projected, shape, angles, weights, tables, prefix_kv)
         used = sum(row.tokens for row in rows)
-        attended = ops.attend(heads, projected, shape, tables, shelf)[:used]
-        found.append((heads, attended, torch.zeros(0) if shelf is None else shelf))
+        attended = ops.attend(heads, projected, shape, tables, prefix_kv)[:used]
+        found.append((heads, attended, torch.zeros(0) if prefix_kv is None else prefix_kv))
     for ours, defined in zip(*found, strict=True):
         near(ours, defined)
 
 
 @pytest.fixture
-def unrounded(fused: TapeOps, monkeypatch: pytest.MonkeyPatch) -> TapeOps:
+def unrounded(fused: Ops, monkeypatch: pytest.MonkeyPatch) -> Ops:
     """Scaled but not rounded: Triton 3.6 interprets float8 wrongly where a digit carries."""
     from thisthat.engine.cuda import fused_ops, ops
 
@@ -118,7 +118,7 @@ def near_rows(found: Rounded, wanted: Rounded) -> None:
 
 
 @pytest.mark.parametrize("size", [48, 576, 2100])
-def test_rows_for_float8(unrounded: TapeOps, size: int) -> None:
+def test_rows_for_float8(unrounded: Ops, size: int) -> None:
     x = drawn(7, 2 * size)
     x[3] = 0
     near_rows(unrounded.rounded(x), PlainOps().rounded(x))
@@ -127,7 +127,7 @@ def test_rows_for_float8(unrounded: TapeOps, size: int) -> None:
 
 @pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize("size", [48, 576, 1100])
-def test_norms_for_float8(unrounded: TapeOps, size: int, added: bool) -> None:
+def test_norms_for_float8(unrounded: Ops, size: int, added: bool) -> None:
     weight, more = drawn(size), drawn(9, size)[:7] if added else None
     found = []
     for ops in (unrounded, PlainOps()):

@@ -1,4 +1,4 @@
-"""Tapes: every path can be followed back token by token, and neighbours change nothing."""
+"""Packed batches: every path can be followed back token by token, and neighbours change nothing."""
 
 import itertools
 
@@ -10,30 +10,31 @@ from tests.engine import trees
 from thisthat.engine.cuda.packed_batch import (
     BLOCK,
     Need,
+    PackedRow,
+    Table,
     Tables,
-    TapeRow,
     need_of,
     room_for,
     table_entries,
-    write_tape,
+    write_batch,
 )
-from thisthat.engine.cuda.prefix_slots import Span
+from thisthat.engine.cuda.prefix_slots import SlotRange
 from thisthat.engine.rows import Row
 
 many_rows = st.lists(trees.open_rows(), max_size=6)
 
 
-def written(rows: list[Row], spare: int = 7) -> Tables:
-    laid = [TapeRow(row) for row in rows]
+def written(rows: list[Row], spare: int = 7) -> Tables[Table]:
+    laid = [PackedRow(row) for row in rows]
     need = sum((need_of(row) for row in laid), Need())
     room = need + Need(spare, spare, spare, spare, spare)
     memory = np.full(table_entries(room), 99, np.int32)
     tables = Tables.views(memory, room)
-    write_tape(laid, tables)
+    write_batch(laid, tables)
     return tables
 
 
-def path_to(tables: Tables, place: int) -> list[int]:
+def path_to(tables: Tables[Table], place: int) -> list[int]:
     path = []
     while place >= 0:
         path.append(int(tables.ids[place]))
@@ -119,8 +120,8 @@ def test_leaves_walk_their_whole_path_and_own_every_token_once(rows: list[Row]) 
 @given(rows=st.lists(trees.open_rows(), min_size=1, max_size=5), place=st.integers(0, 4))
 def test_a_row_is_laid_out_alike_wherever_it_stands(rows: list[Row], place: int) -> None:
     place = min(place, len(rows) - 1)
-    before = sum((need_of(TapeRow(row)) for row in rows[:place]), Need())
-    need = need_of(TapeRow(rows[place]))
+    before = sum((need_of(PackedRow(row)) for row in rows[:place]), Need())
+    need = need_of(PackedRow(rows[place]))
     among, alone = written(rows), written([rows[place]])
     for name in ("positions", "parents", "since", "until"):
         found = getattr(among, name)[before.tokens : before.tokens + need.tokens].astype(int)
@@ -156,21 +157,21 @@ def test_what_is_left_over_is_empty() -> None:
 
 
 @given(tokens=st.integers(1, 9000))
-def test_a_tape_has_room_for_one_plain_row_of_its_size(tokens: int) -> None:
+def test_a_batch_has_room_for_one_plain_row_of_its_size(tokens: int) -> None:
     row = Row((), (1,) * (tokens - 1), (trees.question((2,)),))
-    assert need_of(TapeRow(row)).fits(room_for(tokens))
+    assert need_of(PackedRow(row)).fits(room_for(tokens))
 
 
 @settings(deadline=None)
 @given(row=trees.open_rows(), first=st.integers(0, 1000))
 def test_a_row_after_a_kept_prefix_is_the_row_without_those_tokens(row: Row, first: int) -> None:
-    span = Span(first, first + len(row.prefix))
-    kept, whole = TapeRow(row, kept=span), TapeRow(row)
+    span = SlotRange(first, first + len(row.prefix))
+    kept, whole = PackedRow(row, kept=span), PackedRow(row)
     need = need_of(kept)
     assert need.tokens == kept.tokens == row.fresh_tokens
     room = need + Need(3, 3, 3, 3, 3)
     tables = Tables.views(np.zeros(table_entries(room), np.int32), room)
-    write_tape([kept], tables)
+    write_batch([kept], tables)
     full = written([row])
     before, tokens = len(row.prefix), whole.tokens
     for name in ("ids", "positions"):
@@ -180,13 +181,13 @@ def test_a_row_after_a_kept_prefix_is_the_row_without_those_tokens(row: Row, fir
         assert (getattr(tables, name)[: need.tokens] == moved).all()
     assert (tables.slots[: need.slots] == full.slots[: need.slots] - before).all()
     assert (tables.blocks[: need.blocks, 5:7] == span).all()
-    assert (tables.shelve == -1).all()
+    assert (tables.keep_at == -1).all()
 
 
 def test_a_prefix_to_be_kept_says_where() -> None:
-    given = TapeRow(Row((), (4, 5, 6), ()), shelve=Span(10, 13))
+    given = PackedRow(Row((), (4, 5, 6), ()), keep_at=SlotRange(10, 13))
     room = need_of(given) + Need(2, 2, 2, 2, 2)
     tables = Tables.views(np.zeros(table_entries(room), np.int32), room)
-    write_tape([given], tables)
-    assert tables.shelve.tolist() == [10, 11, 12, -1, -1]
+    write_batch([given], tables)
+    assert tables.keep_at.tolist() == [10, 11, 12, -1, -1]
     assert tables.ids[:3].tolist() == [4, 5, 6]

@@ -1,9 +1,9 @@
-"""The shelf: no two prefixes share a place, what is in use stays, the oldest goes first."""
+"""Prefix slots: no two prefixes share a place, what is in use stays, the oldest goes first."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from thisthat.engine.cuda.prefix_slots import Shelf, Span
+from thisthat.engine.cuda.prefix_slots import PrefixSlots, SlotRange
 from thisthat.engine.rows import Tokens
 
 
@@ -16,14 +16,14 @@ class AnyUse(RuleBasedStateMachine):
 
     @initialize(places=st.integers(1, 40))
     def start(self, places: int) -> None:
-        self.shelf = Shelf(places, 10)
-        self.kept: dict[Tokens, Span] = {}
+        self.slots = PrefixSlots(places, 10)
+        self.kept: dict[Tokens, SlotRange] = {}
         self.hits = self.misses = 0
 
     @rule(length=st.integers(1, 45), name=st.integers(0, 9), held=st.sets(st.integers(0, 9)))
     def use(self, length: int, name: int, held: set[int]) -> None:
         wanted = prefix(length, name)
-        found = self.shelf.find(wanted)
+        found = self.slots.find(wanted)
         assert found == self.kept.get(wanted)
         if found is not None:
             self.hits += 1
@@ -31,9 +31,9 @@ class AnyUse(RuleBasedStateMachine):
             return
         self.misses += 1
         in_use = [other for other in self.kept if other[0] in held]
-        placed = self.shelf.put(wanted, in_use)
+        placed = self.slots.put(wanted, in_use)
         left = {
-            other: span for other, span in self.kept.items() if self.shelf.find(other) is not None
+            other: span for other, span in self.kept.items() if self.slots.find(other) is not None
         }
         self.hits += len(left)
         self.misses += len(self.kept) - len(left)
@@ -46,25 +46,25 @@ class AnyUse(RuleBasedStateMachine):
         else:
             assert placed.end - placed.first == length
             left[wanted] = placed
-            self.shelf.find(wanted)
+            self.slots.find(wanted)
             self.hits += 1
         self.kept = left
 
     @rule(name=st.integers(0, 9))
     def forget(self, name: int) -> None:
         for known in [known for known in self.kept if known[0] == name]:
-            self.shelf.forget(known)
+            self.slots.forget(known)
             del self.kept[known]
 
     @invariant()
     def no_place_is_taken_twice(self) -> None:
         taken = [place for span in self.kept.values() for place in range(*span)]
         assert len(taken) == len(set(taken))
-        assert all(0 <= place < self.shelf.places for place in taken)
+        assert all(0 <= place < self.slots.places for place in taken)
 
     @invariant()
     def counts_are_right(self) -> None:
-        counts = self.shelf.statistics
+        counts = self.slots.statistics
         assert (counts.hits, counts.misses) == (self.hits, self.misses)
         assert counts.entries == len(self.kept)
         assert counts.bytes == 10 * sum(map(len, self.kept))
@@ -73,14 +73,14 @@ class AnyUse(RuleBasedStateMachine):
 TestAnyUse = AnyUse.TestCase
 
 
-def test_a_prefix_longer_than_the_shelf_is_never_taken() -> None:
-    shelf = Shelf(8)
-    shelf.put(prefix(5, 7))
-    shelf.find(prefix(5, 7))
-    shelf.start_anew()
-    assert shelf.statistics.entries == shelf.statistics.hits == 0
-    assert not shelf.takes(prefix(9, 1))
-    assert not shelf.takes(())
-    assert shelf.find(prefix(9, 1)) is None
-    assert shelf.statistics.refused == 1
-    assert shelf.put(prefix(8, 1)) == Span(0, 8)
+def test_a_prefix_longer_than_all_slots_is_never_taken() -> None:
+    slots = PrefixSlots(8)
+    slots.put(prefix(5, 7))
+    slots.find(prefix(5, 7))
+    slots.start_anew()
+    assert slots.statistics.entries == slots.statistics.hits == 0
+    assert not slots.takes(prefix(9, 1))
+    assert not slots.takes(())
+    assert slots.find(prefix(9, 1)) is None
+    assert slots.statistics.refused == 1
+    assert slots.put(prefix(8, 1)) == SlotRange(0, 8)

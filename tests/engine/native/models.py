@@ -14,14 +14,9 @@ import torch
 from tests.engine.trees import LABELS, random_model
 from thisthat.engine.llama_shape import Span, read_shape
 from thisthat.engine.native import compiler
-from thisthat.engine.native.compiler import (
-    CannotCompileError,
-    Library,
-    Variant,
-    compiled,
-    variants_here,
-)
+from thisthat.engine.native.compiler import CannotCompileError, compiled, variants_here
 from thisthat.engine.native.engine import NativeEngine
+from thisthat.engine.native.library import Library, Variant
 from thisthat.engine.native.pack import LEVELS, inner_size, write_packed
 from thisthat.engine.runtime_form import open_form
 

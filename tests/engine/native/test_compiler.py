@@ -9,11 +9,11 @@ import pytest
 from thisthat.engine.native import compiler
 from thisthat.engine.native.compiler import (
     CannotCompileError,
-    Library,
     compiled,
     library_here,
     variants_here,
 )
+from thisthat.engine.native.library import Library
 
 WIDE = "avx512f avx512bw avx512vl avx512dq"
 

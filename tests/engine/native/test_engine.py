@@ -29,9 +29,11 @@ from tests.engine.trees import (
 from tests.engine.trees import rows as random_rows
 from thisthat.engine import bidirectional
 from thisthat.engine.native import engine as native_engine
-from thisthat.engine.native.compiler import Variant, variants_here
+from thisthat.engine.native.compiler import variants_here
 from thisthat.engine.native.engine import NativeEngine
-from thisthat.engine.rows import Branch, Engine, Row, Slot
+from thisthat.engine.native.library import Variant
+from thisthat.engine.protocol import Engine
+from thisthat.engine.rows import Branch, Row, Slot
 from thisthat.engine.torch.looped_layers import loop_layers
 from thisthat.errors import CheckpointError, InvalidInputError
 

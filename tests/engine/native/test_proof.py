@@ -8,7 +8,8 @@ import pytest
 
 from tests.engine.native.models import library_of, variants_to_try
 from thisthat.engine.native import compiler, proof
-from thisthat.engine.native.compiler import CannotCompileError, Library, Variant
+from thisthat.engine.native.compiler import CannotCompileError
+from thisthat.engine.native.library import Library, Variant
 
 
 @pytest.mark.parametrize("variant", variants_to_try())

@@ -21,14 +21,14 @@ ShareOut = Callable[[Halves], tuple[Halves, float]]
 HARNESS = """
 #define VARIANT_NEON
 #include "softmax_half.h"
-float shares(Score *scores, int count) { return share_out(scores, count); }
+float shares(Score *scores, int count) { return softmax(scores, count); }
 """
 UNSEEN = np.float16(-60000)
 SMALLEST = 2.0**-24
 
 
 @pytest.fixture(scope="module")
-def share_out(tmp_path_factory: pytest.TempPathFactory) -> ShareOut:
+def softmax(tmp_path_factory: pytest.TempPathFactory) -> ShareOut:
     if "neon" not in variants_to_try() or which("cc") is None:
         pytest.skip("neither ARM nor able to emulate it, or no compiler")
     folder = tmp_path_factory.mktemp("shares")
@@ -50,11 +50,11 @@ def share_out(tmp_path_factory: pytest.TempPathFactory) -> ShareOut:
     return call
 
 
-def test_every_score_below_the_highest_gets_its_share(share_out: ShareOut) -> None:
+def test_every_score_below_the_highest_gets_its_share(softmax: ShareOut) -> None:
     below = np.arange(0x8000, 0xFC00, dtype=np.uint16).view(np.float16)  # 0 down to -65504
     exact = np.exp(below.astype(np.float64))
     found = np.concatenate(
-        [share_out(np.append(np.float16(0), below[k : k + 31]))[0][1:] for k in range(0, 31744, 31)]
+        [softmax(np.append(np.float16(0), below[k : k + 31]))[0][1:] for k in range(0, 31744, 31)]
     )
     error = np.abs(found - exact)
     large = exact > 2.0**-14
@@ -64,14 +64,14 @@ def test_every_score_below_the_highest_gets_its_share(share_out: ShareOut) -> No
     assert (found[below < -18] == 0).all()
 
 
-def test_the_sum_is_that_of_the_shares_and_the_unseen_have_none(share_out: ShareOut) -> None:
+def test_the_sum_is_that_of_the_shares_and_the_unseen_have_none(softmax: ShareOut) -> None:
     random = np.random.default_rng(3)
     for _ in range(50):
         scores = random.normal(random.normal(0, 20), 3, 96).astype(np.float16)
         hidden = random.random(96) < 0.4
         hidden[random.integers(96)] = False
         scores[hidden] = UNSEEN
-        shares, total = share_out(scores)
+        shares, total = softmax(scores)
         assert (shares[hidden] == 0).all()
         assert shares.max() == 1
         assert total == pytest.approx(shares.astype(np.float64).sum(), rel=1e-3)
@@ -79,7 +79,7 @@ def test_the_sum_is_that_of_the_shares_and_the_unseen_have_none(share_out: Share
 
 @pytest.mark.parametrize("bad", [np.inf, np.nan])
 @pytest.mark.parametrize("at", [0, 17, 63])
-def test_what_is_no_number_is_not_made_one(share_out: ShareOut, bad: float, at: int) -> None:
+def test_what_is_no_number_is_not_made_one(softmax: ShareOut, bad: float, at: int) -> None:
     scores = np.linspace(-3, 3, 64).astype(np.float16)
     scores[at] = bad
-    assert np.isnan(share_out(scores)[1])
+    assert np.isnan(softmax(scores)[1])

@@ -25,7 +25,8 @@ from thisthat.engine import bidirectional
 from thisthat.engine.llama_shape import read_shape
 from thisthat.engine.onnx.engine import OnnxEngine
 from thisthat.engine.onnx.llama_form import Form, Source, open_llama_form
-from thisthat.engine.rows import Branch, Engine, Row, Slot
+from thisthat.engine.protocol import Engine
+from thisthat.engine.rows import Branch, Row, Slot
 from thisthat.engine.torch.looped_layers import loop_layers
 from thisthat.errors import InvalidInputError
 

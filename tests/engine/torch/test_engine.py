@@ -15,7 +15,7 @@ from tests.engine.trees import LABELS, VOCABULARY, assert_same, path_by_path, qu
 from thisthat.checkpoint import open_checkpoint
 from thisthat.engine import bidirectional
 from thisthat.engine.rows import Branch, Row
-from thisthat.engine.torch import engine as torch_engine
+from thisthat.engine.torch import row_reader
 from thisthat.engine.torch.engine import TorchEngine
 from thisthat.engine.torch.looped_layers import loop_layers
 from thisthat.errors import CheckpointError, DeviceMemoryError, InvalidInputError
@@ -64,7 +64,7 @@ def test_open_trunks_agree_with_the_whole_model_under_the_same_rule(
     engines = [engine(name, bytes_kept) for bytes_kept in (1 << 20, 0)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bidirectional, "OPEN_BLOCK", block)
-        patch.setattr(torch_engine, "LARGEST_MASK", largest_mask)
+        patch.setattr(row_reader, "LARGEST_MASK", largest_mask)
         wanted = [path_by_path(model(name), row) for row in rows]
         for served in engines:
             found = served.run(rows)
@@ -78,7 +78,7 @@ def test_a_long_open_trunk_agrees_in_one_pass_and_block_by_block(
 ) -> None:
     long = trees.random_model("llama", max_position_embeddings=4096)
     row = trees.long_open_row()
-    monkeypatch.setattr(torch_engine, "LARGEST_MASK", largest_mask)
+    monkeypatch.setattr(row_reader, "LARGEST_MASK", largest_mask)
     served = TorchEngine(long, LABELS)
     assert_same(served.run([row])[0], path_by_path(long, row))
     # The prefix; then all at once, or three blocks, what is not open, and the branches.
@@ -90,10 +90,10 @@ def test_a_long_open_trunk_agrees_in_one_pass_and_block_by_block(
 def test_models_that_cannot_open_a_trunk_say_so(name: str) -> None:
     served = engine(name)
     closed = Row((), (1, 2), (question((3,)),))
-    assert not served.opens_trunks
+    assert not served.capabilities.bidirectional
     with pytest.raises(InvalidInputError, match=r"rows\[1\]: opens 2 tokens, but .* cannot let"):
         served.run([closed, replace(closed, opened=2)])
-    assert engine("llama").opens_trunks
+    assert engine("llama").capabilities.bidirectional
 
 
 @settings(deadline=None, max_examples=25)
@@ -160,7 +160,7 @@ def test_different_prefixes_share_a_pass() -> None:
 def test_a_long_trunk_is_read_before_its_branches(monkeypatch: pytest.MonkeyPatch) -> None:
     row = Row((1, 2), tuple(range(30)), (question((5, 6)), question((7,))))
     wanted = engine("llama").run([row])[0]
-    monkeypatch.setattr(torch_engine, "LARGEST_MASK", 100)
+    monkeypatch.setattr(row_reader, "LARGEST_MASK", 100)
     served = fresh_engine("llama")
     assert_same(served.run([row])[0], wanted.logits)
     assert served.statistics.passes == 3
@@ -218,14 +218,15 @@ def test_a_model_whose_state_cannot_be_kept_is_refused() -> None:
 
 def test_a_row_too_large_for_memory_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     served = fresh_engine("llama")
-    forward = served._forward
+    reader = served._reader
+    forward = reader._forward
 
     def small_memory(rectangle: Any, kept: Any) -> torch.Tensor:
         if rectangle.ids.size > 20:
             raise torch.OutOfMemoryError("full")
         return forward(rectangle, kept)
 
-    monkeypatch.setattr(served, "_forward", small_memory)
+    monkeypatch.setattr(reader, "_forward", small_memory)
     rows = [Row((), (n,) * 8, (question((1, 2)),)) for n in range(8)]
     for row, result in zip(rows, served.run(rows), strict=True):
         assert_same(result, path_by_path(model("llama"), row))

@@ -11,6 +11,7 @@ from tests.path_engine import PathEngine, path_decider
 from tests.serve.support import GatedEngine, run
 from thisthat.decide.decider import Decider
 from thisthat.decide.job import Job
+from thisthat.engine.protocol import Capabilities
 from thisthat.engine.rows import Row, RowResult
 from thisthat.serve.scheduling.admission import OverloadedError
 from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, Outcome, Scheduler
@@ -111,7 +112,7 @@ def test_a_stream_of_many_states_delays_a_question_by_one_batch_at_most() -> Non
 def test_where_rows_run_apart_a_question_waits_for_one_state_of_a_stream() -> None:
     async def scene() -> None:
         async with Scene() as at:
-            at.engine.rows_apart = True  # type: ignore[attr-defined]
+            at.engine.capabilities = Capabilities(rows_apart=True)
             streams = [at.submit(30, stream=name) for name in "aaabbb"]
             singles = [at.submit(20) for _ in range(3)]
             await asyncio.sleep(0)
@@ -223,7 +224,7 @@ def test_a_job_that_has_begun_by_its_deadline_is_finished() -> None:
 def test_a_job_of_a_batch_whose_turn_has_not_come_is_given_up_too(leaves: bool) -> None:
     async def scene() -> None:
         async with Scene() as at:
-            at.engine.rows_apart = True  # type: ignore[attr-defined]
+            at.engine.capabilities = Capabilities(rows_apart=True)
             ahead = at.submit(20)
             late = at.submit(30, deadline=later() if leaves else time.monotonic() + 0.2)
             behind = at.submit(40)

@@ -1,1 +1,1 @@
-"""Rows on one tape of tokens, run by fused kernels inside CUDA graphs. See docs/engines.md."""
+"""Rows in packed batches, run by fused kernels inside CUDA graphs. See docs/engines.md."""

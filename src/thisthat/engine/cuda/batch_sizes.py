@@ -1,4 +1,4 @@
-"""Which tape sizes exist, and which rows go on which tape. Pure planning over lengths."""
+"""Which sizes of packed batches exist, and which rows go into which. Pure planning over lengths."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from thisthat.engine.cuda.packed_batch import Need, TapeRow, need_of, room_for
+from thisthat.engine.cuda.packed_batch import Need, PackedRow, need_of, room_for
 from thisthat.errors import InvalidInputError
 
 SMALLEST = 64
 LARGEST = 16_384
 STEPS_PER_DOUBLING = 4
-"""Sizes between one power of two and the next, so that at most a fifth of a tape is empty."""
+"""Sizes between one power of two and the next, so that at most a fifth of a batch is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Tape sizes in ascending order; nothing else is ever captured."""
+    """Sizes in ascending order; nothing else is ever captured."""
 
     sizes: tuple[int, ...]
 
@@ -35,8 +35,8 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class TapePlan:
-    """Rows that share a tape, by their places in the caller's order; size None is outside."""
+class BatchPlan:
+    """Rows that share a batch, by their places in the caller's order; size None is outside."""
 
     size: int | None
     indices: tuple[int, ...]
@@ -54,25 +54,25 @@ def usual_grid(largest: int = LARGEST) -> Grid:
     return Grid(tuple(sizes))
 
 
-def plan_tapes(rows: Sequence[TapeRow], grid: Grid) -> list[TapePlan]:
-    """Every row on exactly one tape; a row no tape has room for stands alone with size None.
+def plan_batches(rows: Sequence[PackedRow], grid: Grid) -> list[BatchPlan]:
+    """Every row in exactly one batch; a row no batch has room for stands alone with size None.
 
-    Rows keep their order. A tape is filled up to the largest size before the next one starts.
+    Rows keep their order. A batch is filled up to the largest size before the next one starts.
     """
-    plans: list[TapePlan] = []
+    plans: list[BatchPlan] = []
     members: list[int] = []
     held = Need()
     most = room_for(grid.sizes[-1]) if grid.sizes else Need()
 
     def close() -> None:
         if members:
-            plans.append(TapePlan(grid.smallest_with(held), tuple(members)))
+            plans.append(BatchPlan(grid.smallest_with(held), tuple(members)))
             members.clear()
 
     for index, row in enumerate(rows):
         need = need_of(row)
         if not need.fits(most):
-            plans.append(TapePlan(None, (index,)))
+            plans.append(BatchPlan(None, (index,)))
             continue
         if not (held + need).fits(most):
             close()

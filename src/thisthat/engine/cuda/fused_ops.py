@@ -1,4 +1,4 @@
-"""The tape's operations through the Triton kernels. Knows launch shapes, not what they are for."""
+"""``Ops`` through the Triton kernels. Knows launch shapes, not what they are for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from thisthat.engine.cuda import kernels
-from thisthat.engine.cuda.ops import FLOAT8, LARGEST_FLOAT8, DeviceTables, Rounded, Turns
+from thisthat.engine.cuda import attention_kernels, delta_kernels, token_kernels
+from thisthat.engine.cuda.ops import FLOAT8, LARGEST_FLOAT8, Angles, DeviceTables, Rounded
 from thisthat.engine.cuda.packed_batch import BLOCK, BLOCK_COLUMNS
 from thisthat.engine.cuda.shapes import AttentionShape, DeltaShape
 
@@ -49,22 +49,22 @@ def _unwritten(rows: int, size: int, like: Tensor) -> Rounded:
 
 
 class FusedOps:
-    """``TapeOps`` for CUDA. Head sizes must be powers of two from 16 to 256."""
+    """``Ops`` for CUDA. Head sizes must be powers of two from 16 to 256."""
 
     def norm(self, x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
-        """See TapeOps."""
+        """See Ops."""
         rows, size = x.shape
         out = torch.empty_like(x)
         programs, tile = _by_rows(rows, size)
-        kernels.norm_kernel[programs](x, weight, out, rows, size, epsilon, **tile)
+        token_kernels.norm_kernel[programs](x, weight, out, rows, size, epsilon, **tile)
         return out
 
     def rounded(self, x: Tensor) -> Rounded:
-        """See TapeOps."""
+        """See Ops."""
         rows, size = x.shape
         out = _unwritten(rows, size, x)
         programs, tile = _by_rows(rows, size)
-        kernels.round_kernel[programs](
+        token_kernels.round_kernel[programs](
             x.contiguous(), out.values, out.scales, rows, size, LARGEST=LARGEST_FLOAT8, **tile
         )
         return out
@@ -72,11 +72,11 @@ class FusedOps:
     def rounded_norm(
         self, x: Tensor, added: Tensor | None, weight: Tensor, epsilon: float
     ) -> Rounded:
-        """See TapeOps."""
+        """See Ops."""
         rows, size = x.shape
         out = _unwritten(rows, size, x)
         programs, tile = _by_rows(rows, size)
-        kernels.rounded_norm_kernel[programs](
+        token_kernels.rounded_norm_kernel[programs](
             x,
             x if added is None else added,
             weight,
@@ -92,17 +92,17 @@ class FusedOps:
         return out
 
     def rounded_gate(self, x: Tensor) -> Rounded:
-        """See TapeOps."""
+        """See Ops."""
         rows, both = x.shape
         out = _unwritten(rows, both // 2, x)
         programs, tile = _by_rows(rows, both // 2)
-        kernels.rounded_gate_kernel[programs](
+        token_kernels.rounded_gate_kernel[programs](
             x, out.values, out.scales, rows, both // 2, LARGEST=LARGEST_FLOAT8, **tile
         )
         return out
 
     def rounded_product(self, x: Rounded, weight: Rounded) -> Tensor:
-        """See TapeOps. Inputs and outputs of the weight must be multiples of 16."""
+        """See Ops. Inputs and outputs of the weight must be multiples of 16."""
         by_row = functional.ScalingType.RowWise
         return functional.scaled_mm(
             x.values,
@@ -116,11 +116,11 @@ class FusedOps:
         )
 
     def product(self, x: Tensor, weight: Tensor) -> Tensor:
-        """See TapeOps."""
+        """See Ops."""
         rows, size = x.shape
         columns = weight.shape[0]
         out = torch.empty((rows, columns), dtype=torch.float32, device=x.device)
-        kernels.product_kernel[(-(-rows // STEP), -(-columns // LABEL_STEP))](
+        token_kernels.product_kernel[(-(-rows // STEP), -(-columns // LABEL_STEP))](
             x,
             weight,
             out,
@@ -137,45 +137,45 @@ class FusedOps:
         return out
 
     def gated_product(self, x: Tensor) -> Tensor:
-        """See TapeOps."""
+        """See Ops."""
         rows, both = x.shape
         size = both // 2
         width = min(2048, _power_of_two(size))
         out = torch.empty((rows, size), dtype=x.dtype, device=x.device)
-        kernels.gated_product_kernel[(rows, -(-size // width))](
+        token_kernels.gated_product_kernel[(rows, -(-size // width))](
             x, out, size, WIDTH=width, num_warps=4
         )
         return out
 
-    def rotate(
+    def rope(
         self,
         projected: Tensor,
         shape: AttentionShape,
-        turns: Turns,
+        angles: Angles,
         weights: Tensor | None,
         tables: DeviceTables,
-        shelf: Tensor | None,
+        prefix_kv: Tensor | None,
     ) -> Tensor:
-        """See TapeOps."""
+        """See Ops."""
         tokens = projected.shape[0]
         heads = shape.heads + shape.key_heads
         out = torch.empty(
             (tokens, heads, shape.size), dtype=projected.dtype, device=projected.device
         )
         rest = shape.size - shape.rotated
-        kernels.rotate_kernel[(-(-tokens // STEP), heads)](
+        attention_kernels.rope_kernel[(-(-tokens // STEP), heads)](
             projected,
-            *turns,
-            turns[0] if weights is None else weights,
-            tables.shelve,
-            out if shelf is None else shelf,
+            *angles,
+            angles[0] if weights is None else weights,
+            tables.keep_at,
+            out if prefix_kv is None else prefix_kv,
             out,
             tokens,
             projected.shape[1],
             shape.query_stride,
             shape.first_key,
             shape.first_value,
-            0 if shelf is None else shelf.shape[1],
+            0 if prefix_kv is None else prefix_kv.shape[1],
             shape.epsilon,
             HEADS=shape.heads,
             ALL_HEADS=heads,
@@ -183,7 +183,7 @@ class FusedOps:
             HALF=shape.rotated // 2,
             PADDED=_power_of_two(rest) if rest else 0,
             NORMED=weights is not None,
-            KEPT=shelf is not None,
+            KEPT=prefix_kv is not None,
             STEP=STEP,
             num_warps=4,
         )
@@ -195,19 +195,19 @@ class FusedOps:
         projected: Tensor,
         shape: AttentionShape,
         tables: DeviceTables,
-        shelf: Tensor | None,
+        prefix_kv: Tensor | None,
     ) -> Tensor:
-        """See TapeOps."""
+        """See Ops."""
         tokens = projected.shape[0]
         out = torch.empty(
             (tokens, shape.heads * shape.size), dtype=projected.dtype, device=projected.device
         )
         wide = shape.size > 128
         exact = projected.dtype == torch.float32
-        kernels.attend_kernel[(tables.blocks.shape[0], shape.heads)](
+        attention_kernels.attend_kernel[(tables.blocks.shape[0], shape.heads)](
             heads,
             projected,
-            out if shelf is None else shelf,
+            out if prefix_kv is None else prefix_kv,
             tables.blocks,
             tables.since,
             tables.until,
@@ -215,13 +215,13 @@ class FusedOps:
             projected.shape[1],
             shape.query_stride,
             shape.first_value,
-            0 if shelf is None else shelf.shape[1],
+            0 if prefix_kv is None else prefix_kv.shape[1],
             shape.scale * LOG2_E,
             HEADS=shape.heads,
             KEY_HEADS=shape.key_heads,
             SIZE=shape.size,
             GATED=shape.gated,
-            KEPT=shelf is not None,
+            KEPT=prefix_kv is not None,
             BLOCK_COLUMNS=BLOCK_COLUMNS,
             ROWS=BLOCK,
             KEYS=16 if exact and wide else 32,
@@ -242,7 +242,7 @@ class FusedOps:
         decay_bias: Tensor,
         tables: DeviceTables,
     ) -> Tensor:
-        """See TapeOps."""
+        """See Ops."""
         tokens, columns = projected.shape
         mixed = self._convolve(projected, shape, taps, tables)
 
@@ -261,7 +261,7 @@ class FusedOps:
             "SIZE": BLOCK,
             "PRECISION": precision,
         }
-        kernels.delta_chunk_kernel[(tables.chunks.shape[0], shape.value_heads)](
+        delta_kernels.delta_chunk_kernel[(tables.chunks.shape[0], shape.value_heads)](
             mixed,
             projected,
             tables.chunks,
@@ -283,7 +283,7 @@ class FusedOps:
         exact = projected.dtype == torch.float32
         width = min(16 if exact else 64, shape.value_size)
         crowded = leaves * shape.value_heads >= FULL_DEVICE
-        kernels.delta_scan_kernel[(leaves, shape.value_heads, shape.value_size // width)](
+        delta_kernels.delta_scan_kernel[(leaves, shape.value_heads, shape.value_size // width)](
             mixed,
             fresh,
             erased,
@@ -300,10 +300,10 @@ class FusedOps:
         return out
 
     def gated_norm(self, x: Tensor, projected: Tensor, shape: DeltaShape, weight: Tensor) -> Tensor:
-        """See TapeOps."""
+        """See Ops."""
         out = torch.empty_like(x)
         rows = x.shape[0] * shape.value_heads
-        kernels.gated_norm_kernel[(-(-rows // STEP),)](
+        delta_kernels.gated_norm_kernel[(-(-rows // STEP),)](
             x,
             projected,
             weight,
@@ -326,7 +326,7 @@ class FusedOps:
         tokens, columns = projected.shape
         out = torch.empty((tokens, shape.convolved), dtype=projected.dtype, device=projected.device)
         heads = 2 * shape.key_heads + shape.value_heads
-        kernels.convolve_kernel[(-(-tokens // STEP), heads)](
+        delta_kernels.convolve_kernel[(-(-tokens // STEP), heads)](
             projected,
             taps,
             tables.parents,

@@ -1,10 +1,10 @@
-"""A causal model of `transformers` as a function of a tape: tables in, label logits out.
+"""A causal model of `transformers` as a function of a packed batch: tables in, label logits out.
 
 Projections that read the same input are one matrix product, and after the last layer's mixing only
 the slots are computed. Shares the model's parameters: fused matrices hold them, the model's own
 become views; products in another numeric form have a copy. Knows Llama-like attention and the gated
-delta rule; ``why_not`` says what keeps another model off the tape. Where every layer attends,
-prefixes can be kept on a shelf: keys and values at fixed addresses.
+delta rule; ``why_not`` says what else a model may not have. Where every layer attends, prefixes can
+be kept: keys and values at fixed addresses.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from thisthat.engine.cuda.ops import DeviceTables, TapeOps, Turns
-from thisthat.engine.cuda.prefix_slots import Shelf
+from thisthat.engine.cuda.ops import Angles, DeviceTables, Ops
+from thisthat.engine.cuda.prefix_slots import PrefixSlots
 from thisthat.engine.cuda.products import Own, Products
 from thisthat.engine.cuda.shapes import AttentionShape, DeltaShape
 from thisthat.engine.torch.label_head import Product
@@ -26,21 +26,21 @@ from thisthat.engine.torch.label_head import Product
 PLAIN_KINDS = ("llama", "mistral", "qwen2", "qwen3", "qwen3_5_text")
 """Models whose layers are exactly: norm, mixing, add, norm, gated product, add."""
 
-FIXED_ROTATIONS = ("default", "linear", "llama3", "yarn")
+FIXED_ROPES = ("default", "linear", "llama3", "yarn")
 """Rotations that do not depend on the length of a text."""
 
 Head = Callable[[Tensor, Product], Tensor]
 
 
 def why_not(model: Any, fused: bool) -> str | None:
-    """Why this model cannot run on a tape (with fused kernels), or None."""
+    """Why this model cannot run in packed batches (with fused kernels), or None."""
     config = model.config.get_text_config(decoder=True)
     trunk = model.base_model
     if config.model_type not in PLAIN_KINDS:
         return f"{config.model_type} is none of {', '.join(PLAIN_KINDS)}"
     if getattr(config, "hidden_act", "silu") != "silu":
         return f"its activation is {config.hidden_act}"
-    if trunk.rotary_emb.rope_type not in FIXED_ROTATIONS:
+    if trunk.rotary_emb.rope_type not in FIXED_ROPES:
         return f"its rotation is {trunk.rotary_emb.rope_type}"
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     if not kinds <= {"full_attention", "linear_attention"}:
@@ -68,22 +68,22 @@ def _why_not_fused(trunk: Any) -> str | None:
     return None
 
 
-LONGEST_SHELF = 16_384
-"""Tokens that a shelf has places for at most, however much memory it may take."""
+MOST_PREFIX_SLOTS = 16_384
+"""Tokens of prefixes that are kept at most, however much memory they may take."""
 
 
-class TapeModel:
-    """The label logits at a tape's slots. Nothing here depends on what the tokens say."""
+class PackedModel:
+    """The label logits at the slots of a batch. Nothing here depends on what the tokens say."""
 
     def __init__(
         self,
         model: Any,
         head: Head,
-        ops: TapeOps,
-        shelf_bytes: int = 0,
+        ops: Ops,
+        prefix_bytes: int = 0,
         products: Products | None = None,
     ) -> None:
-        """``shelf_bytes`` is the most memory for kept prefixes; they make do with less.
+        """``prefix_bytes`` is the most memory for kept prefixes; they make do with less.
 
         No ``products`` are those of the model's own numeric form.
         """
@@ -94,7 +94,7 @@ class TapeModel:
         self._head = head
         rotation = trunk.rotary_emb
         self._frequencies: Tensor = rotation.inv_freq.detach().float()
-        self._turn_scale = float(rotation.attention_scaling)
+        self._rope_scale = float(rotation.attention_scaling)
         self._layers: list[_Layer] = []
         built: dict[int, tuple[_Mixer, _Gated]] = {}
         for layer in trunk.layers:
@@ -116,19 +116,19 @@ class TapeModel:
             )
         self._last_norm = _norm_weight(trunk.norm)
         self._epsilon = _epsilon(trunk.norm)
-        self._shelf, self.shelf = self._make_shelf(shelf_bytes)
+        self._prefix_kv, self.prefix_slots = self._make_prefix_slots(prefix_bytes)
 
     def __call__(self, tables: DeviceTables) -> Tensor:
         """Logits [slots, labels] in float32."""
         ops, products = self._ops, self._products
         hidden = functional.embedding(tables.ids, self._embedding)
-        turns = self._turns(tables.positions)
+        angles = self._angles(tables.positions)
         pending: Tensor | None = None
         for number, layer in enumerate(self._layers):
             entering = products.normed(hidden, pending, layer.mixing_norm, layer.epsilon)
             projected = products.times(entering, layer.mixer.inward, layer.mixer.bias)
-            shelf = None if self._shelf is None else self._shelf[number]
-            mixed = layer.mixer.mix(projected, turns, tables, ops, shelf)
+            prefix_kv = None if self._prefix_kv is None else self._prefix_kv[number]
+            mixed = layer.mixer.mix(projected, angles, tables, ops, prefix_kv)
             if number == len(self._layers) - 1:
                 hidden = hidden.index_select(0, tables.slots)
                 mixed = mixed.index_select(0, tables.slots)
@@ -145,25 +145,25 @@ class TapeModel:
         """Whether its products are of eight-bit floats."""
         return self._products.float8
 
-    def _make_shelf(self, most_bytes: int) -> tuple[Tensor | None, Shelf]:
+    def _make_prefix_slots(self, most_bytes: int) -> tuple[Tensor | None, PrefixSlots]:
         """Memory for kept prefixes, as much as there is, and the plan of its places."""
         columns = {layer.mixer.kept_columns for layer in self._layers}
         width = columns.pop() if len(columns) == 1 else 0
         place_bytes = 2 * len(self._layers) * width * self._embedding.element_size()
-        places = min(LONGEST_SHELF, most_bytes // place_bytes) if width else 0
+        places = min(MOST_PREFIX_SLOTS, most_bytes // place_bytes) if width else 0
         while places:
             try:
                 memory = self._embedding.new_zeros(len(self._layers), 2, places, width)
-                return memory, Shelf(places, place_bytes)
+                return memory, PrefixSlots(places, place_bytes)
             except torch.OutOfMemoryError:
                 places //= 2
-        return None, Shelf(0)
+        return None, PrefixSlots(0)
 
-    def _turns(self, positions: Tensor) -> Turns:
+    def _angles(self, positions: Tensor) -> Angles:
         angles = positions[:, None] * self._frequencies
-        if self._turn_scale == 1.0:
+        if self._rope_scale == 1.0:
             return angles.cos(), angles.sin()
-        return angles.cos() * self._turn_scale, angles.sin() * self._turn_scale
+        return angles.cos() * self._rope_scale, angles.sin() * self._rope_scale
 
 
 class _Attention:
@@ -200,14 +200,14 @@ class _Attention:
     def mix(
         self,
         projected: Tensor,
-        turns: Turns,
+        angles: Angles,
         tables: DeviceTables,
-        ops: TapeOps,
-        shelf: Tensor | None,
+        ops: Ops,
+        prefix_kv: Tensor | None,
     ) -> Tensor:
         """What each token takes from those before it on its path."""
-        heads = ops.rotate(projected, self._shape, turns, self._norms, tables, shelf)
-        return ops.attend(heads, projected, self._shape, tables, shelf)
+        heads = ops.rope(projected, self._shape, angles, self._norms, tables, prefix_kv)
+        return ops.attend(heads, projected, self._shape, tables, prefix_kv)
 
 
 class _Delta:
@@ -238,10 +238,10 @@ class _Delta:
     def mix(
         self,
         projected: Tensor,
-        turns: Turns,
+        angles: Angles,
         tables: DeviceTables,
-        ops: TapeOps,
-        shelf: Tensor | None,
+        ops: Ops,
+        prefix_kv: Tensor | None,
     ) -> Tensor:
         """What each token takes from those before it on its path."""
         answer = ops.delta(

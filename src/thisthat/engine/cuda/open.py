@@ -1,4 +1,4 @@
-"""Whether a model runs on tapes here, and the runner for it if so."""
+"""Whether a model runs in packed batches here, and the runner for it if so."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 
 from thisthat.engine.cuda.batch_sizes import Grid, usual_grid
 from thisthat.engine.cuda.capture import GraphRecorder, Recorder
-from thisthat.engine.cuda.model import TapeModel, why_not
+from thisthat.engine.cuda.model import PackedModel, why_not
 from thisthat.engine.cuda.products import Float8
-from thisthat.engine.cuda.runner import TapeRunner
+from thisthat.engine.cuda.runner import PackedRunner
 from thisthat.engine.torch.label_head import LabelHead
 from thisthat.errors import InvalidInputError
 
@@ -25,17 +25,17 @@ FLOAT8_MULTIPLE = 16
 """Inputs and outputs of a matrix that eight-bit products can take are multiples of this."""
 
 
-def open_tapes(
+def open_runner(
     model: Any,
     head: LabelHead,
-    shelf_bytes: int = 0,
+    prefix_bytes: int = 0,
     grid: Grid | None = None,
     *,
     float8: bool = False,
-) -> TapeRunner | str:
+) -> PackedRunner | str:
     """A runner with every size of the grid recorded, or why there is none.
 
-    Prefixes are kept in at most ``shelf_bytes`` of the device's memory. ``float8`` multiplies in
+    Prefixes are kept in at most ``prefix_bytes`` of the device's memory. ``float8`` multiplies in
     eight-bit floats.
     """
     device = model.device
@@ -44,18 +44,18 @@ def open_tapes(
     reason = left_out(torch.cuda.get_device_capability(device))
     if reason is not None:
         return f"no graphs: {reason}"
-    fused = fused_model(model, head, shelf_bytes, float8=float8)
+    fused = fused_model(model, head, prefix_bytes, float8=float8)
     if isinstance(fused, str):
         return f"no graphs: {fused}"
     return runner_of(fused, model, head, grid, GraphRecorder(device))
 
 
-def open_float8_tapes(model: Any, head: LabelHead, shelf_bytes: int = 0) -> TapeRunner:
-    """``open_tapes`` that multiply in eight-bit floats.
+def open_float8_runner(model: Any, head: LabelHead, prefix_bytes: int = 0) -> PackedRunner:
+    """``open_runner`` that multiply in eight-bit floats.
 
     Raises InvalidInputError where that cannot be: nothing else does, and it was asked for.
     """
-    opened = open_tapes(model, head, shelf_bytes, float8=True)
+    opened = open_runner(model, head, prefix_bytes, float8=True)
     if isinstance(opened, str):
         raise InvalidInputError("dtype", f"float8 is for graphs of fused kernels; here: {opened}")
     return opened
@@ -75,8 +75,8 @@ def left_out(capability: tuple[int, int]) -> str | None:
 
 
 def fused_model(
-    model: Any, head: LabelHead, shelf_bytes: int = 0, *, float8: bool = False
-) -> TapeModel | str:
+    model: Any, head: LabelHead, prefix_bytes: int = 0, *, float8: bool = False
+) -> PackedModel | str:
     """The model of fused kernels for CUDA, or why it cannot be one."""
     if find_spec("triton") is None:
         return "triton is not installed"
@@ -86,7 +86,7 @@ def fused_model(
     from thisthat.engine.cuda.fused_ops import FusedOps
 
     ops = FusedOps()
-    return TapeModel(model, head, ops, shelf_bytes, Float8(ops) if float8 else None)
+    return PackedModel(model, head, ops, prefix_bytes, Float8(ops) if float8 else None)
 
 
 def why_not_float8(model: Any) -> str | None:
@@ -110,15 +110,15 @@ def why_not_float8(model: Any) -> str | None:
 
 
 def runner_of(
-    fused: TapeModel, model: Any, head: LabelHead, grid: Grid | None, recorder: Recorder
-) -> TapeRunner:
+    fused: PackedModel, model: Any, head: LabelHead, grid: Grid | None, recorder: Recorder
+) -> PackedRunner:
     """The runner of a fused model; no grid is the usual one."""
-    return TapeRunner(
+    return PackedRunner(
         fused,
         device=model.device,
         labels=head.labels,
         grid=usual_grid() if grid is None else grid,
         recorder=recorder,
-        shelf=fused.shelf,
+        prefix_slots=fused.prefix_slots,
         float8=fused.float8,
     )

@@ -1,12 +1,12 @@
-"""Trees written one after another on a tape of tokens, with the tables that fused kernels read.
+"""Rows packed into one batch of tokens, with the tables that fused kernels read.
 
 Each token knows its place in its path (``positions``), the token before it on that path
-(``parents``) and the places of the tape from and before which it is seen (``since``, ``until``).
+(``parents``) and the places of the batch from and before which it is seen (``since``, ``until``).
 Attention goes over ``blocks`` of query tokens, the delta rule over ``chunks`` of tokens and
 ``leaves``: a leaf starts with the chunks of its row's trunk and continues with its own. Blocks and
 chunks are counted from the start of their row and branch, so that a row's tables do not depend on
-what stands beside it. A prefix may be kept beside the tape, on a shelf: then its row starts after
-it. Knows nothing of weights or devices.
+what stands beside it. A prefix may be kept in the prefix slots: then its row starts after it. Knows
+nothing of weights or devices.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import TypeAlias
+from math import prod
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-from thisthat.engine.bidirectional import since
-from thisthat.engine.cuda.prefix_slots import Span
+from thisthat.engine.cuda.prefix_slots import SlotRange
+from thisthat.engine.layout import RowShape, fresh_ids, lay_out, shape_of
 from thisthat.engine.rows import Row
 
 Table = NDArray[np.int32]
@@ -38,26 +40,35 @@ BLOCK_COLUMNS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class TapeRow:
-    """A row on its way to a tape.
+class PackedRow:
+    """A row, and what is kept of it.
 
-    ``kept`` is where its prefix stands on the shelf; without it the prefix is read with the trunk.
-    ``shelve`` is where the tokens of this row are to be kept themselves.
+    ``kept`` are the slots of its prefix; without them the prefix is read with the trunk, and with
+    them ``cached`` of its tokens need not be computed. ``keep_at`` are the slots in which
+    the tokens of this row are to be kept themselves. ``place`` is its place in the caller's order.
     """
 
     row: Row
-    kept: Span | None = None
-    shelve: Span | None = None
+    kept: SlotRange | None = None
+    keep_at: SlotRange | None = None
+    place: int = -1
+    cached: int = 0
 
     @property
     def tokens(self) -> int:
-        """Tokens that stand on the tape."""
+        """Tokens that stand in the batch."""
         return self.row.tokens if self.kept is None else self.row.fresh_tokens
+
+    @property
+    def shape(self) -> RowShape:
+        """The shape of what stands in the batch."""
+        prefix = len(self.row.prefix)
+        return shape_of(self.row, 0, prefix) if self.kept is None else shape_of(self.row, prefix)
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a tape must have room for."""
+    """What a batch must have room for."""
 
     tokens: int = 0
     blocks: int = 0
@@ -85,55 +96,57 @@ class Need:
         )
 
 
+Kind = TypeVar("Kind", Table, Tensor)
+
+
 @dataclass(frozen=True, slots=True)
-class Tables:
-    """The tables of one tape, each filled up to its room; entries not needed are empty.
+class Tables(Generic[Kind]):
+    """The tables of one batch, each filled up to its room; entries not needed are empty.
 
     ``blocks`` are (first token, end, first token of the row, end of what all of the block sees, end
-    of what any of it sees, first and end of what is kept on the shelf), ``chunks`` (first token,
+    of what any of it sees, first and end of the slots of its prefix), ``chunks`` (first token,
     end), ``leaves`` (first and end of the trunk's chunks, first and end of its own). An empty range
     is skipped. The first leaf of a row owns the trunk's chunks. ``parents`` are negative where a
-    path begins; ``shelve`` is the place on the shelf where a token is to be kept, or -1.
+    path begins; ``keep_at`` is the prefix slot in which a token is to be kept, or -1.
     ``per_token`` is all that has a number for each token, in one.
     """
 
-    per_token: Table
-    ids: Table
-    positions: Table
-    parents: Table
-    since: Table
-    until: Table
-    shelve: Table
-    blocks: Table
-    chunks: Table
-    leaves: Table
-    slots: Table
+    per_token: Kind
+    ids: Kind
+    positions: Kind
+    parents: Kind
+    since: Kind
+    until: Kind
+    keep_at: Kind
+    blocks: Kind
+    chunks: Kind
+    leaves: Kind
+    slots: Kind
 
     @classmethod
-    def views(cls, memory: Table, room: Need) -> Tables:
+    def views(cls, memory: Kind, room: Need) -> Tables[Kind]:
         """Tables with that room, as views of ``memory``."""
-        shapes = table_shapes(room)
-        parts: dict[str, Table] = {}
+        parts: dict[str, Kind] = {}
         start = 0
-        for name, shape in shapes.items():
-            size = int(np.prod(shape))
+        for name, shape in table_shapes(room).items():
+            size = prod(shape)
             parts[name] = memory[start : start + size].reshape(shape)
-            start += aligned(size)
+            start += _aligned(size)
         return cls(**parts, **dict(zip(PER_TOKEN, parts["per_token"], strict=True)))
 
 
-PER_TOKEN = ("ids", "positions", "parents", "since", "until", "shelve")
+PER_TOKEN = ("ids", "positions", "parents", "since", "until", "keep_at")
 """The rows of the table with a column for every token."""
 
 _MOVE = np.array([[0], [1], [1], [1]], np.int32)
-"""Which of positions, parents, since and until are places on the tape, and move with the row."""
+"""Which of positions, parents, since and until are places in the batch, and move with the row."""
 
 _NONE_BEFORE = -(1 << 30)
 """The parent of a path's first token: negative wherever its row stands."""
 
 
 def table_shapes(room: Need) -> dict[str, tuple[int, ...]]:
-    """The shape of each table of a tape with that room, in the order of their memory."""
+    """The shape of each table of a batch with that room, in the order of their memory."""
     return {
         "per_token": (len(PER_TOKEN), room.tokens),
         "blocks": (room.blocks, BLOCK_COLUMNS),
@@ -145,21 +158,20 @@ def table_shapes(room: Need) -> dict[str, tuple[int, ...]]:
 
 @lru_cache(256)
 def table_entries(room: Need) -> int:
-    """How many numbers the tables of a tape with that room hold."""
-    return sum(aligned(int(np.prod(shape))) for shape in table_shapes(room).values())
+    """How many numbers the tables of a batch with that room hold."""
+    return sum(_aligned(prod(shape)) for shape in table_shapes(room).values())
 
 
-def aligned(entries: int) -> int:
+def _aligned(entries: int) -> int:
     """Entries up to the next table, which begins at a multiple of 16 bytes."""
     return -(-entries // 4) * 4
 
 
-def need_of(given: TapeRow) -> Need:
+def need_of(given: PackedRow) -> Need:
     """What one row needs; a prefix that is not kept is read with its trunk."""
     row = given.row
-    lengths = [len(branch.tokens) for branch in row.branches]
     before = 0 if given.kept else len(row.prefix)
-    return _need(before + len(row.trunk), lengths, row.slots)
+    return _need(before + len(row.trunk), [len(one.tokens) for one in row.branches], row.slots)
 
 
 def _need(fork: int, lengths: Sequence[int], slots: int) -> Need:
@@ -175,7 +187,7 @@ def _need(fork: int, lengths: Sequence[int], slots: int) -> Need:
 
 @lru_cache(256)
 def room_for(tokens: int) -> Need:
-    """The room of a tape of so many tokens: short rows and many questions included."""
+    """The room of a batch of so many tokens: short rows and many questions included."""
     many = max(8, tokens // 32)
     return Need(
         tokens=tokens,
@@ -186,15 +198,15 @@ def room_for(tokens: int) -> Need:
     )
 
 
-def write_tape(rows: Sequence[TapeRow], tables: Tables) -> None:
+def write_batch(rows: Sequence[PackedRow], tables: Tables[Table]) -> None:
     """Write the rows into the tables, whose room must suffice; what is left over is emptied."""
     used = Need()
-    tables.shelve[:] = -1
+    tables.keep_at[:] = -1
     for given in rows:
         need = need_of(given)
         # Rows of one shape come together; long ones seldom do, and their tables are large.
         alone = _tables_of if need.tokens <= _LONGEST_KEPT else _tables_of.__wrapped__
-        _copy_row(given, alone(*_shape_of(given)), tables, used)
+        _copy_row(given, alone(given.shape), tables, used)
         used = used + need
     tables.ids[used.tokens :] = 0
     tables.positions[used.tokens :] = 0
@@ -207,19 +219,19 @@ def write_tape(rows: Sequence[TapeRow], tables: Tables) -> None:
     tables.slots[used.slots :] = 0
 
 
-def _copy_row(given: TapeRow, alone: Tables, tables: Tables, used: Need) -> None:
-    """The tables of a row alone on a tape, moved to its place on this one."""
+def _copy_row(given: PackedRow, alone: Tables[Table], tables: Tables[Table], used: Need) -> None:
+    """The tables of a row alone in a batch, moved to its place in this one."""
     row = given.row
     first = used.tokens
     end = first + alone.per_token.shape[1]
     prefix = () if given.kept else row.prefix
-    parts = chain(prefix, row.trunk, *(branch.tokens for branch in row.branches))
-    tables.ids[first:end] = np.fromiter(parts, np.int32, end - first)
+    ids = chain(prefix, fresh_ids(row))
+    tables.ids[first:end] = np.fromiter(ids, np.int32, end - first)
     np.add(alone.per_token[1:5], _MOVE * first, out=tables.per_token[1:5, first:end])
-    if given.shelve:
-        tables.shelve[first:end] = np.arange(*given.shelve)
+    if given.keep_at:
+        tables.keep_at[first:end] = np.arange(*given.keep_at)
     _add(alone.blocks, first, tables.blocks, used.blocks)
-    kept = given.kept or Span(0, 0)
+    kept = given.kept or SlotRange(0, 0)
     tables.blocks[used.blocks : used.blocks + len(alone.blocks), 5:] = (*kept, 0)
     _add(alone.chunks, first, tables.chunks, used.chunks)
     _add(alone.leaves, used.chunks, tables.leaves, used.leaves)
@@ -230,42 +242,21 @@ def _add(alone: Table, moved: int, table: Table, start: int) -> None:
     np.add(alone, moved, out=table[start : start + len(alone)])
 
 
-_Shape: TypeAlias = tuple[int, int, int, int, tuple[tuple[int, tuple[int, ...]], ...]]
-"""Tokens kept before it, of prefix and trunk on the tape, how many are opened, and of every branch
-its tokens and slots."""
-
-
-def _shape_of(given: TapeRow) -> _Shape:
-    row = given.row
-    branches = tuple(
-        (len(branch.tokens), tuple(slot.at for slot in branch.slots)) for branch in row.branches
-    )
-    kept, read = (len(row.prefix), 0) if given.kept else (0, len(row.prefix))
-    return kept, read, len(row.trunk), row.opened, branches
-
-
 @lru_cache(256)
-def _tables_of(
-    kept: int,
-    prefix: int,
-    trunk: int,
-    opened: int,
-    branches: tuple[tuple[int, tuple[int, ...]], ...],
-) -> Tables:
-    """The tables of a row of this shape that stands alone on a tape without room to spare."""
-    lengths = tuple(length for length, _ in branches)
-    fork = prefix + trunk
-    room = _need(fork, lengths, sum(len(slots) for _, slots in branches))
-    tokens = room.tokens
+def _tables_of(given: RowShape) -> Tables[Table]:
+    """The tables of a row of this shape that stands alone in a batch without room to spare."""
+    fork, lengths = given.fork, given.lengths
+    layout = lay_out(given)
+    tokens = len(layout.positions)
+    room = _need(fork, lengths, len(layout.slots))
     tables = Tables.views(np.zeros(table_entries(room), np.int32), room)
-    _write_path(tables, 0, fork, kept, _NONE_BEFORE, tokens)
-    start, slot = fork, 0
-    for length, slots in branches:
-        before = fork - 1 if fork else _NONE_BEFORE
-        _write_path(tables, start, length, kept + fork, before, start + length)
-        tables.slots[slot : slot + len(slots)] = start + np.array(slots, np.int32)
-        start, slot = start + length, slot + len(slots)
-    tables.since[:] = since(tokens, opened, prefix)
+    tables.positions[:] = layout.positions
+    tables.since[:] = layout.since
+    tables.until[:] = layout.until
+    tables.slots[:] = layout.slots
+    tables.parents[:] = np.arange(-1, tokens - 1)
+    tables.parents[layout.starts] = fork - 1 if fork else _NONE_BEFORE
+    tables.parents[:1] = _NONE_BEFORE
     starts = np.arange(0, tokens, BLOCK)
     ends = np.minimum(starts + BLOCK, tokens)
     tables.blocks[:, 0], tables.blocks[:, 1], tables.blocks[:, 2] = starts, ends, 0
@@ -285,19 +276,7 @@ def _segments(fork: int, branches: Sequence[int]) -> list[int]:
     return [fork + branches[0]] if len(branches) == 1 else [fork, *branches]
 
 
-def _write_path(
-    tables: Tables, start: int, length: int, depth: int, before: int, until: int
-) -> None:
-    stop = start + length
-    if start == stop:
-        return
-    tables.positions[start:stop] = np.arange(depth, depth + length)
-    tables.parents[start:stop] = np.arange(start - 1, stop - 1)
-    tables.parents[start] = before
-    tables.until[start:stop] = until
-
-
-def _write_chunks(tables: Tables, segments: Sequence[int]) -> None:
+def _write_chunks(tables: Tables[Table], segments: Sequence[int]) -> None:
     place = chunk = 0
     spans: list[tuple[int, int]] = []
     for length in segments:

@@ -14,14 +14,14 @@ from thisthat.engine.prefix_cache import CacheStatistics
 from thisthat.engine.rows import Tokens
 
 
-class Span(NamedTuple):
-    """Places from ``first`` up to ``end``."""
+class SlotRange(NamedTuple):
+    """Slots from ``first`` up to ``end``."""
 
     first: int
     end: int
 
 
-class Shelf:
+class PrefixSlots:
     """Places by prefix. Not for several threads at once."""
 
     def __init__(self, places: int, bytes_per_place: int = 0) -> None:
@@ -31,14 +31,14 @@ class Shelf:
 
     def start_anew(self) -> None:
         """Keep nothing, and count from here."""
-        self._spans: OrderedDict[Tokens, Span] = OrderedDict()
+        self._spans: OrderedDict[Tokens, SlotRange] = OrderedDict()
         self._hits = self._misses = self._evictions = self._refused = self._tokens_saved = 0
 
     def takes(self, prefix: Tokens) -> bool:
         """Whether this prefix can be kept at all."""
         return 0 < len(prefix) <= self.places
 
-    def find(self, prefix: Tokens) -> Span | None:
+    def find(self, prefix: Tokens) -> SlotRange | None:
         """Where the prefix is kept, now the most recently used, or None. Counts a hit or a miss."""
         span = self._spans.get(prefix)
         if span is None:
@@ -50,7 +50,7 @@ class Shelf:
         self._tokens_saved += len(prefix)
         return span
 
-    def put(self, prefix: Tokens, held: Container[Tokens] = ()) -> Span | None:
+    def put(self, prefix: Tokens, held: Container[Tokens] = ()) -> SlotRange | None:
         """Places for a prefix that is not kept yet; None when those ``held`` leave no room for it.
 
         Drops the least recently used others until there is room, and none if there will be none.
@@ -62,7 +62,7 @@ class Shelf:
         while (first := self._gap(len(prefix), self._spans.values())) is None:
             del self._spans[droppable.pop(0)]
             self._evictions += 1
-        self._spans[prefix] = Span(first, first + len(prefix))
+        self._spans[prefix] = SlotRange(first, first + len(prefix))
         return self._spans[prefix]
 
     def forget(self, prefix: Tokens) -> None:
@@ -84,7 +84,7 @@ class Shelf:
             most_bytes=self.places * self._bytes_per_place,
         )
 
-    def _gap(self, length: int, taken: Iterable[Span]) -> int | None:
+    def _gap(self, length: int, taken: Iterable[SlotRange]) -> int | None:
         """The first place of the first gap between those taken that is long enough."""
         free = 0
         for first, end in sorted(taken):

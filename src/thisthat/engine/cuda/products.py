@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from torch import Tensor
 from torch.nn import functional
 
-from thisthat.engine.cuda.ops import Rounded, TapeOps
+from thisthat.engine.cuda.ops import Ops, Rounded
 
 
 class Products(Protocol):
@@ -49,7 +49,7 @@ class Own:
 
     float8 = False
 
-    def __init__(self, ops: TapeOps) -> None:
+    def __init__(self, ops: Ops) -> None:
         self._ops = ops
 
     def matrix(self, weight: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ class Float8:
 
     float8 = True
 
-    def __init__(self, ops: TapeOps) -> None:
+    def __init__(self, ops: Ops) -> None:
         self._ops = ops
 
     def matrix(self, weight: Tensor) -> Rounded:

@@ -1,9 +1,9 @@
-"""Rows answered on tapes: fixed memory, one recording per size, everything counted.
+"""Rows answered in packed batches: fixed memory, one recording per size, everything counted.
 
 All recordings are made when the runner is made, the largest size first; sizes that do not fit the
 device are left out and said so. A row that no size has room for runs without a recording and is
-counted. Prefixes that the shelf has room for are read once, on a tape of their own, and kept. While
-the device works the host goes on: it writes the next tapes, or reads what answers are there. Not
+counted. Prefixes that there are slots for are read once, in a batch of their own, and kept. While
+the device works the host goes on: it writes the next batches, or reads what answers are there. Not
 for several threads at once.
 """
 
@@ -17,32 +17,31 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from thisthat.engine.cuda.batch_sizes import SMALLEST, Grid, plan_tapes
+from thisthat.engine.check_rows import does_not_fit
+from thisthat.engine.cuda.batch_sizes import SMALLEST, Grid, plan_batches
 from thisthat.engine.cuda.capture import OneAfterAnother, Recorder, Work, fixed_products, on_device
 from thisthat.engine.cuda.compiles import kernels_compiled
-from thisthat.engine.cuda.host_buffers import DESKS, Begun, Desk, Member, Underway
+from thisthat.engine.cuda.host_buffers import HOST_BUFFERS, HostBuffer, PendingRows, RunningBatch
 from thisthat.engine.cuda.ops import DeviceTables
 from thisthat.engine.cuda.packed_batch import (
-    PER_TOKEN,
     Need,
+    PackedRow,
     Tables,
-    TapeRow,
-    aligned,
     need_of,
     room_for,
     table_entries,
-    table_shapes,
-    write_tape,
+    write_batch,
 )
-from thisthat.engine.cuda.prefix_slots import Shelf, Span
+from thisthat.engine.cuda.prefix_slots import PrefixSlots, SlotRange
+from thisthat.engine.prefix_cache import CacheStatistics
 from thisthat.engine.rows import Logits, Row, Tokens
-from thisthat.errors import DeviceMemoryError
+from thisthat.engine.statistics import EngineStatistics
 
 Forward = Callable[[DeviceTables], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class TapeStatistics:
+class RunnerStatistics:
     """Counts since counting started; a capture after the start would be a mistake.
 
     Kernels compiled after it were so for a row outside the grid, or by mistake.
@@ -52,13 +51,28 @@ class TapeStatistics:
     captures_after_start: int
     compiles_after_start: int
     eager_rows_outside_grid: int
-    tapes: int
+    batches: int
     computed_tokens: int
     padding_tokens: int
     reused_tokens: int
+    prefixes: CacheStatistics
+
+    def added_to(self, other: EngineStatistics) -> EngineStatistics:
+        """These counts and those of an engine's other passes; kept prefixes are those here."""
+        return EngineStatistics(
+            passes=other.passes + self.batches,
+            computed_tokens=other.computed_tokens + self.computed_tokens,
+            padding_tokens=other.padding_tokens + self.padding_tokens,
+            reused_tokens=other.reused_tokens + self.reused_tokens,
+            prefixes=self.prefixes,
+            captures_at_start=self.captures_at_start,
+            captures_after_start=self.captures_after_start,
+            compiles_after_start=self.compiles_after_start,
+            eager_rows_outside_grid=self.eager_rows_outside_grid,
+        )
 
 
-class TapeRunner:
+class PackedRunner:
     """Logits at the slots of rows, as float32 [slots, labels] per row."""
 
     def __init__(
@@ -69,10 +83,10 @@ class TapeRunner:
         labels: int,
         grid: Grid,
         recorder: Recorder,
-        shelf: Shelf | None = None,
+        prefix_slots: PrefixSlots | None = None,
         float8: bool = False,
     ) -> None:
-        """``shelf`` plans the places that ``forward`` has for prefixes; None keeps none.
+        """``prefix_slots`` plans the places that ``forward`` has for prefixes; None keeps none.
 
         ``float8`` says that ``forward`` multiplies in eight-bit floats.
         """
@@ -81,11 +95,11 @@ class TapeRunner:
         self._labels = labels
         self._recorder = recorder
         self.float8 = float8
-        self.shelf = Shelf(0) if shelf is None else shelf
+        self._prefix_slots = PrefixSlots(0) if prefix_slots is None else prefix_slots
         self._order = OneAfterAnother(device)
         self._unread: list[Tokens] = []
         self._recordings: dict[int, Work] = {}
-        self._captures = self._compiles = self._outside = self._tapes = 0
+        self._captures = self._compiles = self._outside = self._batches = 0
         self._computed = self._padding = self._reused = 0
         self.left_out: tuple[int, ...] = ()
         if grid.sizes:
@@ -100,17 +114,18 @@ class TapeRunner:
         self._captures_at_start = self._captures
 
     @property
-    def statistics(self) -> TapeStatistics:
+    def statistics(self) -> RunnerStatistics:
         """What was captured, answered and computed."""
-        return TapeStatistics(
+        return RunnerStatistics(
             captures_at_start=self._captures_at_start,
             captures_after_start=self._captures - self._captures_at_start,
             compiles_after_start=self._compiles,
             eager_rows_outside_grid=self._outside,
-            tapes=self._tapes,
+            batches=self._batches,
             computed_tokens=self._computed,
             padding_tokens=self._padding,
             reused_tokens=self._reused,
+            prefixes=self._prefix_slots.statistics,
         )
 
     @property
@@ -126,40 +141,42 @@ class TapeRunner:
 
     def start_counting(self) -> None:
         """Count from here, with nothing kept; captures stay counted."""
-        self._compiles = self._outside = self._tapes = 0
+        self._compiles = self._outside = self._batches = 0
         self._computed = self._padding = self._reused = 0
-        self.shelf.start_anew()
+        self._prefix_slots.start_anew()
 
-    def begin(self, rows: Sequence[Row]) -> Underway:
+    def begin(self, rows: Sequence[Row]) -> PendingRows:
         """Set the device to work on all rows.
 
         Raises DeviceMemoryError for a row outside the grid that does not fit the device.
         """
         # What a call that was broken off meant to keep has not been read.
         while self._unread:
-            self.shelf.forget(self._unread.pop())
-        underway = Underway(len(rows), self._labels)
+            self._prefix_slots.forget(self._unread.pop())
+        pending = PendingRows(len(rows), self._labels)
         for unread, members in self._waves(rows):
-            self._on_tapes(unread)
+            self._begin_all(unread)
             self._unread.clear()
-            underway.tapes += self._on_tapes(members)
+            pending.batches += self._begin_all(members)
             self._reused += sum(member.cached for member in members)
-        return underway
+        return pending
 
-    def _waves(self, rows: Sequence[Row]) -> Iterator[tuple[list[Member], list[Member]]]:
+    def _waves(self, rows: Sequence[Row]) -> Iterator[tuple[list[PackedRow], list[PackedRow]]]:
         """Prefixes that have to be read, and then the rows after them.
 
-        There are as many waves as it takes to have the prefixes of each on the shelf together.
+        There are as many waves as it takes to keep the prefixes of each together.
         """
-        held: dict[Tokens, Span] = {}
-        unread: list[Member] = []
-        members: list[Member] = []
+        held: dict[Tokens, SlotRange] = {}
+        unread: list[PackedRow] = []
+        members: list[PackedRow] = []
         for place, row in enumerate(rows):
             if not row.branches:
                 continue
-            span = held.get(row.prefix) or (self.shelf.find(row.prefix) if row.prefix else None)
-            if span is None and not self.shelf.takes(row.prefix):
-                members.append(Member(place, TapeRow(row), 0))
+            span = held.get(row.prefix)
+            if span is None and row.prefix:
+                span = self._prefix_slots.find(row.prefix)
+            if span is None and not self._prefix_slots.takes(row.prefix):
+                members.append(PackedRow(row, place=place))
                 continue
             cached = len(row.prefix) if span else 0
             if span is None:
@@ -169,18 +186,18 @@ class TapeRunner:
                     held, unread, members = {}, [], []
                     span = self._reserved(row.prefix, held)
                     assert span is not None
-                unread.append(Member(-1, TapeRow(Row((), row.prefix, ()), shelve=span), 0))
+                unread.append(PackedRow(Row((), row.prefix, ()), keep_at=span))
             held[row.prefix] = span
-            members.append(Member(place, TapeRow(row, kept=span), cached))
+            members.append(PackedRow(row, kept=span, place=place, cached=cached))
         yield unread, members
 
-    def _reserved(self, prefix: Tokens, held: Mapping[Tokens, Span]) -> Span | None:
+    def _reserved(self, prefix: Tokens, held: Mapping[Tokens, SlotRange]) -> SlotRange | None:
         """Places for a prefix that is yet to be read, which is remembered until it has been."""
         self._unread.append(prefix)
-        return self.shelf.put(prefix, held)
+        return self._prefix_slots.put(prefix, held)
 
-    def _on_tapes(self, members: Sequence[Member]) -> list[Begun]:
-        plans = plan_tapes([member.given for member in members], self.grid)
+    def _begin_all(self, members: Sequence[PackedRow]) -> list[RunningBatch]:
+        plans = plan_batches(members, self.grid)
         before = kernels_compiled()
         try:
             return [
@@ -189,36 +206,35 @@ class TapeRunner:
         finally:
             self._compiles += kernels_compiled() - before
 
-    def _begin(self, members: Sequence[Member], size: int | None) -> Begun:
-        rows = [member.given for member in members]
+    def _begin(self, rows: Sequence[PackedRow], size: int | None) -> RunningBatch:
         tokens = sum(row.tokens for row in rows)
-        self._tapes += 1
+        self._batches += 1
         self._computed += tokens
         if size is None:
             logits = self._run_outside(rows)
             self._outside += len(rows)
-            return Begun(members, None, logits)
+            return RunningBatch(rows, None, logits)
         self._padding += size - tokens
-        desk = next(self._desks)
-        desk.clear()
+        buffer = next(self._buffers)
+        buffer.clear()
         entries = table_entries(room_for(size))
-        write_tape(rows, desk.tables(size))
+        write_batch(rows, buffer.tables(size))
         slots = sum(row.row.slots for row in rows)
         self._order.take_turn()
         try:
             with torch.inference_mode():
-                self._there[:entries].copy_(desk.memory[:entries], non_blocking=True)
+                self._there[:entries].copy_(buffer.memory[:entries], non_blocking=True)
                 self._recordings[size]()
-                desk.answers[:slots].copy_(self._found[:slots], non_blocking=True)
+                buffer.answers[:slots].copy_(self._found[:slots], non_blocking=True)
         finally:
-            desk.done.set()
-        desk.tape = Begun(members, desk, desk.answers.numpy()[:slots])
-        return desk.tape
+            buffer.done.set()
+        buffer.batch = RunningBatch(rows, buffer, buffer.answers.numpy()[:slots])
+        return buffer.batch
 
     def _make_memory(self, room: Need) -> None:
-        desks = [Desk(room, self._labels, self._device) for _ in range(DESKS)]
-        self._desks = itertools.cycle(desks)
-        one = desks[0]
+        buffers = [HostBuffer(room, self._labels, self._device) for _ in range(HOST_BUFFERS)]
+        self._buffers = itertools.cycle(buffers)
+        one = buffers[0]
         self._there = torch.zeros_like(one.memory, device=self._device)
         self._found = torch.zeros_like(one.answers, device=self._device)
 
@@ -226,9 +242,9 @@ class TapeRunner:
         room = room_for(size)
         there = self._there[: table_entries(room)]
         nothing = np.zeros(table_entries(room), np.int32)
-        write_tape((), Tables.views(nothing, room))
+        write_batch((), Tables.views(nothing, room))
         there.copy_(torch.from_numpy(nothing))
-        tables = device_tables(there, room)
+        tables = Tables.views(there, room)
         found = self._found[: room.slots]
 
         def work() -> None:
@@ -238,40 +254,20 @@ class TapeRunner:
         self._captures += 1
         return repeat
 
-    def _run_outside(self, rows: Sequence[TapeRow]) -> Logits:
+    def _run_outside(self, rows: Sequence[PackedRow]) -> Logits:
         need = sum((need_of(row) for row in rows), Need())
         # No fewer slots than any size of a grid has: products of a row or two sum otherwise.
         slots = max(need.slots, room_for(SMALLEST).slots)
         tokens = -(-need.tokens // SMALLEST) * SMALLEST
         room = Need(tokens, need.blocks, need.chunks, need.leaves, slots)
         memory = np.zeros(table_entries(room), np.int32)
-        write_tape(rows, Tables.views(memory, room))
+        write_batch(rows, Tables.views(memory, room))
         self._order.take_turn()
         try:
             with on_device(self._device), fixed_products(), torch.inference_mode():
-                tables = device_tables(torch.from_numpy(memory).to(self._device), room)
+                tables = Tables.views(torch.from_numpy(memory).to(self._device), room)
                 logits: Logits = self._forward(tables).cpu().numpy()
         except torch.OutOfMemoryError as error:
             torch.cuda.empty_cache()
             raise does_not_fit(rows[0].row, self._device) from error
         return logits
-
-
-def does_not_fit(row: Row, device: torch.device) -> DeviceMemoryError:
-    """What to raise for a row, or a schema to be kept, that alone is too much."""
-    what = f"row of {row.tokens} tokens and {len(row.branches)} branches"
-    if not row.branches:
-        what = f"schema of {row.tokens} tokens"
-    return DeviceMemoryError(f"a {what} does not fit the memory of {device}")
-
-
-def device_tables(memory: Tensor, room: Need) -> DeviceTables:
-    """Tables with that room as views of a tensor."""
-    parts: dict[str, Tensor] = {}
-    start = 0
-    for name, shape in table_shapes(room).items():
-        size = int(np.prod(shape))
-        parts[name] = memory[start : start + size].view(shape)
-        start += aligned(size)
-    per_token = dict(zip(PER_TOKEN, parts.pop("per_token"), strict=True))
-    return DeviceTables(**per_token, **parts)

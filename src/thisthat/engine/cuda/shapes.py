@@ -1,4 +1,4 @@
-"""Shapes of the layers a tape runs, as the kernels need them. Plain numbers, no tensors."""
+"""Shapes of the layers of a model, as the kernels need them. Plain numbers, no tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AttentionShape:
-    """Columns of a projected tape: queries (each maybe followed by its gate), keys, values."""
+    """Columns of a projected batch: queries (each maybe followed by its gate), keys, values."""
 
     heads: int
     key_heads: int
@@ -40,7 +40,7 @@ class AttentionShape:
 
 @dataclass(frozen=True, slots=True)
 class DeltaShape:
-    """Columns of a projected tape: queries, keys, values, output gates, strengths, decays."""
+    """Columns of a projected batch: queries, keys, values, output gates, strengths, decays."""
 
     key_heads: int
     value_heads: int

@@ -75,7 +75,7 @@ static void prepare_sight(Lookout *lookout, const Pass *pass) {
 }
 
 /* The rotary position embedding of one head. */
-static void turn(const Model *model, int position, float *head) {
+static void rope(const Model *model, int position, float *head) {
     int half = model->head_width / 2;
     const float *cosine = model->cosines + (size_t)position * half, *sine = model->sines + (size_t)position * half;
     for (int d = 0; d < half; d++) {
@@ -92,7 +92,7 @@ static void show(const Model *model, const float *projected, int place, int posi
     for (int head = 0; head < model->shared_heads; head++, projected += width) {
         float key[MOST_WIDTH];
         memcpy(key, projected, sizeof(float) * width);
-        turn(model, position, key);
+        rope(model, position, key);
         size_t block = ((size_t)head * blocks + place / BLOCK) * width * BLOCK;
         put_key(keys + block, place % BLOCK, key, width);
         put_value(values + block, place % BLOCK, projected + model->shared_heads * width, width);
@@ -152,7 +152,7 @@ static void attend_to_head(Lookout *lookout, const Segment *segments, int blocks
         } else {
             size_t place = (size_t)(q / group) * stride + (head * group + q % group) * width;
             memcpy(query, projected + place, sizeof(float) * width);
-            turn(model, lookout->positions[token[q / group]], query);
+            rope(model, lookout->positions[token[q / group]], query);
             for (int d = 0; d < width; d++) query[d] *= scale;
         }
         put_query(lookout->queries, q, query, width);
@@ -165,7 +165,7 @@ static void attend_to_head(Lookout *lookout, const Segment *segments, int blocks
             const Segment *segment = segments + lookout->active[2 * b];
             hide_unseen(lookout, segment, lookout->active[2 * b + 1], token[q / group], scores + b * BLOCK);
         }
-        inverse[q] = 1 / share_out(scores, blocks * BLOCK);
+        inverse[q] = 1 / softmax(scores, blocks * BLOCK);
     }
     mix(lookout->scores, asked, width, listed(lookout, segments, blocks, head, 1), blocks, lookout->mixed);
     for (int q = 0; q < asked; q++) {

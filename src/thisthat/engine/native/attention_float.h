@@ -78,7 +78,7 @@ static void score(const float *queries, int count, int width, const float *const
 }
 
 /* exp of a score; exactly nothing for keys that are not seen. */
-static inline floats share_of(floats score) {
+static inline floats prob_of(floats score) {
 #if defined(__AVX512F__)
     return exponential(score);
 #else
@@ -87,23 +87,23 @@ static inline floats share_of(floats score) {
 }
 
 /* Shares of a block's values take the place of scores. */
-static inline void put_shares(float *scores, const floats shares[PARTS]) {
-    UNROLL for (int p = 0; p < PARTS; p++) store(scores + p * WIDE, shares[p]);
+static inline void put_probs(float *scores, const floats probs[PARTS]) {
+    UNROLL for (int p = 0; p < PARTS; p++) store(scores + p * WIDE, probs[p]);
 }
 
-/* Sums of values, weighed by the shares that took the place of scores: queries x width. */
-static void mix(const Score *shares, int count, int width, const float *const *block, int blocks, float *out) {
+/* Sums of values, weighed by the probabilities that took the place of scores: queries x width. */
+static void mix(const Score *probs, int count, int width, const float *const *block, int blocks, float *out) {
     size_t stride = stride_of(blocks);
     for (int first = 0; first < count; first += MIX_ROWS)
         for (int column = 0; column < width; column += MIX_COLUMNS * LANES) {
             floats sum[MIX_ROWS][MIX_PARTS] = {{{0}}};
             for (int b = 0; b < blocks; b++) {
-                const float *value = block[b] + column, *share = shares + first * stride + b * BLOCK;
-                for (int key = 0; key < BLOCK; key++, value += width, share++) {
+                const float *value = block[b] + column, *prob = probs + first * stride + b * BLOCK;
+                for (int key = 0; key < BLOCK; key++, value += width, prob++) {
                     floats wide[MIX_PARTS];
                     UNROLL for (int p = 0; p < MIX_PARTS; p++) wide[p] = load(value + p * WIDE);
                     UNROLL for (int q = 0; q < MIX_ROWS; q++)
-                        UNROLL for (int p = 0; p < MIX_PARTS; p++) sum[q][p] += share[q * stride] * wide[p];
+                        UNROLL for (int p = 0; p < MIX_PARTS; p++) sum[q][p] += prob[q * stride] * wide[p];
                 }
             }
             UNROLL for (int q = 0; q < MIX_ROWS; q++)

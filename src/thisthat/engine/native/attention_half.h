@@ -117,8 +117,8 @@ static ALONE void score(const float *queries, int count, int width, const float 
             }
 }
 
-/* Sums of values, weighed by the shares that took the place of scores: queries x width. */
-static ALONE void mix(const Score *shares, int count, int width, const float *const *block, int blocks, float *out) {
+/* Sums of values, weighed by the probabilities that took the place of scores: queries x width. */
+static ALONE void mix(const Score *probs, int count, int width, const float *const *block, int blocks, float *out) {
     size_t stride = stride_of(blocks);
     for (int from = 0; from < blocks; from += NEAR)
         for (int first = 0; first < count; first += SUM_ROWS)
@@ -129,7 +129,7 @@ static ALONE void mix(const Score *shares, int count, int width, const float *co
                 else clear_sums(sum);
                 for (int b = from; b < from + NEAR && b < blocks; b++) {
                     float16x8_t part[SUM_ROWS][2];
-                    sum_products(part, shares + first * stride + b * BLOCK, stride,
+                    sum_products(part, probs + first * stride + b * BLOCK, stride,
                                  (const float16_t *)block[b] + column * BLOCK);
                     UNROLL for (int r = 0; r < SUM_ROWS; r++)
                         UNROLL for (int p = 0; p < 2; p++) {

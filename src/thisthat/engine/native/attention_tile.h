@@ -47,12 +47,12 @@ static void put_query(float *queries, int q, const float *query, int width) {
 }
 
 /* exp of a score, as true as bfloats can tell. */
-static inline floats share_of(floats score) { return power_of_e(score, 1); }
+static inline floats prob_of(floats score) { return power_of_e(score, 1); }
 
 /* Shares of a block's values take the place of scores. */
-static inline void put_shares(float *scores, const floats shares[BLOCK / WIDE]) {
+static inline void put_probs(float *scores, const floats probs[BLOCK / WIDE]) {
     UNROLL for (int p = 0; p < BLOCK / WIDE; p++)
-        _mm256_storeu_si256((__m256i *)scores + p, narrow_to_bfloats(shares[p]));
+        _mm256_storeu_si256((__m256i *)scores + p, narrow_to_bfloats(probs[p]));
 }
 
 /* Numbers from the scores of a query to those of the next; sixteen more than there are, because a cache keeps few
@@ -104,15 +104,15 @@ static void score(const float *queries, int count, int width, const float *const
         }
 }
 
-/* Sums of values, weighed by the shares that took the place of scores: queries x width. */
-static void mix(const Score *shares, int count, int width, const float *const *block, int blocks, float *out) {
+/* Sums of values, weighed by the probabilities that took the place of scores: queries x width. */
+static void mix(const Score *probs, int count, int width, const float *const *block, int blocks, float *out) {
     size_t stride = stride_of(blocks);
     int tiles = tiles_of(count);
     settle();
     for (int column = 0; column < width; column += LANES) {
         clear_sums();
         for (int b = 0; b < blocks; b++)
-            add_products(tiles, (const char *)(shares + b * BLOCK), 4 * stride,
+            add_products(tiles, (const char *)(probs + b * BLOCK), 4 * stride,
                          (const char *)block[b] + column / LANES * TILE);
         store_sums(tiles, out + column, width);
     }

@@ -14,17 +14,12 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from thisthat.checkpoint.store import home, locked
+from thisthat.engine.native.library import Library, Variant
 from thisthat.files import write_atomically
-
-Variant: TypeAlias = Literal["amx", "vnni", "neon", "plain"]
-Order: TypeAlias = Literal["by fours", "by ones"]
-"""How weights are packed: four inputs of an output together, for dot products of bytes, or one."""
 
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER / "kernels.c"
@@ -44,29 +39,6 @@ _PATIENCE = 120
 
 class CannotCompileError(Exception):
     """There is no library, for the reason given."""
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """Compiled kernels and what they are made of."""
-
-    path: Path
-    variant: Variant
-
-    @property
-    def multiplies_bytes(self) -> bool:
-        """Whether activations become bytes; else weights become float32 as they are read."""
-        return self.variant != "plain"
-
-    @property
-    def order(self) -> Order:
-        """How these kernels want weights to be packed."""
-        return "by fours" if self.multiplies_bytes else "by ones"
-
-    @property
-    def doubling_costs(self) -> bool:
-        """Whether a second term of activations makes a pass much longer."""
-        return self.variant in ("vnni", "neon")
 
 
 def variants_here(cpu_info: Path = _CPU_INFO) -> list[Variant]:

@@ -15,12 +15,8 @@ from typing import TYPE_CHECKING
 from thisthat.cpus import usable_cores
 from thisthat.engine.flat_engine import PREFIX_CACHE_BYTES, FlatEngine
 from thisthat.engine.llama_shape import LlamaShape, read_shape, supports
-from thisthat.engine.native.compiler import (
-    CannotCompileError,
-    Library,
-    library_here,
-    variants_here,
-)
+from thisthat.engine.native.compiler import CannotCompileError, library_here, variants_here
+from thisthat.engine.native.library import Library
 from thisthat.engine.native.pack import inner_size, obstacle, write_packed
 from thisthat.engine.native.runtime import NativeRuntime
 from thisthat.engine.runtime_form import WEIGHTS_FILE, open_form

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.engine.llama_shape import LlamaShape
-from thisthat.engine.native.compiler import Order
+from thisthat.engine.native.library import Order
 from thisthat.engine.rope import rotary_tables
 from thisthat.errors import CheckpointError
 
@@ -68,8 +68,8 @@ def write_packed(
     rows = table if shape.tied else _found(weights, "lm_head.weight")
     writer.add("label_rows", rows[list(label_ids)])
     writer.add("norm", _found(weights, "model.norm.weight"))
-    for name, turns in zip(("cosines", "sines"), rotary_tables(shape, shape.longest), strict=True):
-        writer.add(name, turns)
+    for name, rope in zip(("cosines", "sines"), rotary_tables(shape, shape.longest), strict=True):
+        writer.add(name, rope)
     for layer in sorted(set(shape.order)):
         _write_layer(writer, weights, layer, order)
     return json.dumps(writer.index).encode()

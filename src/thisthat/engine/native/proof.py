@@ -9,21 +9,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.engine.flat_engine import KeptTokens
-from thisthat.engine.flat_pass import FlatPass, Tree, lay_flat
+from thisthat.engine.flat_pass import FlatPass, lay_flat
 from thisthat.engine.llama_shape import LlamaShape
+from thisthat.engine.native.library import Library
 from thisthat.engine.native.pack import LEVELS, write_packed
 from thisthat.engine.native.runtime import NativeRuntime
 from thisthat.engine.rope import rotary_tables
-from thisthat.engine.rows import Branch, Slot
-
-if TYPE_CHECKING:
-    from thisthat.engine.native.compiler import Library
+from thisthat.engine.rows import Branch, Row, Slot
 
 Array = NDArray[np.float64]
 Weights = dict[str, NDArray[np.float32]]
@@ -43,7 +40,8 @@ SHAPE = LlamaShape(
 INNER = 256
 LABELS = tuple(range(9))
 KEPT = tuple(range(20))
-TREE = Tree(
+TREE = Row(
+    (),
     tuple(range(5, 38)),
     (Branch(tuple(range(9)), (Slot(3, 9), Slot(8, 9))), Branch((7, 1, 2), (Slot(2, 9),))),
     opened=21,
@@ -79,7 +77,7 @@ def largest_error(library: Library) -> float:
         with data.open("wb") as file:
             index.write_bytes(write_packed(weights, SHAPE, LABELS, library.order, file))
         runtime = NativeRuntime(library, index, data, SHAPE, INNER, len(LABELS), terms=2, threads=2)
-        first = lay_flat([Tree(KEPT, ())], 0)
+        first = lay_flat([Row((), KEPT, ())], 0)
         second = lay_flat([TREE], len(KEPT))
         _, kept = runtime.read(first, runtime.nothing, True)
         assert isinstance(kept, KeptTokens)
@@ -150,12 +148,12 @@ def _plainly(weights: Weights, first: FlatPass, second: FlatPass) -> Array:
             (normed @ part[f"{name}_proj"].T).reshape(len(tokens), -1, SHAPE.head_width)
             for name in "qkv"
         )
-        query, key = (_turn(heads, cosine, sine) for heads in (query, key))
+        query, key = (_rope(heads, cosine, sine) for heads in (query, key))
         scores = np.einsum("ihd,jd->hij", query, key[:, 0]) / np.sqrt(SHAPE.head_width)
         scores = np.where(seen, scores, -np.inf)
-        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        shares /= shares.sum(axis=-1, keepdims=True)
-        mixed = np.einsum("hij,jd->ihd", shares, value[:, 0]).reshape(len(tokens), -1)
+        probabilities = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        probabilities /= probabilities.sum(axis=-1, keepdims=True)
+        mixed = np.einsum("hij,jd->ihd", probabilities, value[:, 0]).reshape(len(tokens), -1)
         hidden = hidden + mixed @ part["o_proj"].T
         normed = _norm(hidden, part["post_attention_layernorm"])
         gate = normed @ part["gate_proj"].T
@@ -172,15 +170,13 @@ def _norm(hidden: Array, weight: NDArray[np.float32]) -> Array:
     return normed
 
 
-def _turn(heads: Array, cosine: NDArray[np.float32], sine: NDArray[np.float32]) -> Array:
+def _rope(heads: Array, cosine: NDArray[np.float32], sine: NDArray[np.float32]) -> Array:
     one, two = np.split(heads, 2, axis=-1)
     cosine, sine = cosine[:, None], sine[:, None]
     return np.concatenate([one * cosine - two * sine, two * cosine + one * sine], axis=-1)
 
 
 def _main(path: str, variant: str) -> None:
-    from thisthat.engine.native.compiler import Library
-
     error = largest_error(Library(Path(path), variant))  # type: ignore[arg-type]
     if not error <= LARGEST_ERROR:
         sys.exit(f"a logit is wrong by {error:.2g} of the largest")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thisthat.engine.flat_engine import KeptTokens
 from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_shape import LlamaShape
-from thisthat.engine.native.compiler import Library
+from thisthat.engine.native.library import Library
 from thisthat.engine.rows import Logits
 from thisthat.errors import CheckpointError
 

@@ -1,4 +1,4 @@
-/* Scores in half precision become shares, eight at a time. */
+/* Scores in half precision become probabilities, eight at a time. */
 
 #pragma once
 
@@ -9,7 +9,7 @@
 #define LARGEST_HALF 65504
 
 /* exp of a number that is not above 0, to the last bit or two of a half; nothing where that is no half. */
-static inline float16x8_t share_of(float16x8_t score) {
+static inline float16x8_t prob_of(float16x8_t score) {
     const float16x8_t rounder = vdupq_n_f16(1536), one = vdupq_n_f16(1); /* see ROUNDER */
     score = vmaxq_f16(score, vdupq_n_f16(-18));
     float16x8_t shifted = vfmaq_n_f16(rounder, score, 1.44269504), whole = vsubq_f16(shifted, rounder);
@@ -22,21 +22,21 @@ static inline float16x8_t share_of(float16x8_t score) {
     return vmulq_n_f16(large, 0x1p-12);
 }
 
-/* Turn the scores of one query with ``count`` keys, a multiple of 32, into shares; their sum, which is no number where
+/* Make the scores of one query with ``count`` keys, a multiple of 32, into probabilities; their sum, which is no number where
  * a score is none or too large. */
-static ALONE float share_out(Score *scores, int count) {
+static ALONE float softmax(Score *scores, int count) {
     float16x8_t most = vdupq_n_f16(UNSEEN);
     for (int k = 0; k < count; k += 8) most = vmaxq_f16(most, vld1q_f16(scores + k));
     float16_t top = vmaxvq_f16(most);
     if (!(top <= LARGEST_HALF)) return NAN;
     float32x4_t sum = vdupq_n_f32(0);
     for (int k = 0; k < count; k += 32) {
-        float16x8_t shares[4];
+        float16x8_t probs[4];
         UNROLL for (int p = 0; p < 4; p++) {
-            shares[p] = share_of(vsubq_f16(vld1q_f16(scores + k + 8 * p), vdupq_n_f16(top)));
-            vst1q_f16(scores + k + 8 * p, shares[p]);
+            probs[p] = prob_of(vsubq_f16(vld1q_f16(scores + k + 8 * p), vdupq_n_f16(top)));
+            vst1q_f16(scores + k + 8 * p, probs[p]);
         }
-        float16x8_t some = vaddq_f16(vaddq_f16(shares[0], shares[1]), vaddq_f16(shares[2], shares[3]));
+        float16x8_t some = vaddq_f16(vaddq_f16(probs[0], probs[1]), vaddq_f16(probs[2], probs[3]));
         sum = vaddq_f32(sum, vaddq_f32(vcvt_f32_f16(vget_low_f16(some)), vcvt_high_f32_f16(some)));
     }
     return vaddvq_f32(sum);

@@ -20,7 +20,7 @@ from typing import Literal
 
 from thisthat.decide.job import Job, JobResult
 from thisthat.decide.run import rows_apart, run_jobs
-from thisthat.engine.rows import Engine
+from thisthat.engine.protocol import Engine
 from thisthat.serve.scheduling.admission import Admission
 
 

@@ -22,10 +22,11 @@ from thisthat.decide.processor import Reading
 from thisthat.engine.bidirectional import since
 from thisthat.engine.cuda.batch_sizes import Grid
 from thisthat.engine.cuda.capture import GraphRecorder, NoRecorder, Recorder
-from thisthat.engine.cuda.model import TapeModel
+from thisthat.engine.cuda.model import PackedModel
 from thisthat.engine.cuda.open import fused_model, runner_of
-from thisthat.engine.cuda.runner import TapeRunner
-from thisthat.engine.rows import Engine, Row, RowResult
+from thisthat.engine.cuda.runner import PackedRunner
+from thisthat.engine.protocol import Engine
+from thisthat.engine.rows import Row, RowResult
 from thisthat.engine.torch.backbone import Backbone
 from thisthat.engine.torch.engine import TorchEngine
 from thisthat.engine.torch.label_head import LabelHead
@@ -65,15 +66,23 @@ class Opened:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-class PlainPasses:
+class PlainPasses(Engine):
     """Every question a path of its own through the whole model, padded at the end, nothing kept."""
 
     def __init__(self, model: Any, label_ids: Sequence[int]) -> None:
         self._trunk = model.base_model
         self._backbone = Backbone(model)
         self._head = LabelHead(model, label_ids)
-        self.longest = self._backbone.longest
-        self.description = f"transformers, {self._backbone.device}, one path per question"
+
+    @property
+    def description(self) -> str:
+        """See Engine."""
+        return f"transformers, {self._backbone.device}, one path per question"
+
+    @property
+    def longest(self) -> int:
+        """See Engine."""
+        return self._backbone.longest
 
     def run(self, rows: Sequence[Row]) -> list[RowResult]:
         """See Engine."""
@@ -133,7 +142,7 @@ def open_ways(shape: str, device: torch.device) -> Opened:
         model = load_model(checkpoint, device, torch.bfloat16)
     model.eval()
     ways.seconds["the model on the device"] = time.perf_counter() - started
-    fused: dict[bool, TapeModel] = {}
+    fused: dict[bool, PackedModel] = {}
     recorders: dict[str, tuple[Callable[[], Recorder], Grid | None]] = {
         GRAPHS: (lambda: GraphRecorder(device), None),
         UNRECORDED: (NoRecorder, Grid(UNRECORDED_SIZES)),
@@ -146,8 +155,8 @@ def open_ways(shape: str, device: torch.device) -> Opened:
                 engine: Engine = PlainPasses(model, builder.label_ids)
             else:
                 make, grid = recorders[way]
-                tapes = _tapes(fused, make, grid, way == FLOAT8)
-                engine = TorchEngine(model, builder.label_ids, tapes=tapes)
+                open_packed = _opener(fused, make, grid, way == FLOAT8)
+                engine = TorchEngine(model, builder.label_ids, open_packed=open_packed)
             ways.deciders[way] = _decider(checkpoint, builder, engine, shape)
         except Exception as error:  # whatever it is, the other ways are still to be measured
             ways.absent[way] = in_a_line(error)
@@ -172,18 +181,18 @@ def in_a_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:160]}" if text else type(error).__name__
 
 
-def _tapes(
-    fused: dict[bool, TapeModel], make: Callable[[], Recorder], grid: Grid | None, float8: bool
-) -> Callable[[Any, LabelHead, int], TapeRunner]:
-    def tapes(model: Any, head: LabelHead, shelf_bytes: int) -> TapeRunner:
+def _opener(
+    fused: dict[bool, PackedModel], make: Callable[[], Recorder], grid: Grid | None, float8: bool
+) -> Callable[[Any, LabelHead, int], PackedRunner]:
+    def open_packed(model: Any, head: LabelHead, prefix_bytes: int) -> PackedRunner:
         if float8 not in fused:
-            found = fused_model(model, head, shelf_bytes, float8=float8)
+            found = fused_model(model, head, prefix_bytes, float8=float8)
             if isinstance(found, str):
                 raise CheckpointError(found)
             fused[float8] = found
         return runner_of(fused[float8], model, head, grid, make())
 
-    return tapes
+    return open_packed
 
 
 def _decider(checkpoint: Checkpoint, builder: PromptBuilder, engine: Engine, shape: str) -> Decider:
