@@ -26,7 +26,7 @@ from thisthat.decide.options import DecideKeywords
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.questions import Boolean, Question
 from thisthat.rng import Rng
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Bar, Line, Timing
 from thisthat_lab.bench.systems.protocol import Identity
 from thisthat_lab.bench.timing.comparison import BOOLEAN, TRIAGE, ask_ours, timing_of
@@ -410,6 +410,3 @@ def _fla_caveat() -> str:
     if find_spec("fla") is None:
         return "flash-linear-attention is not installed: (c) runs its delta rule in plain torch."
     return "flash-linear-attention is installed, and (c) uses it."
-
-
-MEASUREMENT = Measurement("gpu", "A CUDA device", run, has_subset=False)

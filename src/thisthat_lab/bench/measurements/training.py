@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from thisthat.errors import InvalidInputError, MissingExtraError
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.systems.protocol import Identity
 
@@ -186,6 +186,3 @@ def _lines(name: str, timed: Timed) -> list[Line]:
     if timed.peak_bytes is not None:
         lines.append(Line(f"{name}: GiB at the peak", timed.peak_bytes / 2**30, unit="number"))
     return lines
-
-
-MEASUREMENT = Measurement("training", "Training speed", run, has_subset=False)
