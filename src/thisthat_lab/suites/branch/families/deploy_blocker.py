@@ -7,7 +7,7 @@ from typing import Any
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.abstain import with_abstain
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.clauses import draw_clause
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
@@ -21,6 +21,7 @@ from thisthat_lab.suites.branch.machinery.branches import (
 from thisthat_lab.suites.branch.machinery.domains import domains
 from thisthat_lab.suites.branch.machinery.layout import Sheet, draw_sheet, lay_out
 from thisthat_lab.suites.branch.machinery.rules import Rule
+from thisthat_lab.tables import Tables
 
 _DOMAINS = domains(
     "release candidate",
@@ -31,12 +32,8 @@ _DOMAINS = domains(
     "clinical sample",
     "building inspection",
 )
-_ASKS = (
-    "Which requirement blocks {id}?",
-    "What stops this {noun}?",
-    "Which check fails for {id}?",
-    "On which point is the {noun} held up?",
-)
+_TABLES = Tables(__file__)
+_ASKS = _TABLES.words("asks")
 _NOTHING = ("nothing", "no blocker", "all clear", "none fails")
 
 
@@ -125,14 +122,4 @@ def twin(case: BlockerCase, rng: Rng) -> BlockerCase | None:
     return replace(case, sheet=replace(case.sheet, record=changed))
 
 
-FAMILY = BranchFamily(
-    name="deploy_blocker",
-    suite="branch",
-    kind="choice",
-    option_count=None,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+FAMILY = branch_family("deploy_blocker", "choice", draw, solve, render, twin)

@@ -13,7 +13,7 @@ from typing import Any
 from thisthat.questions import Kind
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.abstain import with_abstain
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family
 from thisthat_lab.suites.base.clauses import Clause
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.fields import Domain
@@ -100,16 +100,15 @@ def outcome_family(
     def render(case: OutcomeCase, rng: Rng) -> Asked:
         return _render(case, words, kind, page)
 
-    return BranchFamily(
-        name=name,
-        suite="branch",
-        kind=kind,
+    return branch_family(
+        name,
+        kind,
+        draw,
+        solve,
+        render,
+        _twin,
         option_count=counts[0] if counts[0] == counts[1] else None,
         held_out=held_out,
-        draw=draw,
-        solve=solve,
-        render=render,
-        twin=_twin,
         clauses=_clauses if page is lay_out else None,
     )
 
