@@ -31,6 +31,9 @@ PERIOD_DAYS = 1_400
 REMARKS = _TABLES.words("remarks")
 HEADINGS = _TABLES.words("headings")
 EXTRA_KEYS = _TABLES.words("extra_keys")
+STATEMENTS = _TABLES.groups("statements")
+DENIALS = _TABLES.words("denials")
+"""How a fact is put as a statement to judge, by form, and how its failure is."""
 
 
 def person(rng: Rng) -> str:

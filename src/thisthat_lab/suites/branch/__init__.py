@@ -1,7 +1,7 @@
 """Generated branch-shaped decisions: refunds, access, routing, severity, … with computed answers.
 
 A family is one file of ``families``: a module that exposes ``FAMILY``, or JSON that declares one.
-May import ``base`` and ``records``; ``drills`` builds on it.
+May import ``base``, ``records`` and ``drills``; no other suite.
 """
 
 from __future__ import annotations

@@ -15,9 +15,8 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base.clauses import Clause, Compares, draw_clause
 from thisthat_lab.suites.base.family import YES_NO
 from thisthat_lab.suites.base.fields import Day, Field, Flag, Number, Pick
-from thisthat_lab.suites.base.wording import bullets, sentence
-from thisthat_lab.suites.branch.families.facts_hold import DENIALS, STATEMENTS
-from thisthat_lab.suites.branch.machinery.rules import Rule, draw_rule
+from thisthat_lab.suites.base.rules import Rule, draw_rule
+from thisthat_lab.suites.base.wording import DENIALS, STATEMENTS, bullets, sentence
 from thisthat_lab.suites.drills.subjects import Subject
 from thisthat_lab.tables import Tables
 

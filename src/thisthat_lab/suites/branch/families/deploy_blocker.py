@@ -9,7 +9,10 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base.abstain import with_abstain
 from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.clauses import draw_clause
+from thisthat_lab.suites.base.domains import domains
 from thisthat_lab.suites.base.family import Asked
+from thisthat_lab.suites.base.layout import Sheet, draw_sheet, lay_out
+from thisthat_lab.suites.base.rules import Rule
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import bullets
 from thisthat_lab.suites.branch.machinery.branches import (
@@ -18,9 +21,6 @@ from thisthat_lab.suites.branch.machinery.branches import (
     twin_of,
     without_one,
 )
-from thisthat_lab.suites.branch.machinery.domains import domains
-from thisthat_lab.suites.branch.machinery.layout import Sheet, draw_sheet, lay_out
-from thisthat_lab.suites.branch.machinery.rules import Rule
 from thisthat_lab.tables import Tables
 
 _DOMAINS = domains(

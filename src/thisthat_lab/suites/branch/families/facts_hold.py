@@ -13,7 +13,7 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family
 from thisthat_lab.suites.base.family import YES_NO, Asked
 from thisthat_lab.suites.base.settings import Setting
-from thisthat_lab.suites.base.wording import join
+from thisthat_lab.suites.base.wording import DENIALS, STATEMENTS, join
 from thisthat_lab.suites.records.asking import ask
 from thisthat_lab.suites.records.catalogue import record_types
 from thisthat_lab.suites.records.checks import (
@@ -26,7 +26,6 @@ from thisthat_lab.suites.records.checks import (
 from thisthat_lab.suites.records.conditions import question, sentence
 from thisthat_lab.suites.records.rules import Rule, capital
 from thisthat_lab.suites.records.sheets import write_records
-from thisthat_lab.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,6 @@ def _ask(rng: Rng, case: FactsCase, where: str) -> tuple[str, tuple[tuple[str, s
     if case.denied:
         return rng.choice(DENIALS).format(text=text, capital=capital(text)), YES_NO
     return rng.choice(STATEMENTS[case.form]).format(text=text, capital=capital(text)), YES_NO
-
-
-_TABLES = Tables(__file__)
-STATEMENTS = _TABLES.groups("statements")
-DENIALS = _TABLES.words("denials")
 
 
 def _direct(rng: Rng, rule: Rule, noun: str, where: str) -> str:

@@ -10,13 +10,13 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base.abstain import with_abstain
 from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.clauses import Among, Between, Clause, Compares, Is
+from thisthat_lab.suites.base.domains import domains
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.fields import Domain, Field, Flag, Number, Pick
+from thisthat_lab.suites.base.layout import Sheet, draw_sheet, lay_out
+from thisthat_lab.suites.base.rules import Rule
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import CITIES, TEAMS, bullets
-from thisthat_lab.suites.branch.machinery.domains import domains
-from thisthat_lab.suites.branch.machinery.layout import Sheet, draw_sheet, lay_out
-from thisthat_lab.suites.branch.machinery.rules import Rule
 from thisthat_lab.tables import Tables
 
 _DOMAINS = domains(

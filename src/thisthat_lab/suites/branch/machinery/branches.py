@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.clauses import Clause
 from thisthat_lab.suites.base.fields import Domain, Record, Value
-from thisthat_lab.suites.branch.machinery.rules import Rule, draw_record, draw_rule
+from thisthat_lab.suites.base.rules import Rule, draw_record, draw_rule
 
 _TRIES = 400
 

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.domains import domains
 from thisthat_lab.suites.base.fields import Domain
-from thisthat_lab.suites.branch.machinery.domains import domains
-from thisthat_lab.suites.branch.machinery.layout import MakePage, lay_out
+from thisthat_lab.suites.base.layout import MakePage, lay_out
 from thisthat_lab.suites.branch.machinery.outcomes import OutcomeWords, outcome_family
 from thisthat_lab.suites.branch.machinery.rule_sets import RULE_SETS
 from thisthat_lab.suites.branch.machinery.shell_commands import COMMAND, command_page

@@ -17,6 +17,7 @@ from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family
 from thisthat_lab.suites.base.clauses import Clause
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.fields import Domain
+from thisthat_lab.suites.base.layout import MakePage, Sheet, draw_sheet, lay_out
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import bullets, sentence
 from thisthat_lab.suites.branch.machinery.branches import (
@@ -26,7 +27,6 @@ from thisthat_lab.suites.branch.machinery.branches import (
     twin_of,
     without_one,
 )
-from thisthat_lab.suites.branch.machinery.layout import MakePage, Sheet, draw_sheet, lay_out
 
 DrawBranches = Callable[[Domain, int, int, Rng], Branches]
 

@@ -12,7 +12,7 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base import wording
 from thisthat_lab.suites.base.family import Difficulty
 from thisthat_lab.suites.base.fields import Domain, Flag, Pick, Record
-from thisthat_lab.suites.branch.machinery.layout import Page, Policy, Sheet
+from thisthat_lab.suites.base.layout import Page, Policy, Sheet
 from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)

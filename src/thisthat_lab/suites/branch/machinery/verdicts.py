@@ -15,10 +15,10 @@ from thisthat_lab.suites.base.abstain import with_abstain
 from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.fields import Domain, Value
+from thisthat_lab.suites.base.layout import MakePage, Sheet, draw_sheet, lay_out
+from thisthat_lab.suites.base.rules import Rule, draw_record_for, draw_rule
 from thisthat_lab.suites.base.settings import MOST_CLAUSES, Setting
 from thisthat_lab.suites.base.wording import sentence
-from thisthat_lab.suites.branch.machinery.layout import MakePage, Sheet, draw_sheet, lay_out
-from thisthat_lab.suites.branch.machinery.rules import Rule, draw_record_for, draw_rule
 
 Place: TypeAlias = Literal["state", "question", "options"]
 CANNOT_TELL = 2
