@@ -109,7 +109,7 @@ def context_ladder(worlds_per_side: int = 12) -> list[Item]:
             for arm, scene in (("whole", whole), ("window", window)):
                 for way in DIRECTIONS:
                     item = _step_question(
-                        scene, way, move_legal.WORDINGS[0], "context_ladder", described=False
+                        scene, way, move_legal.WORDS.wordings[0], "context_ladder", described=False
                     )
                     items.append(replace(item, facts={**item.facts, "world": world, "arm": arm}))
             world += 1
@@ -144,7 +144,7 @@ def _step_question(
     blanks = direction_blanks(way)
     maze = scene.place.maze
     case = Case(_as_window(scene), blanks)
-    no, yes = (text.format(**blanks) for text in move_legal.DESCRIBED[0])
+    no, yes = (text.format(**blanks) for text in move_legal.WORDS.described[0])
     return Item(
         source="generated_spatial",
         family=name,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import choice
+from thisthat_lab.suites.spatial.ask import choice, words_of
 from thisthat_lab.suites.spatial.scene import MapScene
 from thisthat_lab.worlds.grid import DIRECTIONS, step
 
@@ -28,16 +28,4 @@ def truth(scene: MapScene, blanks: Mapping[str, Any]) -> int:
     return (change > 0) - (change < 0) + 1
 
 
-FAMILY = choice(
-    "plan_progress",
-    "map",
-    fill,
-    truth,
-    wordings=(
-        "The agent follows the plan {moves}; a move into a wall or out of the maze leaves it where "
-        "it is. By shortest-path length, does it end nearer to the goal, as far from it as before, "
-        "or farther away?",
-    ),
-    names=(("nearer", "as far", "farther"),),
-    held_out=True,
-)
+FAMILY = choice("plan_progress", "map", fill, truth, words_of(__file__), held_out=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import choice
+from thisthat_lab.suites.spatial.ask import choice, words_of
 from thisthat_lab.suites.spatial.scene import WindowScene
 from thisthat_lab.worlds.grid import DIRECTIONS, step
 
@@ -30,12 +30,5 @@ def truth(scene: WindowScene, blanks: Mapping[str, Any]) -> int:
 
 
 FAMILY = choice(
-    "reach_two",
-    "window",
-    fill,
-    truth,
-    wordings=("How many cells, not counting its own, can the agent reach in at most two moves?",),
-    names=(("2 or fewer", "3", "4", "5", "6", "7 or more"),),
-    shuffle=False,
-    held_out=True,
+    "reach_two", "window", fill, truth, words_of(__file__), shuffle=False, held_out=True
 )
