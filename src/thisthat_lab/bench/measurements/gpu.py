@@ -36,7 +36,7 @@ from thisthat_lab.bench.timing.gpu_names import GRAPHS, LARGE, SMALL
 from thisthat_lab.bench.timing.texts import state_of
 
 if TYPE_CHECKING:
-    from thisthat_lab.bench.timing.gpu_ways import Opened
+    from thisthat_lab.bench.timing.gpu_variants import Opened
 
 BOOLEANS: dict[str, Question] = {
     **BOOLEAN,
@@ -206,11 +206,11 @@ def measure_shape(shape: str, names: Sequence[str], seed: int, seconds: float) -
     """
     import torch
 
-    from thisthat_lab.bench.timing.gpu_ways import in_a_line, open_ways
+    from thisthat_lab.bench.timing.gpu_variants import in_a_line, open_variants
 
     report = Report()
     try:
-        ways = open_ways(shape, torch.device("cuda"))
+        ways = open_variants(shape, torch.device("cuda"))
     except Exception as error:  # the other shape is still to be measured
         report.failure = in_a_line(error)
         return report
@@ -277,7 +277,7 @@ def _turn(
     work: Work, decider: Decider, calls: Sequence[Sequence[str]], into: Found, told: Found
 ) -> bool:
     """Some calls, timed into ``into``; a failure is told, and False."""
-    from thisthat_lab.bench.timing.gpu_ways import in_a_line
+    from thisthat_lab.bench.timing.gpu_variants import in_a_line
 
     _reset_peak()
     started = time.perf_counter()

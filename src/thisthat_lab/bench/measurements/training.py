@@ -123,7 +123,7 @@ def measure(
     """What was measured, or why it failed; nothing is left on the device."""
     import torch
 
-    from thisthat_lab.bench.timing.gpu_ways import in_a_line
+    from thisthat_lab.bench.timing.gpu_variants import in_a_line
     from thisthat_lab.bench.timing.training_steps import time_steps
     from thisthat_lab.train.config import Optimiser
 

@@ -1,4 +1,4 @@
-"""The two models of ``bench gpu`` on a CUDA device, each run in four ways.
+"""The two models of ``bench gpu`` on a CUDA device, each run in four variants.
 
 All but float8 share the weights, and that has rounded copies beside them.
 The 1.88 B shape has random weights: its speed is that of trained ones, its answers mean nothing.
@@ -119,7 +119,7 @@ class PlainPasses:
             return list(self._head(hidden[place[:, 0], place[:, 1]]).cpu().numpy())
 
 
-def open_ways(shape: str, device: torch.device) -> Opened:
+def open_variants(shape: str, device: torch.device) -> Opened:
     """One model in all ways; a way that does not open is absent with its reason."""
     ways = Opened()
     checkpoint = open_checkpoint("default")
