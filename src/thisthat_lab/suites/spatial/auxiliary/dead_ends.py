@@ -22,7 +22,8 @@ def truth(scene: WindowScene, blanks: Mapping[str, Any]) -> int:
     is_open = scene.window.is_open
     cells = [(row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
     return sum(
-        is_open(cell) and sum(is_open(step(cell, way)) for way in DIRECTIONS) == 1 for cell in cells
+        is_open(cell) and sum(is_open(step(cell, direction)) for direction in DIRECTIONS) == 1
+        for cell in cells
     )
 
 

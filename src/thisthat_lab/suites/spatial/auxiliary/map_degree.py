@@ -20,7 +20,7 @@ def fill(rng: Rng, scene: MapScene) -> Mapping[str, Any]:
 def truth(scene: MapScene, blanks: Mapping[str, Any]) -> int:
     """The number of open neighbours."""
     grid = scene.place.maze.grid
-    return sum(grid.is_open(step(blanks["cell"], way)) for way in DIRECTIONS)
+    return sum(grid.is_open(step(blanks["cell"], direction)) for direction in DIRECTIONS)
 
 
 FAMILY = score("map_degree", "map", fill, truth, words_of(__file__))

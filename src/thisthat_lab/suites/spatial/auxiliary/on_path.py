@@ -17,8 +17,8 @@ def path_cells(scene: MapScene) -> list[Cell] | None:
     if moves is None:
         return None
     cells = [scene.agent]
-    for way in moves:
-        cells.append(step(cells[-1], way))
+    for direction in moves:
+        cells.append(step(cells[-1], direction))
     return cells[1:]
 
 

@@ -17,7 +17,7 @@ def fill(rng: Rng, scene: SnakeScene) -> Mapping[str, Any] | None:
 
 def truth(scene: SnakeScene, blanks: Mapping[str, Any]) -> int:
     """The number of moves it survives, straight back not counted."""
-    return sum(scene.snake.survives(way) for way in scene.snake.moves())
+    return sum(scene.snake.survives(direction) for direction in scene.snake.moves())
 
 
 FAMILY = score("snake_moves", "snake", fill, truth, words_of(__file__))

@@ -14,7 +14,7 @@ from thisthat_lab.worlds.grid import DIRECTIONS, OPPOSITE, step
 def fill(rng: Rng, scene: WindowScene) -> Mapping[str, Any]:
     """Two steps that do not undo each other."""
     first = rng.choice(DIRECTIONS)
-    second = rng.choice([way for way in DIRECTIONS if way != OPPOSITE[first]])
+    second = rng.choice([direction for direction in DIRECTIONS if direction != OPPOSITE[first]])
     return {"first": first, "second": second}
 
 

@@ -21,14 +21,14 @@ def fill(rng: Rng, scene: WindowScene) -> Mapping[str, Any]:
 
 def truth(scene: WindowScene, blanks: Mapping[str, Any]) -> int:
     """The index of the only open direction, 4 for none, 5 for more than one."""
-    ways = [
+    directions = [
         index
-        for index, way in enumerate(DIRECTIONS)
-        if scene.window.is_open(step(blanks["cell"], way))
+        for index, direction in enumerate(DIRECTIONS)
+        if scene.window.is_open(step(blanks["cell"], direction))
     ]
-    if len(ways) == 1:
-        return ways[0]
-    return 5 if ways else 4
+    if len(directions) == 1:
+        return directions[0]
+    return 5 if directions else 4
 
 
 FAMILY = choice("only_way", "window", fill, truth, words_of(__file__))

@@ -21,7 +21,7 @@ def fill(rng: Rng, scene: WindowScene) -> Mapping[str, Any]:
 
 def truth(scene: WindowScene, blanks: Mapping[str, Any]) -> int:
     """The number of open neighbours; the agent's own cell is open."""
-    return sum(scene.window.is_open(step(blanks["cell"], way)) for way in DIRECTIONS)
+    return sum(scene.window.is_open(step(blanks["cell"], direction)) for direction in DIRECTIONS)
 
 
 FAMILY = choice("open_count", "window", fill, truth, words_of(__file__), shuffle=False)

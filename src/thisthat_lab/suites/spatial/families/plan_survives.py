@@ -16,10 +16,12 @@ def fill(rng: Rng, scene: WindowScene) -> Mapping[str, Any] | None:
     """Three moves, none undoing the one before, all of whose cells are in the window."""
     plan: list[Direction] = [rng.choice(DIRECTIONS)]
     while len(plan) < 3:
-        plan.append(rng.choice([way for way in DIRECTIONS if way != OPPOSITE[plan[-1]]]))
+        plan.append(
+            rng.choice([direction for direction in DIRECTIONS if direction != OPPOSITE[plan[-1]]])
+        )
     cell = scene.agent
-    for way in plan:
-        cell = step(cell, way)
+    for direction in plan:
+        cell = step(cell, direction)
         if max(abs(cell[0] - scene.agent[0]), abs(cell[1] - scene.agent[1])) > RADIUS:
             return None
     return {"plan": tuple(plan), "first": plan[0], "second": plan[1], "third": plan[2]}
@@ -28,8 +30,8 @@ def fill(rng: Rng, scene: WindowScene) -> Mapping[str, Any] | None:
 def truth(scene: WindowScene, blanks: Mapping[str, Any]) -> int:
     """The number of moves made before the first that is blocked."""
     cell = scene.agent
-    for made, way in enumerate(blanks["plan"]):
-        cell = step(cell, way)
+    for made, direction in enumerate(blanks["plan"]):
+        cell = step(cell, direction)
         if not scene.window.is_open(cell):
             return made
     return 3

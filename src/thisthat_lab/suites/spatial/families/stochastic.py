@@ -19,7 +19,9 @@ from thisthat_lab.worlds.grid import DIRECTIONS, Direction, step
 
 def safe_moves(scene: WindowScene) -> tuple[Direction, ...]:
     """The directions whose cells are open."""
-    return tuple(way for way in DIRECTIONS if scene.window.is_open(step(scene.agent, way)))
+    return tuple(
+        direction for direction in DIRECTIONS if scene.window.is_open(step(scene.agent, direction))
+    )
 
 
 def fill(rng: Rng, scene: WindowScene) -> Mapping[str, Any]:

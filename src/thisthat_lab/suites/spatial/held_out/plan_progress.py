@@ -20,8 +20,8 @@ def fill(rng: Rng, scene: MapScene) -> Mapping[str, Any]:
 def truth(scene: MapScene, blanks: Mapping[str, Any]) -> int:
     """0 nearer, 1 as far, 2 farther. Blocked moves are skipped; the goal ends the plan."""
     cell = scene.agent
-    for way in blanks["plan"]:
-        there = step(cell, way)
+    for direction in blanks["plan"]:
+        there = step(cell, direction)
         if cell != scene.goal and scene.place.maze.grid.is_open(there):
             cell = there
     change = scene.field.to(cell) - scene.distance

@@ -19,8 +19,17 @@ def fill(rng: Rng, scene: WindowScene) -> Mapping[str, Any]:
 def reachable_cells(scene: WindowScene) -> int:
     """The number of cells other than the agent's that one or two moves lead to."""
     is_open = scene.window.is_open
-    near = {step(scene.agent, way) for way in DIRECTIONS if is_open(step(scene.agent, way))}
-    far = {step(cell, way) for cell in near for way in DIRECTIONS if is_open(step(cell, way))}
+    near = {
+        step(scene.agent, direction)
+        for direction in DIRECTIONS
+        if is_open(step(scene.agent, direction))
+    }
+    far = {
+        step(cell, direction)
+        for cell in near
+        for direction in DIRECTIONS
+        if is_open(step(cell, direction))
+    }
     return len((near | far) - {scene.agent})
 
 
