@@ -120,7 +120,8 @@ FOUR_TEAMS = {
 THREE_TEAMS = {name: FOUR_TEAMS[name] for name in ("billing", "shipping", "account")}
 AGE = Score(["under 10", "10 to 20", "more than 20"], "How high is the number of days?")
 SINCE = Score(
-    ["at most 10 days", "11 to 30 days", "more than 30 days"], "How many days since delivery?"
+    ["at most 10 days", "11 to 30 days", "more than 30 days"],
+    "How high is the number of days since delivery?",
 )
 WITHIN_POLICY = Boolean(
     "Is this refund within policy?",
@@ -135,18 +136,16 @@ RISK = Score(
     ],
     "How risky is the command?",
 )
-SOUTH = maze(
-    "(5,3)", "#######", "#A#...#", "#.#.###", "#.#...#", "#.###.#", "#..G..#", "#######"
-)
-TURNED = maze(
-    "(3,5)", "#######", "#A....#", "#####.#", "#...#G#", "#.#.#.#", "#.#...#", "#######"
-)
+SOUTH = maze("(5,3)", "#######", "#A#...#", "#.#.###", "#.#...#", "#.###.#", "#..G..#", "#######")
+TURNED = maze("(3,5)", "#######", "#A....#", "#####.#", "#...#G#", "#.#.#.#", "#.#...#", "#######")
 NEAR = maze("(3,1)", "#######", "#A#...#", "#.#.###", "#G#...#", "#.###.#", "#.....#", "#######")
-INTENTS = """transfer balance pay_bill bill_due spending_history report_fraud report_lost_card
+INTENTS = """
+transfer balance pay_bill bill_due spending_history report_fraud report_lost_card
 order_checks new_card exchange_rate routing interest_rate min_payment pin_change credit_score
 credit_limit rewards_balance taxes weather alarm timer reminder todo_list shopping_list calendar
 play_music next_song recipe calories restaurant_reservation book_flight flight_status car_rental
-book_hotel translate directions gas_type tire_pressure traffic uber""".split()
+book_hotel translate directions gas_type tire_pressure traffic uber
+"""
 
 EXAMPLES = [
     example(
@@ -251,7 +250,11 @@ EXAMPLES = [
     example(
         "docs/decide.md",
         Choice(
-            {"billing": "charges and refunds", "shipping": "parcels", "account": "login and password"},
+            {
+                "billing": "charges and refunds",
+                "shipping": "parcels",
+                "account": "login and password",
+            },
             "Which team should take this?",
         ),
         ("Where is my parcel?", "shipping"),
@@ -292,7 +295,7 @@ EXAMPLES = [
     example(
         "docs/order.md",
         Choice(
-            {name: name.replace("_", " ") for name in INTENTS},
+            {name: name.replace("_", " ") for name in INTENTS.split()},
             "Which intent does the utterance express?",
         ),
         ("i need a table for four at the italian place tonight", "restaurant_reservation"),

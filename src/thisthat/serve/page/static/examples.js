@@ -31,7 +31,7 @@ const REFUND = {
       ],
     }),
     question("score", "age", {
-      instructions: "How many days since delivery?",
+      instructions: "How high is the number of days since delivery?",
       levels: ["at most 10 days", "11 to 30 days", "more than 30 days"],
     }),
   ],
