@@ -1,4 +1,7 @@
-"""Thin commands over the library. Heavy imports happen inside the commands, not here."""
+"""Thin commands over the library. May import every package of the runtime.
+
+Heavy imports happen inside the commands, not here. ``lab`` is the only way to the laboratory.
+"""
 
 from __future__ import annotations
 
