@@ -1,4 +1,4 @@
-"""Labelled states: what thresholds, sets and recalibration are fitted on. Reads files, no models.
+"""Labelled states, on which thresholds, sets and recalibration are fitted. Reads files only.
 
 With a schema a line is ``{"state": …, "answers": {"question name": label}}``; a label is the name
 of an option, true or false for a boolean, a level's index for a score. Without a schema the file is
@@ -31,7 +31,7 @@ class LabelledStates:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many states are labelled for each question, where any is."""
+        """How many states are labelled for each question that has labels."""
         found = Counter(name for right in self.labels for name in right)
         return {name: found[name] for name in self.questions if name in found}
 
@@ -126,7 +126,7 @@ def _decision_file(path: Path) -> LabelledStates:
 
 
 def _refuse_answers(path: Path) -> None:
-    """Raise InvalidInputError for a file whose first line needs a schema to be read with."""
+    """Raise InvalidInputError for a file whose first line can only be read with a schema."""
     if path.suffix in (".zst", ".parquet"):
         return
     try:

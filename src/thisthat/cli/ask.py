@@ -138,7 +138,7 @@ def _opened_log(place: str) -> DecisionLog:
 
 
 def _close_log(log: DecisionLog) -> None:
-    """Write what waits; the answers are out, so that a log which failed is only told."""
+    """Flush the log; the answers are already out, so a failure is only reported."""
     log.close()
     health = log.health
     if health.dropped:
@@ -236,7 +236,7 @@ def _show_prompt(
 
 
 def _label(answer: Answer, option: str) -> str:
-    """An option as people read it: a score's levels with their texts."""
+    """An option for people to read: a score's levels with their texts."""
     legend = getattr(answer, "legend", ())
     if option == answer.abstain or not legend:
         return option

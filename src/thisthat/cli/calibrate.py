@@ -1,4 +1,4 @@
-"""`thisthat calibrate`: temperatures fitted on held-out rows, put on a checkpoint's card."""
+"""`thisthat calibrate`: temperatures fitted on held-out rows, written to a checkpoint's card."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def calibrate(
         bool, typer.Option("--dry-run", help="Say the temperatures; change nothing.")
     ] = False,
 ) -> None:
-    """Fit temperatures on held-out rows and put them on the checkpoint's card."""
+    """Fit temperatures on held-out rows and write them to the checkpoint's card."""
     from thisthat.calibrate.card import calibrate as fit
     from thisthat.calibrate.card import write_temperatures
     from thisthat.decide.opening import open_decider

@@ -95,7 +95,7 @@ def check(
 
 
 def _sample(states: int, most: int, seed: int, path: Path) -> Sequence[int]:
-    """The numbers of the states that are asked about, in order."""
+    """The numbers of the sampled states, in order."""
     from thisthat.rng import Rng
 
     if most < 1:

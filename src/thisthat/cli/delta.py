@@ -30,7 +30,7 @@ def make(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Write a checkpoint folder that is the base plus one delta, and say what it cost."""
+    """Write a checkpoint folder that is the base plus one delta, and report its cost."""
     from dataclasses import asdict, replace
 
     from thisthat.checkpoint import open_checkpoint

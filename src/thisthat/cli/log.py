@@ -1,4 +1,4 @@
-"""``thisthat log``: look into the decision log, export it, let old lines go, check for drift."""
+"""``thisthat log``: query the decision log, export it, purge old lines, check for drift."""
 
 from __future__ import annotations
 

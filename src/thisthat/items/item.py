@@ -85,7 +85,7 @@ class Item:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any], where: str) -> Item:
-        """Read one row of a decision file; ``where`` (file and line) opens every error."""
+        """Read one row of a decision file; errors begin with ``where`` (file and line)."""
         for name in ("kind", "state", "question", "options", "answer"):
             if name not in row:
                 raise InvalidInputError(where, f"the field {name!r} is missing")
