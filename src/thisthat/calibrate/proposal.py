@@ -52,9 +52,7 @@ def proposed(sure: Floats, right: Flags, tested: int, target: Target, delta: flo
 
 
 def wrong_rates(at: Floats, sure: Floats, right: Flags) -> Floats:
-    """How often an answer with the scores ``at`` is wrong, from a logistic curve fitted to the
-    rows.
-    """
+    """How often answers with the scores ``at`` are wrong: a logistic curve fitted to the rows."""
     x = np.stack([np.ones(len(sure)), _logit(sure)], axis=1)
     anchor = np.array([0.0, 1.0])
     line, pull = anchor, np.diag(_PULL)

@@ -25,7 +25,7 @@ class Answerer(Protocol):
 
     @property
     def label(self) -> str:
-        """In a few words, for reports."""
+        """A short description for reports."""
 
     def answer(self, cases: Sequence[Case]) -> list[dict[str, Probabilities]]:
         """The distribution of every question of every case, in their order."""
@@ -50,7 +50,7 @@ def open_answerer(
 
 
 class DeciderAnswerer:
-    """A checkpoint, with exactly the numbers of the library."""
+    """A checkpoint, with exactly the library's numbers."""
 
     def __init__(self, decider: Any) -> None:
         self._decider = decider

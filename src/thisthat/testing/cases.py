@@ -1,6 +1,6 @@
 """A file of cases: states, the questions about them, and the option each answer must have.
 
-JSON, TOML and YAML hold the same shape. Nothing here runs a case.
+JSON, TOML and YAML share one shape. Running cases happens elsewhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CASE_KEYS = {"name", "state", "questions", "expect", "at_least"}
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The option one answer must have, and the least probability it must have it with."""
+    """The option an answer must have, and its least probability."""
 
     question: str
     option: str
@@ -31,10 +31,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A state, the questions asked about it, and what is expected of their answers.
-
-    ``specs`` are the questions as the file has them.
-    """
+    """A state, its questions (``specs``: as in the file), and the expected answers."""
 
     name: str
     state: Text
@@ -44,8 +41,11 @@ class Case:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """The cases of a .json, .toml, .yaml or .yml file. Raises InvalidInputError with the path of
-    the field that is wrong, and MissingExtraError when TOML cannot be read on this Python."""
+    """The cases of a .json, .toml, .yaml or .yml file.
+
+    Raises InvalidInputError with the path of the faulty field, and MissingExtraError when this
+    Python cannot read TOML.
+    """
     value = _load(path)
     try:
         return _cases(value)
@@ -203,7 +203,7 @@ def _load_yaml(text: str) -> object:
     import yaml  # type: ignore[import-untyped]
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Refuses a key that stands twice, which YAML would let the last one win."""
+        """Refuses duplicate keys, of which YAML would keep the last."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             # Nested values are filled in later, so only the keys can be looked at here.

@@ -1,4 +1,4 @@
-"""Commands of the laboratory, added to `thisthat` by ``thisthat.cli.lab``. Thin, like its own."""
+"""Commands of the laboratory, added to `thisthat` by ``thisthat.cli.lab``."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def fit(
     tokens: Annotated[int, typer.Option(help="Tokens per batch.")] = 4096,
     longest: Annotated[int, typer.Option(help="Tokens of the longest row.")] = 1024,
 ) -> None:
-    """Train a random model of a shape for a few steps under a memory cap, and say what carries."""
+    """Train a random model of a shape for a few steps under a memory cap, and report what fits."""
     import json
 
     from thisthat_lab.train.config import Memory, Model, Optimiser, Run, Schedule, Source

@@ -47,7 +47,7 @@ _SCHEMA_PLACE: Place = ("response_format", "json_schema", "schema")
 
 @dataclass(frozen=True)
 class ChatAsked:
-    """A chat request understood: the question's values by option name, and what to send back."""
+    """A parsed chat request: the question's values by option name, and what to send back."""
 
     asked: Asked
     values: Mapping[str, Mapping[str, Any]]

@@ -1,4 +1,4 @@
-"""The one app: every wire format, the operations and the page, in front of one service."""
+"""The app: every wire format, the operations and the page, in front of one service."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CLEARER = {
 
 
 def create_app(service: Service) -> ASGIApp:
-    """The ASGI app around ``service``; the checkpoint is loaded by whoever runs it."""
+    """The ASGI app around ``service``; its runner loads the checkpoint."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""For those who run the server: health, readiness, metrics, and switching the checkpoint."""
+"""For operators: health, readiness, metrics, and switching the checkpoint."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def admin_operations(service: Service) -> list[Operation]:
 
 
 def check_admin(service: Service, request: Request) -> None:
-    """Raise Problem: 403 where there is no admin key, 401 for a key that is not one."""
+    """Raise Problem: 403 without any admin key, 401 for a wrong one."""
     if not service.admin_keys:
         raise Problem(403, "no_admin_key", "this server was started without an admin key")
     service.admin_keys.caller(request)

@@ -1,4 +1,4 @@
-"""Bytes to JSON without guessing: UTF-8, one value per key, finite numbers, bounded depth."""
+"""Bytes to JSON without guessing: UTF-8, unique keys, finite numbers, bounded depth."""
 
 from __future__ import annotations
 
