@@ -179,7 +179,7 @@ class DecisionLog:
                 self._changed.notify_all()
                 if failure is not None:
                     if not failed_before:
-                        _logger.warning("decision log: %s; decisions go on", failure)
+                        _logger.warning("decision log: %s; decisions continue", failure)
                     if self._closing:
                         return
                     self._changed.wait_for(lambda: self._closing, _RETRY_SECONDS)
@@ -190,6 +190,6 @@ class DecisionLog:
             self.store.append(batch)
         except LogError as error:
             return str(error), False
-        except Exception as error:  # a driver's surprise must not end the writing thread
+        except Exception as error:  # an unexpected driver error must not end the writing thread
             return f"{type(error).__name__}: {error}", True
         return None, False

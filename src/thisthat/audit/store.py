@@ -272,9 +272,7 @@ class _Transaction:
 def _check_past(before: float) -> None:
     """Refuse a future time: it would purge every line and unprotect later ones."""
     if before > time.time():
-        raise InvalidInputError(
-            "before", "lies in the future; only lines with an age can be purged"
-        )
+        raise InvalidInputError("before", "is in the future; only older lines can be purged")
 
 
 def _condition(
@@ -294,7 +292,7 @@ def _known(name: str, value: str) -> str:
         raise InvalidInputError(name, f"cannot be filtered by; known are {', '.join(FILTERS)}")
     actions = get_args(Action)
     if name == "action" and value not in actions:
-        raise InvalidInputError(name, f"{value!r} is none of {', '.join(actions)}")
+        raise InvalidInputError(name, f"{value!r} is not one of {', '.join(actions)}")
     return name
 
 

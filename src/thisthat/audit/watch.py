@@ -133,7 +133,7 @@ class DriftWatch:
             tests = tuple(drift_in(lines, policy))
         except LogError as error:
             return DriftCheck(policy.hash, failure=str(error))
-        except Exception as error:  # a driver's surprise is told like any other failure
+        except Exception as error:  # an unexpected driver error is a failure like any other
             return DriftCheck(policy.hash, failure=f"{type(error).__name__}: {error}")
         if not tests:
             return DriftCheck(policy.hash, failure=_NOTHING)

@@ -93,7 +93,7 @@ def _read_line(
     for name, label in answers.items():
         field = f"{where}, answers.{name}"
         if name not in questions:
-            raise InvalidInputError(field, f"is no question; known are {', '.join(questions)}")
+            raise InvalidInputError(field, f"is not a question; known are {', '.join(questions)}")
         try:
             labels[name] = option_index(questions[name], label)
         except InvalidInputError as error:

@@ -99,4 +99,4 @@ def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
         told = ", ".join(
             f"{n} where the best option is {' or '.join(options)}" for options, n in known.items()
         )
-        yield f"  {tighter} at these cut-offs needs about so many more labels: {told}"
+        yield f"  {tighter} at these cut-offs needs about this many more labels: {told}"

@@ -66,7 +66,7 @@ def check_wordings(questions: Mapping[str, Question], wordings: Mapping[str, Wor
     for name, wording in wordings.items():
         if name not in questions:
             raise InvalidInputError(
-                f"wordings.{name}", f"is no question of the schema: {', '.join(questions)}"
+                f"wordings.{name}", f"is not a question of the schema: {', '.join(questions)}"
             )
         if wording.negation is not None and not isinstance(questions[name], Boolean):
             raise InvalidInputError(

@@ -206,7 +206,7 @@ def apply_delta(base: Weights, delta: Delta, lam: float) -> Weights:
         return difference
 
     names = list(base)
-    with ThreadPoolExecutor() as pool:  # zlib and numpy let go of the interpreter lock.
+    with ThreadPoolExecutor() as pool:  # zlib and numpy release the interpreter lock.
         return dict(zip(names, pool.map(moved, names), strict=True))
 
 

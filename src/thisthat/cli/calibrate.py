@@ -12,7 +12,7 @@ def calibrate(
     checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder; its card is changed.")],
     data: Annotated[Path, typer.Argument(help="Held-out rows: .jsonl, .jsonl.zst or .parquet.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say the temperatures; change nothing.")
+        bool, typer.Option("--dry-run", help="Print the temperatures; change nothing.")
     ] = False,
 ) -> None:
     """Fit temperatures on held-out rows and write them to the checkpoint's card."""

@@ -30,7 +30,7 @@ def check(
             help='JSON {"question": {"negation", "paraphrases", "thresholds"}} with your own words.'
         ),
     ] = None,
-    sample: Annotated[int, typer.Option(help="At most so many states, drawn once.")] = 50,
+    sample: Annotated[int, typer.Option(help="Most states to sample.")] = 50,
     injections: Annotated[
         int, typer.Option(help="Instructions planted per state and question; 0 for none.")
     ] = 3,

@@ -77,7 +77,7 @@ class DecideOptions:
                 "wide", '"in-rounds" gives probabilities that no policy was fitted for'
             )
         if self.explain:
-            raise InvalidInputError("explain", 'cannot be had together with wide "in-rounds"')
+            raise InvalidInputError("explain", 'cannot be combined with wide "in-rounds"')
 
     @property
     def procedure(self) -> ProcedureName:

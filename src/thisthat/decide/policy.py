@@ -165,7 +165,7 @@ class Policy(_Part):
         if isinstance(value, Mapping) and "forced" in value:
             raise InvalidInputError(f"{where}.forced", "is not known; a file cannot force itself")
         if not isinstance(value, Mapping) or not {"format", "target"} & set(value):
-            raise InvalidInputError(where, "is no policy file")
+            raise InvalidInputError(where, "is not a policy file")
         try:
             read = cls.model_validate(value)
         except ValidationError as error:
@@ -219,7 +219,7 @@ class Policy(_Part):
     def mismatches(self, questions: Mapping[str, Question], conditions: Conditions) -> list[str]:
         """How these questions and conditions differ from what the policy was fitted for."""
         ours = Conditions(**self.conditions.model_dump())
-        different = [] if self._same_schema(questions) else ["the schema is another one"]
+        different = [] if self._same_schema(questions) else ["the schema differs"]
         return different + ours.differences(conditions)
 
     def check(self, questions: Mapping[str, Question], conditions: Conditions) -> list[str]:
@@ -228,7 +228,7 @@ class Policy(_Part):
         if found and not self.forced:
             raise InvalidInputError(
                 "policy",
-                f"was fitted for something else: {'; '.join(found)}. Fit it anew, or force "
+                f"was fitted for something else: {'; '.join(found)}. Fit it again, or force "
                 "it without its guarantee (policy.force() in Python, --force-policy for ask, "
                 "force_policy in a request to /v1/decide)",
             )

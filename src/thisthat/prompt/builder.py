@@ -195,7 +195,7 @@ class PromptBuilder:
         """
         check_text(state, "state")
         if keep not in (None, "head", "tail", "ends"):
-            raise InvalidInputError("keep", f"{keep!r} is none of head, tail, ends")
+            raise InvalidInputError("keep", f"{keep!r} is not one of head, tail, ends")
         if not plan.branches:
             return Rendered((), plan.places, None)
         given = _State(state_text(state, self.form), state_tokens)

@@ -127,7 +127,7 @@ class RemoteDecider:
         try:
             return self._conditions[_words(options)]
         except KeyError:
-            raise ServerError(f"{self._address}: nothing was asked this way yet") from None
+            raise ServerError(f"{self._address}: nothing has been asked this way yet") from None
 
     def _ask(
         self,
@@ -188,7 +188,7 @@ class RemoteDecider:
         changed = self._conditions.setdefault(options, told).differences(told)
         if changed:
             raise ServerError(
-                f"{self._address}: answers with something else than before: {'; '.join(changed)}"
+                f"{self._address}: now answers with something else: {'; '.join(changed)}"
             )
         return told
 

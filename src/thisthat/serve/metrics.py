@@ -123,7 +123,7 @@ class _EngineCollector(Collector):
         )
         yield CounterMetricFamily(
             "thisthat_second_readings",
-            "Answers too close to call that were read again, finer.",
+            "Answers too close to call that were read again, more precisely.",
             value=found.second_readings,
         )
 

@@ -38,7 +38,7 @@ def open_answerer(
     if ref.startswith(_SERVER):
         url = ref.removeprefix(_SERVER)
         if not url.startswith(("http://", "https://")):
-            raise InvalidInputError("checkpoint", f"{url!r} is no http or https address")
+            raise InvalidInputError("checkpoint", f"{url!r} is not an http or https address")
         if lam is not None:
             raise InvalidInputError("lambda", "is for a checkpoint; a server has its own")
         return ServerAnswerer(Server(url.rstrip("/").removesuffix(_PATH), key, timeout))

@@ -93,7 +93,7 @@ def _case(entry: object, number: int, shared: Mapping[str, Any], least: float) -
     unknown = [asked for asked in expect if asked not in specs]
     if unknown:
         known = ", ".join(specs) or "none"
-        raise InvalidInputError(f"expect.{unknown[0]}", f"is no question; there are: {known}")
+        raise InvalidInputError(f"expect.{unknown[0]}", f"is not a question; known are: {known}")
     # Only what is expected is asked.
     asked = {name: specs[name] for name in expect}
     questions = {name: _question(name, spec) for name, spec in asked.items()}
@@ -126,7 +126,7 @@ def _expectation(name: str, question: Question, wanted: object, least: float) ->
     if not isinstance(wanted, str):
         raise InvalidInputError(where, f"is {wanted!r}; name an option, in quotes: {names}")
     if wanted not in names:
-        raise InvalidInputError(where, f"{wanted!r} is none of the options {names}")
+        raise InvalidInputError(where, f"{wanted!r} is not one of the options {names}")
     return Expectation(name, wanted, least)
 
 
@@ -183,7 +183,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for key, value in pairs:
         if key in table:
-            raise ValueError(f"the key {key!r} stands twice")
+            raise ValueError(f"the key {key!r} is given twice")
         table[key] = value
     return table
 
@@ -211,7 +211,7 @@ def _load_yaml(text: str) -> object:
             twice = [key for number, key in enumerate(keys) if key in keys[:number]]
             if twice:
                 line = node.start_mark.line + 1
-                raise ValueError(f"line {line}: the key {twice[0]!r} stands twice")
+                raise ValueError(f"line {line}: the key {twice[0]!r} is given twice")
             found: dict[Any, Any] = super().construct_mapping(node, deep)
             return found
 

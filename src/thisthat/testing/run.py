@@ -99,7 +99,7 @@ def read_run(path: Path) -> Run:
     except OSError as error:
         raise InvalidInputError(str(path), f"cannot be read: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:
-        raise InvalidInputError(str(path), f"is no saved run: {error!r}") from None
+        raise InvalidInputError(str(path), f"is not a saved run: {error!r}") from None
 
 
 def _outcome(entry: Mapping[str, Any]) -> Outcome:

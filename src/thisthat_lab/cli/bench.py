@@ -121,7 +121,7 @@ def _context(
     from thisthat_lab.bench.systems.protocol import SystemOptions
 
     if engine not in ENGINES:
-        raise InvalidInputError("--engine", f"{engine!r} is none of {', '.join(ENGINES)}")
+        raise InvalidInputError("--engine", f"{engine!r} is not one of {', '.join(ENGINES)}")
     if record is None and replay is None and system.partition("+")[0] in ENDPOINTS:
         record = out / "exchanges.jsonl"
     options = SystemOptions(
@@ -161,7 +161,7 @@ def _read_prices(path: Path) -> dict[str, Any]:
     try:
         return {name: Price(**entry) for name, entry in json.loads(path.read_text()).items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise InvalidInputError("--prices", f"{path} is no price list: {error}") from None
+        raise InvalidInputError("--prices", f"{path} is not a price list: {error}") from None
 
 
 def _measure(context: Context, chosen: Measurement) -> None:
@@ -322,6 +322,6 @@ app.command("decisions", help="Any file of decisions with known answers.")(
 app.command("wide", help="One wide softmax against a tournament, on choices over 32 options.")(
     _with_shared_options(_wide, [_FILE, _POOL])
 )
-app.command("all", help="The whole suite; go on after an interruption by running it again.")(
+app.command("all", help="The whole suite; run it again to resume after an interruption.")(
     _with_shared_options(_all)
 )

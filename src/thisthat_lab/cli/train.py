@@ -12,10 +12,10 @@ import typer
 def train(
     run_file: Annotated[Path, typer.Argument(metavar="RUN.toml", help="What to train, and how.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say the data, shapes and memory; train nothing.")
+        bool, typer.Option("--dry-run", help="Print data, shapes and memory; train nothing.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the run's saved state.")
+        bool, typer.Option("--resume", help="Resume from the run's saved state.")
     ] = False,
     stop_after: Annotated[
         float | None,

@@ -143,7 +143,7 @@ def _policy(body: Mapping[str, Any]) -> Policy | None:
     given, force = body.get("policy"), optional_boolean(body, "force_policy")
     if given is None:
         if force:
-            raise invalid_at(("force_policy",), "is for a policy, and there is none")
+            raise invalid_at(("force_policy",), "needs a policy")
         return None
     policy = Policy.from_json(given)
     return policy.force() if force else policy

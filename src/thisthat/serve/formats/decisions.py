@@ -168,7 +168,7 @@ def _choice(spec: Mapping[str, Any], text: str, at: Place) -> tuple[Question, tu
         if not isinstance(value, (str, bool)):
             raise wrong_type((*place, "value"), "a text or a boolean", value)
         if any(value == other and type(value) is type(other) for other in values):
-            raise invalid_at((*place, "value"), f"{value!r} is there twice")
+            raise invalid_at((*place, "value"), f"{value!r} is given twice")
         values.append(value)
         options.append(Option(_option_name(value, entries), _description(entry, place)))
     return Choice(options, text), tuple(values)

@@ -29,7 +29,7 @@ from thisthat.serve.service import Service
 
 _KINDS = {404: "not_found", 405: "method_not_allowed"}
 _CLEARER = {
-    "Not Found": "there is nothing at this path; /openapi.json lists what there is",
+    "Not Found": "no such path; /openapi.json lists all of them",
     "Method Not Allowed": "this path takes another method; /openapi.json says which",
 }
 

@@ -149,7 +149,7 @@ def _expand_gzip(sent: bytes, limit: int) -> bytes:
     if not reader.eof:
         raise invalid_at((), "is cut off: the gzip stream has no end", "encoding")
     if reader.unused_data:
-        raise invalid_at((), "goes on after the end of its gzip stream", "encoding")
+        raise invalid_at((), "continues after the end of its gzip stream", "encoding")
     return plain
 
 

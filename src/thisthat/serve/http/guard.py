@@ -80,7 +80,7 @@ class Guard:
         except asyncio.CancelledError:
             visit.kind = "cut_off"
             raise
-        # Everything: what nobody foresaw must still be a 500 in the server's own shape, logged with
+        # Everything: an unforeseen error must still be a 500 in the server's own shape, logged with
         # the request's id; starlette's default would say less to those who run the server.
         except Exception as error:
             problem = visit.problem(error)
@@ -152,7 +152,7 @@ class _Visit:
             error = from_invalid_input(error)
         if not isinstance(error, Problem):
             log_unforeseen(self.id, error)
-            error = Problem(500, "internal", f"something went wrong here; request {self.id}")
+            error = Problem(500, "internal", f"internal error; request {self.id}")
         self.kind = error.kind
         self.status = error.status
         return error

@@ -83,7 +83,7 @@ class Server(uvicorn.Server):
         started = time.perf_counter()
         try:
             loaded = self.service.checkpoints.load(settings.checkpoint, settings.lam)
-        # Everything: this is a thread of its own, where an error nobody takes along would leave a
+        # Everything: this is a thread of its own, where an unhandled error would leave a
         # server that listens and is never ready. ``run_server`` raises it again.
         except BaseException as error:
             self.failed = error
