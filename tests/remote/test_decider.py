@@ -160,7 +160,9 @@ def test_a_checkpoint_that_changes_in_between_is_told() -> None:
         there = at(address)
         there.decide_many(["s"], ASKED)
         service.checkpoints.load("another", None)
-        with pytest.raises(ServerError, match="now answers with something else: checkpoint is another"):
+        with pytest.raises(
+            ServerError, match="now answers with something else: checkpoint is another"
+        ):
             there.decide_many(["s"], ASKED)
 
 
