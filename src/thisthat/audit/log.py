@@ -67,7 +67,7 @@ class DecisionLog:
         self._waiting: deque[Entry] = deque()
         self._changed = threading.Condition()
         self._written = self._dropped = self._failures = 0
-        self._left = 0  # lines that no longer wait, written or not
+        self._left = 0  # lines no longer queued, written or not
         self._last_failure: str | None = None
         self._failing = self._closing = False
         self._thread: threading.Thread | None = None

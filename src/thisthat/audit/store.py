@@ -161,7 +161,7 @@ class SQLiteStore:
         return self._connection
 
     def _connect(self, uri: str) -> sqlite3.Connection:
-        # The writer is a thread of its own; every use is from one thread at a time.
+        # The writer has its own thread; only one thread uses the connection at a time.
         return sqlite3.connect(uri, uri=True, timeout=self._busy_seconds, check_same_thread=False)
 
 
@@ -177,7 +177,7 @@ class AlchemyStore:
         self._name = url.split("://")[0]
         try:
             self._engine = sqlalchemy.create_engine(url)
-        # A URL that says nothing usable, a driver that is not installed, its arguments.
+        # An unusable URL, a missing driver, or bad driver arguments.
         except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, TypeError) as error:
             raise InvalidInputError("log", f"{self._name}: cannot be used: {error}") from error
         columns = [

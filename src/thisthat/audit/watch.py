@@ -125,7 +125,7 @@ class DriftWatch:
         if not self._log.flush():
             why = self._log.health.last_failure or "writing takes too long"
             return DriftCheck(policy.hash, failure=f"lines are not written yet: {why}")
-        # The moment only bounds how far back is looked; the number of lines ends the window.
+        # The time only bounds how far back to look; the number of lines ends the window.
         since = window.since - _CLOCK_SECONDS
         limit = min(window.lines, _MOST_LINES)
         try:

@@ -113,7 +113,7 @@ def fit_temperatures(
     choices = [row for row in rows if row.kind == "choice"]
     rule = _fit_rule(choices, by_kind["choice"], least_rows) if choices else None
     if rule is not None:
-        del by_kind["choice"]  # a number for the type would win over the rule
+        del by_kind["choice"]  # a number for the type would override the rule
     fitted = Temperatures(by_kind=by_kind, by_options=rule)
     return fitted, [_judge(kind, [r for r in rows if r.kind == kind], fitted) for kind in kinds]
 

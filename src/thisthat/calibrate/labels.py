@@ -133,7 +133,7 @@ def _refuse_answers(path: Path) -> None:
         with path.open(encoding="utf-8") as file:
             row: Any = json.loads(next((line for line in file if line.strip()), "null"))
     except (OSError, ValueError, RecursionError):
-        return  # whoever reads all of it says what is wrong
+        return  # reading the whole file reports what is wrong
     if isinstance(row, dict) and "answers" in row:
         raise InvalidInputError(
             str(path),

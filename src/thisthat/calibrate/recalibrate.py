@@ -31,7 +31,7 @@ FOLDS = 5
 
 _STEPS = 100
 _RIDGE = 1.0
-# Standard errors of the mean gain. Folds share rows, so the errors are a little larger than said.
+# Standard errors of the mean gain; folds share rows, so the true errors are a little larger.
 _BETTER, _CLEARLY_BETTER = 1.0, 2.0
 
 

@@ -27,7 +27,7 @@ from thisthat.rng import Rng
 
 MOST_PROPOSING = 300
 _PROPOSING_SHARE = 10
-# Fewer than these many propose too little; a quarter of very few labels is all they can spare.
+# Fewer labels than this propose too little; of very few labels, a quarter is all we can spare.
 _USUAL_PROPOSING = 20
 _LARGEST_SHARE = 4
 _PROJECTED = 40
@@ -154,7 +154,7 @@ def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -
     counts = _Counts(sure, right)
     cuts = np.quantile(sure, np.linspace(0, 1, min(len(sure), _PROJECTED)), method="lower")
     acted = counts.acted(cuts)
-    # Half a wrong answer more than seen: none seen is not none to come.
+    # Half a wrong answer more than seen: zero observed errors do not mean a zero rate.
     rates = (counts.wrong(cuts) + 0.5) / (acted + 1)
     hopeful = rates < wrong_rate
     if not hopeful.any():

@@ -138,7 +138,7 @@ class Checkpoint:
 
     def _encode_whole(self, text: str) -> list[int]:
         if len(text) > _LONG and self.tokenizer.padding is None:
-            # Only reading a batch lets other threads run meanwhile.
+            # Only batch encoding lets other threads run meanwhile.
             (whole,) = self.tokenizer.encode_batch_fast([text], add_special_tokens=False)
         else:
             whole = self.tokenizer.encode(text, add_special_tokens=False)

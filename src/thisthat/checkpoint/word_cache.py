@@ -29,7 +29,7 @@ _WORDS = re.compile(
     r"[0-9]|'s|'t|'re|'ve|'m|'ll|'d"
     r"| ?[A-Za-z]+"
     r"| ?[^ \t\n\v\f\rA-Za-z0-9]+"
-    # A run of spaces leaves its last one to the word after it; a digit takes none.
+    # A run of spaces leaves its last one to the next word; a digit takes none.
     rf"|{_SPACE}+(?![^ \t\n\v\f\r0-9])|{_SPACE}+"
 )
 _MOST_WORDS = 1 << 16

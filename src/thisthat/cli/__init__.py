@@ -50,7 +50,7 @@ add_lab_commands(app)
 
 def main() -> None:
     """Run the command line; our own errors are one line on standard error and exit code 2."""
-    # transformers looks at torchao whenever it is installed, and torchao remarks on what it lacks.
+    # transformers imports torchao if installed, and torchao warns about what it lacks.
     for talkative in ("torchao", "torch.utils._pytree"):
         logging.getLogger(talkative).setLevel(logging.ERROR)
     try:

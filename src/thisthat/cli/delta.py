@@ -41,7 +41,7 @@ def make(
     has_card = (end.folder / CARD_FILE).is_file()
     card = end.card
     if not has_card:
-        # Trained elsewhere: states causal, layers passed once, activations not rounded.
+        # Trained elsewhere: causal states, layers run once, activations not rounded.
         form = replace(start.card.prompt, open_state=False)
         card = replace(
             start.card, name=out.resolve().name, prompt=form, loop=None, byte_activations=False

@@ -52,7 +52,7 @@ def serve(
         int, typer.Option(help="Most tokens that streams of many states take of a batch.")
     ] = 1024,
     queue_tokens: Annotated[
-        int, typer.Option(help="Most tokens accepted and unanswered; more are told to retry.")
+        int, typer.Option(help="Most tokens accepted and unanswered; the rest must retry.")
     ] = 8192,
     body_bytes: Annotated[int, typer.Option(help="Largest body as sent.")] = 16 << 20,
     expanded_bytes: Annotated[int, typer.Option(help="Largest body once expanded.")] = 64 << 20,

@@ -256,7 +256,7 @@ class Policy(_Part):
             return True
         if self.conditions.packing != "apart":
             return False
-        # Questions apart do not see each other: some of them are answered as all of them are.
+        # Questions packed apart do not see each other, so a subset gets the same answers.
         hashes = {name: part.question for name, part in self.questions.items()}
         asked = {name: question_hash(question) for name, question in questions.items()}
         if len(asked) == 1:  # One asked alone has no name to compare.

@@ -225,7 +225,7 @@ class _Fault:
 
 
 def _fault(error: Mapping[str, Any]) -> _Fault:
-    # What is wrong with the whole of a state has no field of its own.
+    # A fault in the whole state has no field of its own.
     at = error["field"]
     return _Fault(error["code"], "state" if at in (None, "body") else at, error["message"])
 

@@ -51,7 +51,7 @@ class Server:
         if not (math.isfinite(timeout) and timeout > 0):
             raise InvalidInputError("timeout", f"is {timeout:g}; it must be a positive number")
         if key and not (key.isascii() and key.isprintable()):
-            # Whoever sends it would say so with the key in the message.
+            # The HTTP library's own error would show the key.
             raise InvalidInputError("key", "has characters that a header cannot hold")
         self.root = url.rstrip("/").removesuffix("/v1")
         self.timeout = timeout

@@ -94,7 +94,7 @@ class Metrics:
         """Report the decision log's health, read on each scrape."""
         self.registry.register(_LogCollector(log))
         for outcome in get_args(CheckOutcome):
-            self.drift_checks.labels(outcome)  # from 0 on, so that the first one is a rise
+            self.drift_checks.labels(outcome)  # start at 0, so that the first one is an increase
 
     def page(self) -> bytes:
         """The text that Prometheus scrapes."""

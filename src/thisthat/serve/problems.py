@@ -122,7 +122,7 @@ def _detail(problem: Problem, status: int) -> dict[str, Any]:
         ]
     else:
         detail = problem.message
-    # Clients of OpenRouter read no other field than this one, and want the status as its code.
+    # OpenRouter's clients read only this field, and expect the status as its code.
     error = {"code": status, "message": problem.message}
     return {"detail": detail, "code": problem.kind, "error": error}
 

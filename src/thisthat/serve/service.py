@@ -123,7 +123,7 @@ class Service:
             request.scope["headers"], self.settings.deadline_seconds, request.state.arrived
         )
         body = await read_body(request, self.settings)
-        # Parsing a large body, and tokenising it later, would hold up every other request.
+        # Parsing and tokenising a large body would block every other request.
         request.state.large = len(body) > _LARGE_BODY
         if request.state.large:
             value = await asyncio.to_thread(read_json, body, self.settings.depth)
@@ -202,7 +202,7 @@ class Service:
             until = deadline()
             work = self.scheduler.submit(decider.engine, job, until.at, stream)
             outcome = await self._scheduled(work, until)
-            # The answer goes out first: until then, nothing else is waited for.
+            # Send the answer before waiting for anything else.
             asyncio.get_running_loop().call_soon(self._count, decider, job, outcome, request_id)
             if procedure.take_tokenises:
                 with self.tokenising(request_id) as span:

@@ -21,7 +21,7 @@ class Settings:
     Empty ``keys`` let everybody in; empty ``admin_keys`` close the admin endpoints.
     ``also_lambdas`` stay loaded beside the checkpoint's own λ, so that a request can choose. At
     most ``queue_tokens`` are accepted and unanswered, fewer when the engine is slower than it can
-    be; requests beyond that are told to retry. A client that reads next to nothing of its answer
+    be; requests beyond that get a 503. A client that reads next to nothing of its answer
     for ``send_seconds`` loses its connection. With a decision log, a policy is checked for drift
     after every ``drift_decisions``. Raises InvalidInputError for a number that is not positive, an
     empty alias and an origin that no browser would send.

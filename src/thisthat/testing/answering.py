@@ -116,7 +116,7 @@ def _read(question: Question, answer: Mapping[str, Any]) -> Probabilities:
         yes = float(answer["noul"])
         given = {"no": 1 - yes - abstain, "yes": yes}
     elif question.kind == "score":
-        # The wire gives levels on the condition that the answer does not abstain.
+        # On the wire, levels are conditional on not abstaining.
         given = {name: p * (1 - abstain) for name, p in answer["probabilities"].items()}
     else:
         given = dict(answer["probabilities"])

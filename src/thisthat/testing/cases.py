@@ -94,7 +94,7 @@ def _case(entry: object, number: int, shared: Mapping[str, Any], least: float) -
     if unknown:
         known = ", ".join(specs) or "none"
         raise InvalidInputError(f"expect.{unknown[0]}", f"is not a question; known are: {known}")
-    # Only what is expected is asked.
+    # Ask only what is expected.
     asked = {name: specs[name] for name in expect}
     questions = {name: _question(name, spec) for name, spec in asked.items()}
     expected = tuple(
@@ -206,7 +206,7 @@ def _load_yaml(text: str) -> object:
         """Refuses duplicate keys, of which YAML would keep the last."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            # Nested values are filled in later, so only the keys can be looked at here.
+            # Nested values are filled in later, so only keys can be checked here.
             keys = [self.construct_object(key, deep=True) for key, _ in node.value]
             twice = [key for number, key in enumerate(keys) if key in keys[:number]]
             if twice:

@@ -195,7 +195,7 @@ class _Stream:
         service.streams += 1
         options = self._asked.options
         ahead = _EXPLAINED_AHEAD if options.explain else _AHEAD
-        # What takes long to tokenise goes to the engine as soon as it can.
+        # Send what is slow to tokenise to the engine as early as possible.
         together = ahead if options.procedure == "at-once" else 1
         try:
             number = 0
@@ -216,7 +216,7 @@ class _Stream:
         options, questions = self._asked.options, self._asked.questions
         piece_tokens = self._service.settings.bulk_tokens
         with self._service.tokenising(options.request_id, len(states)) as span:
-            # Tokenising takes time that other requests need the event loop for.
+            # Tokenising here would block the event loop for other requests.
             begun = await asyncio.to_thread(
                 self._decider.begin_many, states, questions, options, piece_tokens
             )

@@ -59,7 +59,7 @@ def parse(body: Mapping[str, Any]) -> Asked:
     refuse_own_fields(body)
     if optional_boolean(body, "stream"):
         raise invalid_at(("stream",), "must be false; there is nothing to stream here")
-    # A client may leave the name out: there is one checkpoint, and the answer says which.
+    # The name is optional: there is one checkpoint, and the answer names it.
     model = required_text(body, "model") if "model" in body else ALWAYS[0]
     state = required(body, "state")
     return Asked(model, state, parse_questions(body))

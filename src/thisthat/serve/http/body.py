@@ -60,7 +60,7 @@ async def read_body(request: Request, settings: Settings) -> bytes:
 
 async def _expanded(expand: Callable[[bytes, int], bytes], sent: bytes, most: int) -> bytes:
     if most > _AT_ONCE:
-        # What is small, as nearly all are, is not worth a thread; a bomb would hold up everybody.
+        # Small bodies, nearly all, are not worth a thread; a bomb would block everybody.
         try:
             return expand(sent, _AT_ONCE)
         except _TooLargeError:
@@ -164,7 +164,7 @@ def _expand_zstd(sent: bytes, limit: int) -> bytes:
                 plain.write(piece)
                 if plain.tell() > limit:
                     raise _TooLargeError
-        # Most streams say how long they are; of the others nothing tells whether they are whole.
+        # Most streams declare their length; the others cannot be checked for truncation.
         announced = zstandard.frame_content_size(sent)
     except zstandard.ZstdError as error:
         raise invalid_at((), f"is not zstd: {error}", "encoding") from None

@@ -43,7 +43,7 @@ class CancelScope:
         task, self._task = self._task, None
         if not self._cancelled or task is None:
             return
-        # Somebody may have cancelled the whole task as well; then that is what goes on.
+        # If the whole task was cancelled as well, that cancellation continues.
         if sys.version_info >= (3, 11) and task.uncancel() > 0:
             return
         if kind is asyncio.CancelledError:

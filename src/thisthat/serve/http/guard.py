@@ -72,7 +72,7 @@ class Guard:
             visit.check()
             bounded = BoundedBody(scope, receive, self._service.settings)
             await self._app(scope, bounded, send_marked)
-            # A stream ends without a word when its client has gone.
+            # A stream ends silently when its client has disconnected.
             if visit.started and not visit.finished:
                 visit.client_went()
         except (ClientDisconnectedError, ClientDisconnect):
@@ -81,11 +81,11 @@ class Guard:
             visit.kind = "cut_off"
             raise
         # Everything: an unforeseen error must still be a 500 in the server's own shape, logged with
-        # the request's id; starlette's default would say less to those who run the server.
+        # the request's id; Starlette's default would tell operators less.
         except Exception as error:
             problem = visit.problem(error)
             if visit.started:
-                # The status is out; all that is left is to break off visibly.
+                # The status is already sent; all we can do is break off visibly.
                 raise
             answer: Response = response(problem, shape_for(scope["path"]))
             await for_browsers(answer, self._origins)(scope, receive, send_marked)

@@ -61,10 +61,10 @@ class KeyRing:
         if not self._digests:
             return request.client.host if request.client else "local"
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
-        # Header values are decoded as Latin-1: this gives back the bytes that were sent.
+        # Header values are decoded as Latin-1; this restores the bytes sent.
         digest = hashlib.sha256(key.strip().encode("latin-1")).digest()
         found = 0
-        # Every key is compared, so that the time says nothing about which one is near.
+        # Compare every key, so that timing does not reveal a near match.
         for number, known in enumerate(self._digests, 1):
             found += number * hmac.compare_digest(digest, known)
         if scheme.lower() != "bearer" or not found:

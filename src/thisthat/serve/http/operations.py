@@ -46,7 +46,7 @@ def admin_operations(service: Service) -> list[Operation]:
         request_id = request.state.request_id
         try:
             loaded = await asyncio.to_thread(service.checkpoints.load, ref, lam)
-        # Everything: whatever opening raises, what was loaded goes on serving.
+        # Everything: whatever opening raises, the old checkpoint keeps serving.
         except Exception as error:
             foreseen = isinstance(error, ThisThatError)
             what = str(error) if foreseen else f"opening it raised {type(error).__name__}"

@@ -119,7 +119,7 @@ def patient_protocol(settings: Settings, on_error: Callable[[str], None]) -> typ
             self._unread_alarm = None
             if self.cycle is not None:
                 self.cycle.scope["state"][STOPPED_READING] = True
-            # Closing would first wait for the client to take the rest.
+            # Closing would first wait for the client to read the rest.
             self.transport.abort()
 
     return PatientProtocol

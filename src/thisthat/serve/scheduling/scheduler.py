@@ -146,7 +146,7 @@ class Scheduler:
         self._on_batch = on_batch
         self._waiting = _Waiting()
         self._lock = threading.Lock()
-        # Released when there is something to do; a condition would do the same in far more steps.
+        # Released when there is work; a condition would take far more steps.
         self._bell = threading.Lock()
         self._closing = False
         self._thread: threading.Thread | None = None
@@ -283,7 +283,7 @@ class Scheduler:
                 self._admission.pace.learn(finished - started, ticket.tokens)
                 self._settle(ticket, Outcome(result, ticket.entered, started, finished, batch))
                 started = finished
-        # Everything, for engines raise their runtime's own types: the thread must go on, and one
+        # Everything: engines raise their runtime's own types, the thread must survive, and one
         # job that cannot be run must not take the others down with it.
         except Exception as error:
             if len(tickets) == 1:
@@ -298,7 +298,7 @@ class Scheduler:
         self._tell(ticket, result)
 
     def _tell(self, ticket: _Ticket, result: Outcome | Exception) -> None:
-        # The loop is gone when the server was told to stop at once; then nobody waits either.
+        # The loop is gone if the server had to stop at once; then nobody waits either.
         if not ticket.loop.is_closed():
             ticket.loop.call_soon_threadsafe(_deliver, ticket.future, result)
 
