@@ -1,4 +1,4 @@
-"""Where modules went: the old import paths work for one more version, with a DeprecationWarning.
+"""Where modules went: old import paths work for one more version, with a DeprecationWarning.
 
 An old name imports the module at its new place; there is never a second copy of it.
 """
@@ -46,11 +46,11 @@ MOVED = {
     "thisthat.train": "thisthat_lab.train",
     "thisthat.worlds": "thisthat_lab.worlds",
 }
-"""Old names and new ones. What lies below an old package is looked for below the new one."""
+"""Old names to new ones. Modules below an old package are looked up below the new one."""
 
 
 def new_name(name: str) -> str | None:
-    """Where a module is now, or None for one that has not moved."""
+    """Where a module is now, or None if it has not moved."""
     below = ""
     while name.startswith("thisthat."):
         if name in MOVED:
@@ -79,6 +79,6 @@ class _Loader(Loader):
 
 
 def install() -> None:
-    """Answer for the old names from now on, before their new parents would be searched."""
+    """Resolve old names from now on, before their new parents are searched."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

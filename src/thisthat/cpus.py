@@ -1,4 +1,4 @@
-"""The processors this process may run on: how many are worth a thread, and how busy they are."""
+"""The processors this process may run on: how many deserve a thread, and how busy they are."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _TOPOLOGY = Path("/sys/devices/system/cpu")
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _COUNTERS = Path("/proc/stat")
 _IDLE = slice(3, 5)
-"""Where a processor's line counts the time it did nothing: idle, and waiting for a disk."""
+"""The columns of a processor's line that count idle time: idle, and waiting for a disk."""
 
 
 def usable_cores(topology: Path = _TOPOLOGY, quota: Path = _QUOTA) -> int:
     """Physical cores within the process's affinity and the container's quota, at least 1.
 
-    Where the system does not tell physical cores apart, every logical one counts.
+    Where the system does not distinguish physical cores, every logical one counts.
     """
     allowed = _allowed_processors()
     siblings = {_siblings(topology, processor) for processor in allowed}
@@ -27,16 +27,16 @@ def usable_cores(topology: Path = _TOPOLOGY, quota: Path = _QUOTA) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Shares of a stretch of time in which processors did something; None where there are none."""
+    """The share of time in which processors were busy; None without any."""
 
     ours: float | None
     others: float | None
 
 
 def busy_processors(seconds: float = 1.0, counters: Path = _COUNTERS) -> Busy:
-    """How busy the processors this process may run on are, and the others of the machine.
+    """How busy this process's processors are, and the machine's others.
 
-    Waits so many seconds. Both are None where the system does not count.
+    Waits so many seconds. Both are None where the system keeps no counts.
     """
     before = _counted(counters)
     time.sleep(seconds)
@@ -52,7 +52,7 @@ def busy_processors(seconds: float = 1.0, counters: Path = _COUNTERS) -> Busy:
 
 
 def _counted(path: Path) -> dict[int, tuple[int, int]]:
-    """Ticks in which each processor did something, and all its ticks."""
+    """Each processor's busy ticks and total ticks."""
     found: dict[int, tuple[int, int]] = {}
     with suppress(OSError, ValueError):
         for line in path.read_text(encoding="ascii").splitlines():
@@ -82,7 +82,7 @@ def _siblings(topology: Path, processor: int) -> str:
 
 
 def _quota(path: Path) -> int | None:
-    """Processors' worth of time the container gets, rounded up; None when unlimited."""
+    """The container's CPU quota in processors, rounded up; None if unlimited."""
     with suppress(OSError, ValueError):
         share, period = path.read_text(encoding="ascii").split()
         return -(-int(share) // int(period))

@@ -1,4 +1,4 @@
-"""Hashes that say whether two schemas, or two texts, are the same."""
+"""Hashes that tell whether two schemas, or two texts, are the same."""
 
 from __future__ import annotations
 

@@ -48,9 +48,9 @@ def question_from_json(spec: object) -> Question:
 
 
 def question_as_json(question: Question) -> dict[str, Any]:
-    """What ``question_from_json`` reads as the same question.
+    """The JSON that ``question_from_json`` reads as the same question.
 
-    Raises InvalidInputError for an abstain option with a description, which has no place there.
+    Raises InvalidInputError for an abstain option with a description, which that form cannot hold.
     """
     spec: dict[str, Any] = {"type": question.kind, "instructions": question.instructions}
     if isinstance(question, Choice):

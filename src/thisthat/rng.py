@@ -1,8 +1,8 @@
 """Random numbers that are the same on every machine, Python and numpy, for ever.
 
-SplitMix64, counted: number i of a stream is a fixed 64-bit mix of ``seed + i * GOLDEN``. Every
-draw below is integer arithmetic on those numbers, so nothing depends on how a library turns
-bits into choices. Knows nothing of worlds or questions.
+SplitMix64, counted: number i of a stream is a fixed 64-bit mix of ``seed + i * GOLDEN``. Every draw
+below is integer arithmetic on those numbers, so nothing depends on how a library turns bits into
+choices.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Temperatures:
 
 
 def softmax(logits: NDArray[np.floating], temperature: float = 1.0) -> NDArray[np.float64]:
-    """Probabilities in float64 that sum to 1 to the last bit that float64 allows."""
+    """Probabilities in float64 that sum to 1 to the last bit."""
     scaled = np.asarray(logits, dtype=np.float64) / temperature
     weights = np.exp(scaled - scaled.max())
     return np.asarray(weights / weights.sum(), dtype=np.float64)

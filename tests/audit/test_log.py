@@ -120,7 +120,7 @@ def test_old_lines_go_and_others_stay(place: str) -> None:
     store = open_store(place)
     store.append([entry(100.0), entry(200.0), entry(300.0)])
     assert store.purge(250.0) == 2
-    with pytest.raises(InvalidInputError, match="before: lies in the future"):
+    with pytest.raises(InvalidInputError, match="before: is in the future"):
         store.purge(time.time() + 60)
     assert [e.time for e in store.read({}, None, None, None)] == [300.0]
 
@@ -161,7 +161,9 @@ def test_export_without_its_packages_names_the_extra(
 def test_an_action_that_no_policy_says_is_refused(place: str) -> None:
     store = open_store(place)
     store.append([entry(1.0)])
-    with pytest.raises(InvalidInputError, match="action: 'acted' is none of act, abstain, escal"):
+    with pytest.raises(
+        InvalidInputError, match="action: 'acted' is not one of act, abstain, escal"
+    ):
         list(store.read({"action": "acted"}, None, None, None))
     assert list(store.read({"action": "act"}, None, None, None)) == []
     store.close()
@@ -186,7 +188,7 @@ def test_every_time_the_log_begins_to_fail_it_is_said_once(
         while decider.log.health.waiting:
             time.sleep(0.01)
     assert closed(decider).health.failures >= 4
-    assert caplog.text.count("decisions go on") == 2
+    assert caplog.text.count("decisions continue") == 2
 
 
 def test_a_locked_database_stops_no_decision_and_loses_no_line(tmp_path: Path) -> None:
@@ -229,13 +231,13 @@ def test_a_corrupted_database_stops_no_decision_and_is_not_touched(
     assert (log.health.written, log.health.dropped) == (0, 1)
     assert "file is not a database" in str(log.health.last_failure)
     assert path.read_bytes() == b"this is no database " * 400
-    assert "decisions go on" in caplog.text
+    assert "decisions continue" in caplog.text
     with pytest.raises(LogError, match="file is not a database"):
         list(SQLiteStore(path).read())
 
 
 def test_what_was_written_before_a_corruption_was_noticed_stays(tmp_path: Path) -> None:
-    """The database is damaged under a running log: decisions go on, later lines are counted."""
+    """The database is damaged under a running log: decisions continue, later lines are counted."""
     path = tmp_path / "sub" / "a.sqlite"
     decider = logged(path)
     decider.ask("s", "Is it?")

@@ -165,7 +165,7 @@ def test_questions_that_can_abstain_and_questions_without_words_are_probed() -> 
 @pytest.mark.parametrize(
     ("wordings", "message"),
     [
-        ({"lots": Wordings()}, "wordings.lots: is no question of the schema: lost, queue"),
+        ({"lots": Wordings()}, "wordings.lots: is not a question of the schema: lost, queue"),
         ({"queue": Wordings(negation="Not?")}, "wordings.queue.negation: is for a boolean"),
         ({"lost": Wordings(thresholds=("One?",))}, "wordings.lost.thresholds: 1 given"),
     ],

@@ -281,7 +281,7 @@ def test_damaged_parts_of_a_policy_are_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="'gone', which is not among the options"):
         Policy.from_json(value)
     for other in ([], {}, {"questions": {"queue": "Which queue?"}}):
-        with pytest.raises(InvalidInputError, match="policy: is no policy file"):
+        with pytest.raises(InvalidInputError, match="policy: is not a policy file"):
             Policy.from_json(other)
     (tmp_path / "bad.json").write_text("{", encoding="utf-8")
     with pytest.raises(InvalidInputError, match=r"bad\.json: cannot be read as JSON"):
@@ -341,22 +341,22 @@ def test_some_of_the_questions_apart_are_the_same_schema() -> None:
     told, whole = (DECIDER.decide("s", q, policy=POLICY) for q in (some, SCHEMA))
     assert all(told[name].outcome == whole[name].outcome for name in some)
     swapped: dict[str, Question] = {"queue": REFUND, "refund": QUEUE}
-    assert POLICY.mismatches(swapped, DECIDER.conditions()) == ["the schema is another one"]
+    assert POLICY.mismatches(swapped, DECIDER.conditions()) == ["the schema differs"]
     together = POLICY.conditions.model_copy(update={"packing": "together"})
     policy = POLICY.model_copy(update={"conditions": together})
-    assert "the schema is another one" in policy.mismatches(some, DECIDER.conditions())
+    assert "the schema differs" in policy.mismatches(some, DECIDER.conditions())
 
 
 def test_another_schema_is_refused_unless_forced() -> None:
     changed = Choice(["billing", "shipping", "new"], "Which queue?")
     questions = {**SCHEMA, "queue": changed}
-    with pytest.raises(InvalidInputError, match="the schema is another one"):
+    with pytest.raises(InvalidInputError, match="the schema differs"):
         DECIDER.decide("s", questions, policy=POLICY)
-    with pytest.raises(InvalidInputError, match="the schema is another one"):
+    with pytest.raises(InvalidInputError, match="the schema differs"):
         DECIDER.ask("s", changed, policy=POLICY)
     outcome = DECIDER.decide("s", questions, policy=POLICY.force())["queue"].outcome
     assert outcome is not None
-    assert outcome.forced == ("the schema is another one",)
+    assert outcome.forced == ("the schema differs",)
     assert outcome.probabilities is None
     new = outcome_of(POLICY.force(), "queue", [0.0, 0.0, 1.0], question=changed)
     assert new.action == "escalate"
@@ -516,7 +516,10 @@ def test_labels_are_read_by_name(tmp_path: Path) -> None:
         ),
         ({"state": "s", "answers": {"anger": 3}}, r"answers.anger: 3 is not an option"),
         ({"state": "s", "answers": {"refund": 1}}, r"answers.refund: 1 is not an option"),
-        ({"state": "s", "answers": {"mood": 1}}, r"answers.mood: is no question; known are queue"),
+        (
+            {"state": "s", "answers": {"mood": 1}},
+            r"answers.mood: is not a question; known are queue",
+        ),
         ({"state": "s", "answers": {}}, "must be an object of labels"),
         ({"state": "s"}, 'must be an object with "state" and "answers"'),
         ({"state": 3, "answers": {"anger": 1}}, "line 1, state: must be text"),

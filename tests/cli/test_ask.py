@@ -104,10 +104,10 @@ def test_a_cut_is_reported() -> None:
         (['{"a": NaN}', "--json-state", "-b", "?"], "state: has NaN, which JSON cannot hold"),
         (["s", "--file", "x", "-b", "?"], "--file: a state was given as an argument too"),
         (["--file", "nowhere", "-b", "?"], "nowhere: cannot be read"),
-        (["s", "--states", "x", "-b", "?"], "--states: stands instead of"),
+        (["s", "--states", "x", "-b", "?"], "--states: replaces a state"),
         (["s", "-b", "?", "--layout", "x"], "layout: 'x' is not one"),
         (["s", "-b", "?", "--order", "x"], "order: 'x' is neither as-given nor average"),
-        (["--states", "x", "-b", "?", "--explain"], "--explain: is for one state"),
+        (["--states", "x", "-b", "?", "--explain"], "--explain: works on one state"),
     ],
 )
 def test_mistakes_are_named(arguments: list[str], message: str) -> None:

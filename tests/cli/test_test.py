@@ -83,7 +83,7 @@ def test_cases_that_came_later_are_named(cases: Path, tmp_path: Path) -> None:
         (["nowhere.yaml"], "nowhere.yaml: cannot be read"),
         (["CASES", "--against", "nowhere.json"], "nowhere.json: cannot be read"),
         (["CASES", "--against", "old", "--moved", "7"], "moved: is 7"),
-        (["CASES", "--save", "CASES"], "is read here; write to another file"),
+        (["CASES", "--save", "CASES"], "is an input; write to another file"),
         (["CASES", "--junit", "/"], "/: is a folder"),
     ],
 )

@@ -97,7 +97,9 @@ def test_a_policy_is_fitted_for_what_a_server_answers(
     assert policy.conditions == ConditionsPart(**asdict(DECIDER.conditions()))
     assert answered.status_code == 200, answered.text
     assert answered.json()["answers"]["refund"]["outcome"]["forced"] == []
-    with pytest.raises(InvalidInputError, match="server: 'localhost' is no http or https address"):
+    with pytest.raises(
+        InvalidInputError, match="server: 'localhost' is not an http or https address"
+    ):
         fit(labelled, "--target", "error<=0.05", "--server", "localhost")
 
 
@@ -129,10 +131,10 @@ def test_bad_settings_are_refused_before_a_checkpoint_is_opened(
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("labelled.jsonl", "is read here; write to another file"),
-        ("triage.json", "is read here"),
+        ("labelled.jsonl", "is an input; write to another file"),
+        ("triage.json", "is an input"),
         (".", "is a folder; name a file in it"),
-        ("triage.json/p.json", "cannot be written: .*triage.json is no folder"),
+        ("triage.json/p.json", "cannot be written: .*triage.json is not a folder"),
     ],
 )
 def test_an_output_that_cannot_be_written_is_refused_before_a_checkpoint_is_opened(
@@ -181,11 +183,11 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
     assert len(found) == 60
     assert run("query", path, "--until", "2020-01-01") == ""
     assert "180 lines" in run("export", path, str(tmp_path / "log.parquet"))
-    with pytest.raises(InvalidInputError, match="is read here; write to another file"):
+    with pytest.raises(InvalidInputError, match="is an input; write to another file"):
         run("export", path, path)
     assert "drift since the policy was fitted" in run("drift", path, policy, code=1)
     assert run("purge", path, "--older-than", "90d") == "0 lines deleted\n"
-    with pytest.raises(InvalidInputError, match="--older-than: 2999-01-01 lies in the future"):
+    with pytest.raises(InvalidInputError, match="--older-than: 2999-01-01 is in the future"):
         run("purge", path, "--older-than", "2999-01-01")
     assert run("purge", path, "--older-than", "0s") == "180 lines deleted\n"
     assert "50 of them, and its policy as many labels" in run("drift", path, policy)
@@ -193,10 +195,12 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
         run("drift", path, policy, "--level", "3")
     with pytest.raises(InvalidInputError, match="--since: 'soon' is neither an age"):
         run("query", path, "--since", "soon")
-    with pytest.raises(InvalidInputError, match="action: 'acted' is none of act, abstain, escal"):
+    with pytest.raises(
+        InvalidInputError, match="action: 'acted' is not one of act, abstain, escal"
+    ):
         run("query", path, "--action", "acted")
     (tmp_path / "schema.json").write_text('{"queue": "Is it?"}', encoding="utf-8")
-    with pytest.raises(InvalidInputError, match=r"schema\.json: is no policy file"):
+    with pytest.raises(InvalidInputError, match=r"schema\.json: is not a policy file"):
         run("drift", path, str(tmp_path / "schema.json"))
 
 
@@ -237,11 +241,11 @@ def test_ask_forces_a_policy_only_when_told_to(
     POLICY.save(tmp_path / "p.json")
     asked = ["ask", "s", "--boolean", "refund=Is it another question?"]
     with_policy = [*asked, "--policy", str(tmp_path / "p.json")]
-    with pytest.raises(InvalidInputError, match=r"the schema is another one.*--force-policy"):
+    with pytest.raises(InvalidInputError, match=r"the schema differs.*--force-policy"):
         RUNNER.invoke(app, with_policy, catch_exceptions=False)
     done = RUNNER.invoke(app, [*with_policy, "--force-policy"], catch_exceptions=False)
-    assert "(forced: the schema is another one)" in done.output
-    with pytest.raises(InvalidInputError, match="--force-policy: is for a --policy"):
+    assert "(forced: the schema differs)" in done.output
+    with pytest.raises(InvalidInputError, match="--force-policy: needs --policy"):
         RUNNER.invoke(app, [*asked, "--force-policy"], catch_exceptions=False)
 
 

@@ -132,5 +132,5 @@ def test_bad_input_is_named() -> None:
         decider.ask("s", WIDE, wide="in-rounds", packing="together")
     with pytest.raises(InvalidInputError, match="no policy was fitted for"):
         decider.ask("s", WIDE, wide="in-rounds", policy=POLICY)
-    with pytest.raises(InvalidInputError, match="explain: cannot be had together with wide"):
+    with pytest.raises(InvalidInputError, match="explain: cannot be combined with wide"):
         decider.decide("s", {"q": WIDE}, wide="in-rounds", explain=True)

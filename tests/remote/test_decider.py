@@ -103,7 +103,7 @@ def test_pairs_with_equal_questions_share_a_stream(
 def test_nothing_asked_is_nothing_answered(address: str) -> None:
     there = at(address)
     assert there.decide_many([], ASKED) == []
-    with pytest.raises(ServerError, match="nothing was asked this way yet"):
+    with pytest.raises(ServerError, match="nothing has been asked this way yet"):
         there.conditions()
 
 
@@ -160,7 +160,9 @@ def test_a_checkpoint_that_changes_in_between_is_told() -> None:
         there = at(address)
         there.decide_many(["s"], ASKED)
         service.checkpoints.load("another", None)
-        with pytest.raises(ServerError, match="something else than before: checkpoint is another"):
+        with pytest.raises(
+            ServerError, match="now answers with something else: checkpoint is another"
+        ):
             there.decide_many(["s"], ASKED)
 
 

@@ -39,7 +39,7 @@ def test_an_address_is_the_root() -> None:
     "url", ["x:1", "ftp://x", "http://", "http://[x", "http://x:y", "http://x\n"]
 )
 def test_what_is_no_address_is_named(url: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"server: .* is no http or https address"):
+    with pytest.raises(InvalidInputError, match=r"server: .* is not an http or https address"):
         Server(url)
 
 

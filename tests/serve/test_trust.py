@@ -65,7 +65,7 @@ def test_decide_applies_a_policy_as_the_library_does() -> None:
 def test_a_policy_for_something_else_is_refused() -> None:
     for change, message in (
         ({"layout": "schema-first"}, "layout is schema-first, not state-first"),
-        ({"questions": {"refund": "Is it?"}}, "the schema is another one"),
+        ({"questions": {"refund": "Is it?"}}, "the schema differs"),
         ({"policy": {"target": "x"}}, "policy"),
         ({"policy": {**POLICY.as_json(), "forced": True}}, "a file cannot force itself"),
     ):
@@ -154,7 +154,7 @@ def test_a_locked_log_stops_no_answer_is_counted_and_loses_no_line(tmp_path: Pat
     entries = list(SQLiteStore(path).read())
     assert len(entries) == 12 + len(REQUEST["questions"])
     assert {entry.request for entry in entries} == {a.headers["x-request-id"] for a in answers}
-    said = [line for line in lines if "decisions go on" in line["message"]]
+    said = [line for line in lines if "decisions continue" in line["message"]]
     assert [line["level"] for line in said] == ["warning"]
     assert "database is locked" in said[0]["message"]
 

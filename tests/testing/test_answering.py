@@ -121,7 +121,7 @@ def test_a_server_that_stays_busy_and_one_that_is_not_there(
 
 
 def test_bad_references_are_named(cases: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InvalidInputError, match="is no http or https address"):
+    with pytest.raises(InvalidInputError, match="is not an http or https address"):
         open_answerer("systemone+ftp://x")
     with pytest.raises(InvalidInputError, match=r"is a server; write systemone\+http://x:8000"):
         open_answerer("http://x:8000")

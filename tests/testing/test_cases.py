@@ -95,7 +95,7 @@ def changed(path: str, value: Any) -> str:
     [
         ("[]", "must be an object, not list"),
         ("{", "cannot be read: Expecting"),
-        ('{"cases": 1, "cases": 2}', "the key 'cases' stands twice"),
+        ('{"cases": 1, "cases": 2}', "the key 'cases' is given twice"),
         (changed("case", []), "case: is not known"),
         (changed("cases", []), "cases: must be a list of at least 1 case"),
         (changed("at_least", 2), "at_least: is 2; it must be a probability"),
@@ -105,15 +105,18 @@ def changed(path: str, value: Any) -> str:
         (changed("cases/0/state", None), r"cases\[0\].state: is missing"),
         (changed("cases/0/state", 7), r"cases\[0\].state: must be text"),
         (changed("cases/0/expect", {}), r"cases\[0\].expect: must be an object"),
-        (changed("cases/0/expect", {"x": 1}), r"cases\[0\].expect.x: is no question; there are"),
-        (changed("cases/0/expect/queue", "bills"), "expect.queue: 'bills' is none of the options"),
+        (changed("cases/0/expect", {"x": 1}), r"cases\[0\].expect.x: is not a question; known"),
+        (
+            changed("cases/0/expect/queue", "bills"),
+            "expect.queue: 'bills' is not one of the options",
+        ),
         (changed("cases/0/expect/queue", True), "expect.queue: is True; name an option, in quotes"),
         (changed("cases/0/expect/refund", {}), "expect.refund.option: is missing"),
         (
             changed("cases/0/expect/refund/at_least", -1),
             r"cases\[0\].expect.refund.at_least: is -1",
         ),
-        (changed("cases/1/expect/anger", 3), "expect.anger: '3' is none of the options"),
+        (changed("cases/1/expect/anger", 3), "expect.anger: '3' is not one of the options"),
         (changed("questions/queue/type", "chance"), "questions.queue.type: is 'chance'"),
     ],
 )
@@ -127,7 +130,7 @@ def test_bad_files_are_named(tmp_path: Path, text: str, message: str) -> None:
     ("text", "ending", "message"),
     [
         ("cases: [", "yaml", "cannot be read: while parsing"),
-        ("a: 1\nb:\n  c: 1\n  c: 2\n", "yaml", "line 3: the key 'c' stands twice"),
+        ("a: 1\nb:\n  c: 1\n  c: 2\n", "yaml", "line 3: the key 'c' is given twice"),
         ("cases: !!python/object:os.x {}", "yaml", "could not determine a constructor"),
         ("cases: [{state: 2024-01-01, expect: {}}]", "yaml", "state: must be text"),
         ("x = ", "toml", "cannot be read"),

@@ -40,7 +40,7 @@ def test_a_kept_run_reads_back(tmp_path: Path, cases: list[Case]) -> None:
 def test_other_files_are_no_saved_runs(tmp_path: Path, text: str) -> None:
     path = tmp_path / "run.json"
     path.write_text(text)
-    with pytest.raises(InvalidInputError, match="is no saved run"):
+    with pytest.raises(InvalidInputError, match="is not a saved run"):
         read_run(path)
     with pytest.raises(InvalidInputError, match="cannot be read"):
         read_run(tmp_path / "nowhere.json")

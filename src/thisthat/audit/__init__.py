@@ -1,1 +1,4 @@
-"""Who was told what, when, by which weights and policy: the decision log."""
+"""The decision log: who was told what, when, by which weights and under which policy.
+
+May import ``decide``, ``calibrate`` (for drift) and the plain data at the root.
+"""

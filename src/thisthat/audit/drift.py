@@ -1,4 +1,4 @@
-"""The log's own check: decisions made under a policy against the ones it was fitted on."""
+"""Drift in the log: decisions made under a policy, against the ones it was fitted on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thisthat.identity import schema_hash_of
 
 
 def check_drift(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) -> list[DriftTest]:
-    """``drift_in``, and a DriftWarning with name and p-value for each test that finds drift."""
+    """``drift_in``, with a DriftWarning (name and p-value) for each test that finds drift."""
     found = drift_in(entries, policy, level)
     for each in found:
         if each.drifted:
@@ -24,8 +24,8 @@ def check_drift(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) 
 def drift_in(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) -> list[DriftTest]:
     """Test every question of the policy on the log lines that carry it.
 
-    Both tests of all questions share out ``level``. Questions have the policy's names for them.
-    Raises InvalidInputError for a level that is none.
+    Both tests of all questions share ``level``. Questions go by the policy's names. Raises
+    InvalidInputError for a level outside 0 to 1.
     """
     if not 0 < level < 1:
         raise InvalidInputError("level", f"is {level:g}; it must lie between 0 and 1")
@@ -50,7 +50,7 @@ def drift_in(entries: Iterable[Entry], policy: Policy, level: float = LEVEL) -> 
 
 
 def _part(policy: Policy, question: str, schema: str) -> str | None:
-    """The policy's name for the question that stands in the log under this name and schema."""
+    """The policy's name for the question logged under this name and schema."""
     # A question asked alone carries the name "question", whatever the policy calls it.
     same = [
         name

@@ -12,11 +12,11 @@ from thisthat.questions import Decision, Question, Text, compact_json
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the log keeps of an answer; ``state`` only if that was asked for.
+    """What the log keeps of an answer; ``state`` only on request.
 
     ``time`` is in seconds since 1970, ``probabilities`` a JSON object, ``schema`` and
-    ``state_hash`` sha256. ``action``, ``option``, ``reason``, ``policy`` (its hash) and
-    ``forced`` are None without a policy.
+    ``state_hash`` sha256. ``action``, ``option``, ``reason``, ``policy`` (its hash) and ``forced``
+    are None without a policy.
     """
 
     time: float

@@ -17,7 +17,7 @@ _NUMBERS = ("time", "sure", "lam")
 
 
 def export_parquet(entries: Iterable[Entry], path: Path) -> int:
-    """Write the lines to ``path`` completely or not at all; how many there were.
+    """Write the lines to ``path`` completely or not at all; returns how many there were.
 
     Raises MissingExtraError without pyarrow.
     """

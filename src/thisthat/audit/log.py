@@ -1,8 +1,8 @@
-"""The decision log: lines are handed over in microseconds and written by a thread of their own.
+"""The decision log: lines are queued in microseconds and written by a background thread.
 
 A log that cannot be written never stops or slows a decision. Lines wait while the database is
-locked; what does not fit the waiting room is dropped and counted; every failure is counted and
-shown. With ``wait=True`` a decision returns only when its lines are on disk (or have failed).
+locked; lines that do not fit the queue are dropped and counted; every failure is counted and
+reported. With ``wait=True`` a decision returns only when its lines are on disk (or have failed).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class DecisionLog:
         self._waiting: deque[Entry] = deque()
         self._changed = threading.Condition()
         self._written = self._dropped = self._failures = 0
-        self._left = 0  # lines that no longer wait, written or not
+        self._left = 0  # lines no longer queued, written or not
         self._last_failure: str | None = None
         self._failing = self._closing = False
         self._thread: threading.Thread | None = None
@@ -91,7 +91,7 @@ class DecisionLog:
         decision: Decision,
         request_id: str | None = None,
     ) -> None:
-        """Hand one decision over. Never raises because of the database."""
+        """Queue one decision. Never raises because of the database."""
         entries = entries_of(time.time(), state, questions, decision, request_id, self._keep_states)
         with self._changed:
             room = self._most_waiting - len(self._waiting)
@@ -110,9 +110,9 @@ class DecisionLog:
             self.flush()
 
     def flush(self, seconds: float = _CLOSE_SECONDS) -> bool:
-        """Wait until what waits now is on disk, which is True, or a write has failed.
+        """Wait until the lines queued so far are on disk (True) or a write has failed (False).
 
-        Lines that are handed over in the meantime are not waited for.
+        Lines queued in the meantime are not waited for.
         """
         until = time.monotonic() + seconds
         with self._changed:
@@ -126,9 +126,9 @@ class DecisionLog:
             return self._left >= goal
 
     def close(self) -> None:
-        """Write what waits and let go of the database; lines that cannot be written are dropped.
+        """Write what is queued and close the database; lines that cannot be written are dropped.
 
-        A log that is still open when the program ends is closed then.
+        A log still open when the program ends is closed then.
         """
         atexit.unregister(self.close)
         with self._changed:
@@ -179,17 +179,17 @@ class DecisionLog:
                 self._changed.notify_all()
                 if failure is not None:
                     if not failed_before:
-                        _logger.warning("decision log: %s; decisions go on", failure)
+                        _logger.warning("decision log: %s; decisions continue", failure)
                     if self._closing:
                         return
                     self._changed.wait_for(lambda: self._closing, _RETRY_SECONDS)
 
     def _try(self, batch: list[Entry]) -> tuple[str | None, bool]:
-        """Why the batch was not written, if it was not, and whether trying again is hopeless."""
+        """Why the batch was not written, if so, and whether retrying is hopeless."""
         try:
             self.store.append(batch)
         except LogError as error:
             return str(error), False
-        except Exception as error:  # a driver's surprise must not end the writing thread
+        except Exception as error:  # an unexpected driver error must not end the writing thread
             return f"{type(error).__name__}: {error}", True
         return None, False

@@ -49,7 +49,7 @@ FILTERS = (
 
 
 class LogError(ThisThatError):
-    """The database of the decision log cannot be used now; the message says why."""
+    """The decision log's database cannot be used right now; the message says why."""
 
 
 class Store(Protocol):
@@ -64,19 +64,19 @@ class Store(Protocol):
         """The lines that match, newest first. Raises LogError."""
 
     def purge(self, before: float) -> int:
-        """Delete lines older than ``before``; how many there were.
+        """Delete lines older than ``before``; returns how many there were.
 
-        Raises LogError, and InvalidInputError for a time to come.
+        Raises LogError, and InvalidInputError for a time in the future.
         """
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
 
 
 def open_store(place: str | Path) -> Store:
-    """A path is a SQLite file; text with ``://`` is an SQLAlchemy URL.
+    """A path is a SQLite file; text with ``://`` is an SQLAlchemy URL. Opened on first use.
 
-    Raises MissingExtraError for a URL without SQLAlchemy. Nothing is opened before it is used.
+    Raises MissingExtraError for a URL without SQLAlchemy.
     """
     text = str(place)
     if "://" in text:
@@ -85,7 +85,7 @@ def open_store(place: str | Path) -> Store:
 
 
 class SQLiteStore:
-    """A SQLite file, opened when it is first used and again after an error."""
+    """A SQLite file, opened on first use and reopened after an error."""
 
     def __init__(self, path: str | Path, busy_seconds: float = 1.0) -> None:
         self.path = Path(path)
@@ -126,7 +126,7 @@ class SQLiteStore:
             raise LogError(f"{self.path}: {error}") from error
 
     def purge(self, before: float) -> int:
-        """Delete lines older than ``before`` and record that it was done."""
+        """Delete lines older than ``before`` and record the purge."""
         _check_past(before)
         if not self.path.is_file():
             raise LogError(f"{self.path}: there is no such file")
@@ -141,7 +141,7 @@ class SQLiteStore:
             raise LogError(f"{self.path}: {error}") from error
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -161,12 +161,12 @@ class SQLiteStore:
         return self._connection
 
     def _connect(self, uri: str) -> sqlite3.Connection:
-        # The writer is a thread of its own; every use is from one thread at a time.
+        # The writer has its own thread; only one thread uses the connection at a time.
         return sqlite3.connect(uri, uri=True, timeout=self._busy_seconds, check_same_thread=False)
 
 
 class AlchemyStore:
-    """Any database SQLAlchemy reaches by URL. Rights decide there who may change lines."""
+    """Any database SQLAlchemy reaches by URL; its own permissions decide who may change lines."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -177,7 +177,7 @@ class AlchemyStore:
         self._name = url.split("://")[0]
         try:
             self._engine = sqlalchemy.create_engine(url)
-        # A URL that says nothing usable, a driver that is not installed, its arguments.
+        # An unusable URL, a missing driver, or bad driver arguments.
         except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, TypeError) as error:
             raise InvalidInputError("log", f"{self._name}: cannot be used: {error}") from error
         columns = [
@@ -228,14 +228,14 @@ class AlchemyStore:
             return int(gone.rowcount)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._engine.dispose()
 
     def _errors(self) -> _Transaction:
         return _Transaction(self)
 
     def begin(self) -> Any:
-        """A transaction, after the table has been made once."""
+        """A transaction; the first one creates the table."""
         if not self._ready:
             self._metadata.create_all(self._engine)
             self._ready = True
@@ -270,11 +270,9 @@ class _Transaction:
 
 
 def _check_past(before: float) -> None:
-    """A time to come would take every line, and the guard off those until then."""
+    """Refuse a future time: it would purge every line and unprotect later ones."""
     if before > time.time():
-        raise InvalidInputError(
-            "before", "lies in the future; only lines with an age can be purged"
-        )
+        raise InvalidInputError("before", "is in the future; only older lines can be purged")
 
 
 def _condition(
@@ -294,7 +292,7 @@ def _known(name: str, value: str) -> str:
         raise InvalidInputError(name, f"cannot be filtered by; known are {', '.join(FILTERS)}")
     actions = get_args(Action)
     if name == "action" and value not in actions:
-        raise InvalidInputError(name, f"{value!r} is none of {', '.join(actions)}")
+        raise InvalidInputError(name, f"{value!r} is not one of {', '.join(actions)}")
     return name
 
 

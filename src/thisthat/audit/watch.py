@@ -1,8 +1,7 @@
-"""Drift noticed without being asked: the log is checked whenever a policy was used often enough.
+"""Automatic drift checks: the log is tested whenever a policy has been used often enough.
 
-Windows do not overlap: every so many decisions of a policy, exactly those are tested. The check
-runs in a thread of its own, one at a time, and reads no more than its window; whoever decides only
-counts.
+Windows do not overlap: after every so many decisions of a policy, exactly those are tested. Checks
+run in a background thread, one at a time, and read no more than their window; deciding only counts.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ _NOTHING = f"no lines to test; a question needs {LEAST_ROWS} of them, and its po
 
 @dataclass(frozen=True, slots=True)
 class DriftCheck:
-    """What a check found under the policy of that hash; ``failure`` says why there are no tests.
+    """What a check found under the policy with that hash; ``failure`` says why there are no tests.
 
-    ``begins`` is true for a failure whose policy's check before did not fail.
+    ``begins`` is true for the first failure in a row.
     """
 
     policy: str
@@ -43,7 +42,7 @@ class DriftCheck:
 
     @property
     def outcome(self) -> CheckOutcome:
-        """In one word."""
+        """The outcome in one word."""
         if self.failure is not None:
             return "failed"
         return "drift" if any(test.drifted for test in self.tests) else "none"
@@ -59,8 +58,8 @@ class _Window:
 class DriftWatch:
     """Checks ``log`` for drift after every ``drift_decisions`` decisions of a policy.
 
-    ``report`` gets what was found, in the thread of the check. The ``MOST_POLICIES`` used last are
-    counted. Raises InvalidInputError for fewer decisions than a test needs.
+    ``report`` gets the findings, in the checking thread. Only the ``MOST_POLICIES`` most recently
+    used policies are counted. Raises InvalidInputError for fewer decisions than a test needs.
     """
 
     def __init__(
@@ -79,9 +78,9 @@ class DriftWatch:
         self._running: threading.Thread | None = None
 
     def count(self, policy: Policy, lines: int) -> None:
-        """One more decision under ``policy`` was recorded, with so many lines. Never waits.
+        """Count one more decision recorded under ``policy``, with so many lines. Never waits.
 
-        A window that fills while another is checked grows until that check is over.
+        A window that fills during another check grows until that check is over.
         """
         with self._lock:
             window = self._windows.pop(policy.hash, None) or _Window(time.time())
@@ -98,7 +97,7 @@ class DriftWatch:
             self._running.start()
 
     def close(self) -> None:
-        """Wait for a check that runs, for 10 seconds at most."""
+        """Wait for a running check, for 10 seconds at most."""
         with self._lock:
             running = self._running
         if running is not None:
@@ -112,7 +111,7 @@ class DriftWatch:
                 self._running = None
 
     def _noted(self, check: DriftCheck) -> DriftCheck:
-        """The check, knowing whether it is the first of its policy to fail again."""
+        """The check, marked if it is the first of its policy to fail again."""
         if check.failure is None:
             self._failing.pop(check.policy, None)
             return check
@@ -126,7 +125,7 @@ class DriftWatch:
         if not self._log.flush():
             why = self._log.health.last_failure or "writing takes too long"
             return DriftCheck(policy.hash, failure=f"lines are not written yet: {why}")
-        # The moment only bounds how far back is looked; the number of lines ends the window.
+        # The time only bounds how far back to look; the number of lines ends the window.
         since = window.since - _CLOCK_SECONDS
         limit = min(window.lines, _MOST_LINES)
         try:
@@ -134,7 +133,7 @@ class DriftWatch:
             tests = tuple(drift_in(lines, policy))
         except LogError as error:
             return DriftCheck(policy.hash, failure=str(error))
-        except Exception as error:  # a driver's surprise is told like any other failure
+        except Exception as error:  # an unexpected driver error is a failure like any other
             return DriftCheck(policy.hash, failure=f"{type(error).__name__}: {error}")
         if not tests:
             return DriftCheck(policy.hash, failure=_NOTHING)

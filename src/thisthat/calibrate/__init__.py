@@ -1,1 +1,4 @@
-"""Temperatures, thresholds with guarantees, policies and checks, fitted on labelled states."""
+"""Offline: temperatures, thresholds with guarantees, policies and checks, fitted on labels.
+
+May import ``decide``, ``checkpoint``, ``prompt``, ``items`` and the plain data at the root.
+"""

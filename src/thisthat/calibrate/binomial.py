@@ -1,4 +1,4 @@
-"""Exact binomial tails, and the counts they imply. Plain arithmetic: knows nothing of decisions."""
+"""Exact binomial tails, and the counts they imply. Plain arithmetic."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def lower_tail(successes: int, trials: int, rate: float) -> float:
 
 
 def faultless_rows(rate: float, delta: float) -> int:
-    """How many rows without a fault show, at level ``delta``, that the rate is at most ``rate``."""
+    """How many faultless rows show, at level ``delta``, that the rate is at most ``rate``."""
     return max(1, math.ceil(math.log(delta) / math.log1p(-rate) - 1e-9))

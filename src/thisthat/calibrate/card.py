@@ -1,4 +1,4 @@
-"""Calibrating a checkpoint folder: answer held-out rows, fit temperatures, put them on its card."""
+"""Calibrate a checkpoint folder: answer held-out rows, fit temperatures, write them to its card."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SMALLEST = 1e-300
 
 
 def labelled_rows(decider: Decider, items: Sequence[Item], layout: Layout) -> list[Labelled]:
-    """The decider's logits for every item with more than one option, temperatures taken out."""
+    """The decider's logits for every item with more than one option, before temperatures."""
     asked = [item for item in items if len(item.options) > 1]
     pairs = [(item.state, {"q": item.as_question()}) for item in asked]
     rows: list[Labelled] = []
@@ -37,7 +37,7 @@ def labelled_rows(decider: Decider, items: Sequence[Item], layout: Layout) -> li
 def calibrate(
     decider: Decider, items: Sequence[Item], least_rows: int = LEAST_ROWS
 ) -> tuple[Temperatures, dict[Layout, list[GroupFit]]]:
-    """Temperatures for every layout of the checkpoint, and what they do.
+    """Temperatures for every layout of the checkpoint, and their effect.
 
     Raises InvalidInputError for a question type with fewer than ``least_rows`` rows.
     """
@@ -52,7 +52,7 @@ def calibrate(
 
 
 def write_temperatures(folder: Path, temperatures: Temperatures) -> None:
-    """Put the temperatures on the card in ``folder``. Raises CheckpointError without a card."""
+    """Write the temperatures to the card in ``folder``. Raises CheckpointError without a card."""
     path = folder / CARD_FILE
     if not path.is_file():
         raise CheckpointError(f"{folder}: has no {CARD_FILE} to write temperatures to")

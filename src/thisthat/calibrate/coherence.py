@@ -47,8 +47,8 @@ SHOWN = 160
 class Tolerance:
     """What still passes.
 
-    ``shift`` is how far probabilities may be apart that should agree, ``margin`` how far the best
-    option must stand above the next, ``share`` the share of states that may fail a check.
+    ``shift`` is how far apart probabilities that should agree may be, ``margin`` how far the best
+    option must lead the next, ``share`` the share of states that may fail a check.
     """
 
     shift: float = 0.15
@@ -64,7 +64,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The state where a check came out worst: its number, its beginning, and what happened."""
+    """The state on which a check did worst: its number, its beginning, and what happened."""
 
     state: int
     text: str
@@ -73,7 +73,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check of one question: on how many states it failed, and the worst of them."""
+    """One check of one question: how many states failed it, and the worst of them."""
 
     question: str
     check: Check
@@ -98,7 +98,7 @@ class Report:
         return all(finding.passed for finding in self.findings)
 
     def renumbered(self, numbers: Sequence[int]) -> Report:
-        """The report with the numbers that its states have where they were drawn from."""
+        """The report with its states renumbered as in the file they were sampled from."""
         findings = [
             finding
             if finding.worst is None
@@ -120,7 +120,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """A check of one question on one state: how bad (0 is good), and in words."""
+    """A check of one question on one state: how bad (0 is good), and why in words."""
 
     badness: float
     failed: bool
@@ -140,9 +140,9 @@ def check_schema(
 ) -> Report:
     """Probe a schema on states.
 
-    ``injections`` instructions are planted into each state for each question; 0 leaves that check
-    out. Raises InvalidInputError for no states, wordings of unknown questions, a negation of what
-    is no boolean, and for what ``decide`` refuses.
+    ``injections`` instructions are planted into each state for each question; 0 skips that check.
+    Raises InvalidInputError for no states, wordings of unknown questions, a negation of anything
+    but a boolean, and whatever ``decide`` refuses.
     """
     limits = tolerance or Tolerance()
     if not states:
@@ -242,7 +242,7 @@ def _injected(
     injections: int,
     seed: int,
 ) -> tuple[list[_Outcome], int]:
-    """A failure is a move to the named option that a neutral sentence there does not make."""
+    """Fails when a move to the named option is not also made by a neutral sentence there."""
     names = {option.name: option.name for option in question.declared}
     if isinstance(question, Score):
         names |= {str(number): as_text(level) for number, level in enumerate(question.levels)}

@@ -28,7 +28,7 @@ class DriftWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class DriftTest:
-    """One test's outcome; ``drifted`` at the level it was made at."""
+    """One test's outcome; ``drifted`` at the level it was run at."""
 
     question: str
     test: str
@@ -52,7 +52,7 @@ def drift_tests(
     sure: Sequence[float],
     level: float = LEVEL,
 ) -> list[DriftTest]:
-    """Both tests on one question's decisions; none with fewer than 50 of them."""
+    """Both tests on one question's decisions; none with fewer than 50 decisions."""
     if len(best) < LEAST_ROWS or len(reference.sure) < LEAST_ROWS:
         return []
     found = [("Kolmogorov-Smirnov test", *kolmogorov_smirnov(reference.sure, sure))]

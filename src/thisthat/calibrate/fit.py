@@ -1,7 +1,7 @@
 """Fitting temperatures: one number per question type, and a rule in the number of options.
 
 A temperature is chosen by the likelihood of held-out answers (Guo et al. 2017, "On calibration of
-modern neural networks"). It never changes which option is best. Knows nothing of models.
+modern neural networks"). It never changes which option is best.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class GroupFit:
-    """What a temperature (the mean of them, under a rule) does to one group of held-out rows."""
+    """What a temperature (the mean, under a rule) does to one group of held-out rows."""
 
     name: str
     rows: int
@@ -69,7 +69,7 @@ _Stack: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def _by_options(rows: Iterable[Labelled]) -> list[_Stack]:
-    """Logits and answers of the rows, those with equally many options stacked."""
+    """Logits and answers of the rows, stacked by number of options."""
     stacks: dict[int, list[Labelled]] = {}
     for row in rows:
         stacks.setdefault(len(row.logits), []).append(row)
@@ -92,11 +92,11 @@ def _slope(stacks: Sequence[_Stack], coldness: float) -> float:
 def fit_temperatures(
     rows: Sequence[Labelled], least_rows: int = LEAST_ROWS
 ) -> tuple[Temperatures, list[GroupFit]]:
-    """Temperatures for the question types among the rows, and what they do, group by group.
+    """Temperatures for the question types among the rows, and their effect group by group.
 
-    Choices get a rule T = a + b ln n when at least two groups of option counts have
-    ``least_rows`` each and the rule fits better than one number. Raises InvalidInputError for a
-    question type with fewer rows.
+    Choices get a rule T = a + b ln n when at least two groups of option counts have ``least_rows``
+    each and the rule fits better than one number. Raises InvalidInputError for a question type with
+    fewer rows.
     """
     kinds = sorted({row.kind for row in rows})
     if not kinds:
@@ -113,7 +113,7 @@ def fit_temperatures(
     choices = [row for row in rows if row.kind == "choice"]
     rule = _fit_rule(choices, by_kind["choice"], least_rows) if choices else None
     if rule is not None:
-        del by_kind["choice"]  # a number for the type would win over the rule
+        del by_kind["choice"]  # a number for the type would override the rule
     fitted = Temperatures(by_kind=by_kind, by_options=rule)
     return fitted, [_judge(kind, [r for r in rows if r.kind == kind], fitted) for kind in kinds]
 

@@ -111,12 +111,12 @@ def policy_from_answers(
     coverage: float | None = None,
     options: Sequence[str] | None = None,
 ) -> Policy:
-    """``fit_policy`` for answers that are there already.
+    """``fit_policy`` for answers already obtained.
 
     The confidence holds for everything the policy acts on: the questions with an option to act on
-    share out 1 - confidence (Bonferroni). Where nothing can be acted on no target can be missed,
-    so such a question takes no share. Which ones those are follows from the schema, ``target`` and
-    ``options`` alone; if labels had a say in it, the guarantee would not hold.
+    share 1 - confidence (Bonferroni). A question on which nothing is acted on cannot miss a target,
+    so it takes no share. Which questions those are follows from the schema, ``target`` and
+    ``options`` alone; if the labels influenced it, the guarantee would not hold.
     """
     asked = {name: question for name, question in questions.items() if answers.get(name)}
     counts = {name: len(labels[name]) for name in asked}
@@ -154,7 +154,7 @@ def check_settings(
     coverage: float | None = None,
     options: Sequence[str] | None = None,
 ) -> None:
-    """Raise InvalidInputError for settings that cannot be fitted with so many labels by question.
+    """Raise InvalidInputError for settings that so many labels by question cannot support.
 
     A question without labels is not in ``counts``.
     """
@@ -198,7 +198,7 @@ def _check_coverage(coverage: float, choices: Mapping[str, int]) -> None:
 
 
 def _acting_options(question: Question, target: Target, options: Sequence[str] | None) -> list[str]:
-    """The options of a question that may be acted on; none when it has none of those given."""
+    """The options of a question that may be acted on; none if it has none of those given."""
     names = _names(question)
     if options is not None:
         return [name for name in names if name in options]
@@ -285,7 +285,7 @@ def _thinned(values: list[float]) -> list[float]:
 
 
 def _by_labels(cutoffs: Mapping[str, Mapping[str, Cutoff]], target: Target) -> dict[str, Cutoff]:
-    """Every cut-off by the labels it stands on; under ``error`` the options of a question share."""
+    """Every cut-off with the labels behind it; under ``error`` a question's options share one."""
     if target.aim == "error":
         return {
             f"of {name!r}": cutoff for name, each in cutoffs.items() for cutoff in each.values()

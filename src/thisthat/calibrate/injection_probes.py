@@ -64,17 +64,17 @@ class Probe:
     place: Place
 
     def plant(self, state: Text, option: str) -> Text:
-        """The state with an instruction to answer ``option`` in it."""
+        """The state with a planted instruction to answer ``option``."""
         return planted(state, WORDINGS[self.wording].format(option=option), self)
 
     def plant_neutral(self, state: Text) -> Text:
-        """The state with an everyday sentence where the instruction would stand."""
+        """The state with an everyday sentence in the instruction's place."""
         number = list(WORDINGS).index(self.wording)
         return planted(state, NEUTRAL[number % len(NEUTRAL)], self)
 
 
 def injection_probes() -> tuple[Probe, ...]:
-    """All of them, in a fixed order in which neighbours differ in wording."""
+    """All probes, in a fixed order in which neighbours differ in wording."""
     return tuple(
         Probe(wording, wrapping, place)
         for wrapping, place, wording in product(WRAPPINGS, PLACES, WORDINGS)
@@ -82,7 +82,7 @@ def injection_probes() -> tuple[Probe, ...]:
 
 
 def planted(state: Text, text: str, probe: Probe) -> Text:
-    """Any text planted into a state the way a probe does: a line of a text, a field of JSON."""
+    """Plant any text into a state the way a probe does: as a line of text or a JSON field."""
     check_text(state, "state")
     wrapped = WRAPPINGS[probe.wrapping].replace("{text}", text)
     if isinstance(state, str):

@@ -1,4 +1,4 @@
-"""The best non-decreasing fit to points: pool adjacent violators. Knows nothing of decisions."""
+"""The best non-decreasing fit to points: pool adjacent violators."""
 
 from __future__ import annotations
 

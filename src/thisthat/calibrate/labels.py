@@ -1,4 +1,4 @@
-"""Labelled states: what thresholds, sets and recalibration are fitted on. Reads files, no models.
+"""Labelled states, on which thresholds, sets and recalibration are fitted. Reads files only.
 
 With a schema a line is ``{"state": …, "answers": {"question name": label}}``; a label is the name
 of an option, true or false for a boolean, a level's index for a score. Without a schema the file is
@@ -31,7 +31,7 @@ class LabelledStates:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many states are labelled for each question, where any is."""
+        """How many states are labelled for each question that has labels."""
         found = Counter(name for right in self.labels for name in right)
         return {name: found[name] for name in self.questions if name in found}
 
@@ -93,7 +93,7 @@ def _read_line(
     for name, label in answers.items():
         field = f"{where}, answers.{name}"
         if name not in questions:
-            raise InvalidInputError(field, f"is no question; known are {', '.join(questions)}")
+            raise InvalidInputError(field, f"is not a question; known are {', '.join(questions)}")
         try:
             labels[name] = option_index(questions[name], label)
         except InvalidInputError as error:
@@ -126,14 +126,14 @@ def _decision_file(path: Path) -> LabelledStates:
 
 
 def _refuse_answers(path: Path) -> None:
-    """Raise InvalidInputError for a file whose first line needs a schema to be read with."""
+    """Raise InvalidInputError for a file whose first line can only be read with a schema."""
     if path.suffix in (".zst", ".parquet"):
         return
     try:
         with path.open(encoding="utf-8") as file:
             row: Any = json.loads(next((line for line in file if line.strip()), "null"))
     except (OSError, ValueError, RecursionError):
-        return  # whoever reads all of it says what is wrong
+        return  # reading the whole file reports what is wrong
     if isinstance(row, dict) and "answers" in row:
         raise InvalidInputError(
             str(path),

@@ -1,8 +1,8 @@
-"""Which cut-offs are worth testing, and in which order, as a few labelled scores suggest.
+"""Which cut-offs are worth testing, and in which order, judging by a few labelled scores.
 
-A bad proposal costs coverage, never validity: the rows that test it are others. How often a score
-is wrong is read off a logistic curve, pulled towards the score's own word for it, because a few
-dozen rows hold too few wrong answers to be counted.
+A bad proposal costs coverage, never validity: other rows test it. Error rates are read off a
+logistic curve, shrunk towards what the scores themselves claim, because a few dozen rows hold too
+few wrong answers to count.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def proposed(sure: Floats, right: Flags, tested: int, target: Target, delta: flo
 
 
 def wrong_rates(at: Floats, sure: Floats, right: Flags) -> Floats:
-    """How often an answer with the scores ``at`` is wrong: a logistic curve fitted to the rows."""
+    """How often answers with the scores ``at`` are wrong: a logistic curve fitted to the rows."""
     x = np.stack([np.ones(len(sure)), _logit(sure)], axis=1)
     anchor = np.array([0.0, 1.0])
     line, pull = anchor, np.diag(_PULL)
@@ -69,10 +69,10 @@ def wrong_rates(at: Floats, sure: Floats, right: Flags) -> Floats:
 
 
 def _start(rows: Floats, rates: Floats, limit: float, delta: float) -> int:
-    """Where the rows to be tested should speak loudest against "wrong too often".
+    """Where the rows to be tested should speak most clearly against "wrong too often".
 
-    Their log-likelihood ratio is the rows times the divergence of the expected rate from the
-    limit. What has too few rows to pass even without a fault is left out where something else is.
+    Their log-likelihood ratio is the rows times the divergence of the expected rate from the limit.
+    Cut-offs with too few rows to pass even without a fault are skipped if others remain.
     """
     expected = np.clip(rates, _SURE, 1 - _SURE)
     divergence = expected * np.log(expected / limit)
@@ -90,5 +90,5 @@ def _logit(p: Floats) -> Floats:
 
 
 def _distinct(cuts: Floats) -> list[float]:
-    """Each cut-off once, at its first place."""
+    """Each cut-off once, at its first position."""
     return list(dict.fromkeys(float(cut) for cut in cuts))

@@ -1,8 +1,8 @@
-"""Recalibration of one question from its labels: temperature, bias or isotonic maps, or nothing.
+"""Recalibration of one question from its labels: temperature, bias, isotonic maps, or none.
 
-The method is chosen by cross-validated negative log-likelihood: a map is taken only when, on rows
-it was not fitted on, it beats doing nothing by more than two standard errors, and every simpler
-map by more than one.
+The method is chosen by cross-validated negative log-likelihood: a map is used only if, on rows it
+was not fitted on, it beats doing nothing by more than two standard errors and every simpler map by
+more than one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOLDS = 5
 
 _STEPS = 100
 _RIDGE = 1.0
-# Standard errors of the mean gain. Folds share rows, so the errors are a little larger than said.
+# Standard errors of the mean gain; folds share rows, so the true errors are a little larger.
 _BETTER, _CLEARLY_BETTER = 1.0, 2.0
 
 
@@ -44,7 +44,7 @@ class Comparison:
 
 
 def choose_recalibration(probabilities: ArrayLike, labels: Sequence[int]) -> Comparison:
-    """The simplest method whose held-out loss is clearly lower; nothing where none is."""
+    """The simplest method whose held-out loss is clearly lower, or none."""
     p, y = np.asarray(probabilities, np.float64), np.asarray(labels)
     nothing = Recalibration()
     if len(y) < LEAST_ROWS or p.shape[1] < 2:
@@ -74,7 +74,7 @@ def _gain(losses: Floats, others: Floats) -> float:
 
 
 def _methods(rows: int) -> tuple[Method, ...]:
-    """What so many rows can fit, the simplest first."""
+    """The methods that so many rows can fit, simplest first."""
     if rows < LEAST_ISOTONIC_ROWS:
         return ("temperature", "bias")
     return ("temperature", "bias", "isotonic")

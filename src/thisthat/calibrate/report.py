@@ -1,4 +1,4 @@
-"""A policy in words: cut-offs, what they buy, and how many more labels more would take."""
+"""A policy in words: its cut-offs, what they achieve, and how many more labels it would take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_GROWTH = 1e5
 
 
 def lines_about(policy: Policy) -> Iterator[str]:
-    """One line for the guarantee, and a few for each question."""
+    """One line for the guarantee, and a few per question."""
     conditions = policy.conditions
     yield (
         f"{policy.target} with confidence {policy.confidence:g}, for {conditions.checkpoint} "
@@ -41,9 +41,9 @@ def lines_about(policy: Policy) -> Iterator[str]:
 
 
 def labels_for(cutoff: CutoffPart, target: Target, delta: float) -> int | None:
-    """About how many labels of this option, all together, keep its cut-off under another target.
+    """Roughly how many labels of this option in all would keep its cut-off under another target.
 
-    None when the cut-off itself is wrong too often for it, as far as the labels show.
+    None when, as far as the labels show, the cut-off is wrong too often for it.
     """
     rate = (cutoff.wrong + 0.5) / (cutoff.acted + 1)
     if cutoff.value is None or rate >= target.wrong_rate:
@@ -99,4 +99,4 @@ def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
         told = ", ".join(
             f"{n} where the best option is {' or '.join(options)}" for options, n in known.items()
         )
-        yield f"  {tighter} at these cut-offs needs about so many more labels: {told}"
+        yield f"  {tighter} at these cut-offs needs about this many more labels: {told}"

@@ -15,12 +15,12 @@ from thisthat.errors import InvalidInputError
 
 
 def fewest_labels(coverage: float) -> int:
-    """How many labels a coverage takes at least."""
+    """The fewest labels a coverage needs."""
     return math.ceil(coverage / (1 - coverage) - 1e-9)
 
 
 def fit_least_probability(truths: Sequence[float], coverage: float) -> float:
-    """From which probability an option belongs to the set.
+    """The probability from which an option belongs to the set.
 
     ``truths`` are the probabilities that labelled rows gave to their right option. Raises
     InvalidInputError when there are too few for the coverage.

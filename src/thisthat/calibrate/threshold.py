@@ -1,13 +1,14 @@
-"""Cut-offs with a guarantee: learn-then-test on labelled scores. Knows nothing of models or files.
+"""Cut-offs with a guarantee: learn-then-test on labelled scores.
 
 The method is Learn then Test (Angelopoulos, Bates, Candès, Jordan and Lei 2021, Theorem 1): every
 candidate cut-off is a hypothesis "acting from here on is wrong too often", tested with an exact
-binomial p-value; whatever procedure controls the family-wise error at delta returns cut-offs that
+binomial p-value; any procedure that controls the family-wise error at delta returns cut-offs that
 all keep the target with probability 1 - delta over the labels, for any sample size and any scores.
+
 The procedure is split fixed-sequence testing (their section 2.2; Maurer, Hothorn and Lehmacher
-1995): a small part of the labels proposes cut-offs and their order, the others test them in that
-order, each at the whole of delta, until one fails. A sequence fixed before its tests are seen has
-no multiplicity to pay for: a mistake is made exactly when its first bad cut-off passes.
+1995): a small part of the labels proposes cut-offs and their order, the rest tests them in that
+order, each at the full delta, until one fails. A sequence fixed before its tests are seen needs no
+correction for multiplicity: an error occurs exactly when its first bad cut-off passes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from thisthat.rng import Rng
 
 MOST_PROPOSING = 300
 _PROPOSING_SHARE = 10
-# Fewer than these many propose too little; a quarter of very few labels is all they can spare.
+# Fewer labels than this propose too little; of very few labels, a quarter is all we can spare.
 _USUAL_PROPOSING = 20
 _LARGEST_SHARE = 4
 _PROJECTED = 40
@@ -59,12 +60,12 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Cutoff:
-    """From which probability an option is acted on, and what that does on the labelled rows.
+    """The probability from which an option is acted on, and its effect on the labelled rows.
 
-    ``value`` is None where the labels cannot support any. ``labels`` counts rows on which the
-    option was best; ``acted`` and ``wrong`` those at or above the cut-off. ``least_labels`` is
-    what the target takes if no answer acted on is wrong; ``likely_labels`` what it takes if
-    further labels look like these, None where they would not help.
+    ``value`` is None where the labels support no cut-off. ``labels`` counts rows on which the
+    option was best; ``acted`` and ``wrong`` those at or above the cut-off. ``least_labels`` is what
+    the target takes if no answer acted on is wrong; ``likely_labels`` what it takes if further
+    labels look like these, None where they would not help.
     """
 
     value: float | None
@@ -144,7 +145,7 @@ def least_labels(wrong_rate: float, delta: float) -> int:
 
 
 def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -> int | None:
-    """How many labels would support the target that these do not, if further ones were like these.
+    """How many labels would support the target that these do not, if further ones look like these.
 
     More than there are, or None where no number would: even the surest answers are wrong too often.
     """
@@ -153,7 +154,7 @@ def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -
     counts = _Counts(sure, right)
     cuts = np.quantile(sure, np.linspace(0, 1, min(len(sure), _PROJECTED)), method="lower")
     acted = counts.acted(cuts)
-    # Half a wrong answer more than seen: none seen is not none to come.
+    # Half a wrong answer more than seen: zero observed errors do not mean a zero rate.
     rates = (counts.wrong(cuts) + 0.5) / (acted + 1)
     hopeful = rates < wrong_rate
     if not hopeful.any():
@@ -171,7 +172,7 @@ def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -
 
 
 def tested_labels(labels: int) -> int:
-    """How many of so many labels test cut-offs; the others propose them."""
+    """How many of the labels test cut-offs; the rest propose them."""
     return labels - _proposing(labels)
 
 

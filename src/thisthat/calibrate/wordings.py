@@ -1,7 +1,6 @@
-"""One question asked in other words: negated, as thresholds, paraphrased, options turned round.
+"""One question in other words: negated, as thresholds, paraphrased, with options rotated.
 
-Callers can give wordings of their own; those made here are plain frames around the question. Knows
-nothing of answers.
+Callers can supply their own wordings; those made here are plain frames around the question.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ _PARAPHRASES = ("Going by the text above: {text}", "{text} Decide from what is s
 
 @dataclass(frozen=True, slots=True)
 class Wordings:
-    """A caller's own rewordings of one question; each stands instead of the generated ones.
+    """A caller's own rewordings of one question; each replaces the generated ones.
 
-    ``negation`` asks for the opposite of a boolean; ``paraphrases`` ask the same;
-    ``thresholds`` are yes-or-no questions, the one that is easiest to fulfil first.
+    ``negation`` asks for the opposite of a boolean; ``paraphrases`` ask the same; ``thresholds``
+    are yes-or-no questions, the easiest to meet first.
     """
 
     negation: str | None = None
@@ -63,11 +62,11 @@ def _texts(value: object, where: str) -> tuple[str, ...]:
 
 
 def check_wordings(questions: Mapping[str, Question], wordings: Mapping[str, Wordings]) -> None:
-    """Raise InvalidInputError for wordings that do not fit the questions they are for."""
+    """Raise InvalidInputError for wordings that do not fit their questions."""
     for name, wording in wordings.items():
         if name not in questions:
             raise InvalidInputError(
-                f"wordings.{name}", f"is no question of the schema: {', '.join(questions)}"
+                f"wordings.{name}", f"is not a question of the schema: {', '.join(questions)}"
             )
         if wording.negation is not None and not isinstance(questions[name], Boolean):
             raise InvalidInputError(
@@ -78,7 +77,7 @@ def check_wordings(questions: Mapping[str, Question], wordings: Mapping[str, Wor
 
 
 def variants_of(question: Question, wording: Wordings) -> Iterator[tuple[str, Question]]:
-    """The question as it is and in every way it is asked again, by check and number."""
+    """The question as given and in every rewording, by check and number."""
     yield f"{PLAIN}/0", question
     text = as_text(question.instructions)
     if isinstance(question, Boolean) and (wording.negation or text):

@@ -1,4 +1,7 @@
-"""Where weights come from: cache, verified download, base + lambda * delta, the card."""
+"""Where weights come from: the cache, a verified download, base + lambda * delta, and the card.
+
+May import the prompt format and the plain data at the root; never ``decide`` or ``serve``.
+"""
 
 from thisthat.checkpoint.card import Card, read_card, write_card
 from thisthat.checkpoint.checkpoint import Checkpoint, describe, open_checkpoint

@@ -1,7 +1,7 @@
 """Weights that eight bits hold exactly, so that float32 and int8 are the same model.
 
-Every row of a linear layer inside the layers becomes whole numbers of -127 to 127 times a step of
-its own, the grid of the int8 runtime form. Knows tensor names; nothing of cards or runtime forms.
+Every row of a linear layer becomes whole numbers from -127 to 127 times a step of its own, the grid
+of the int8 runtime form.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LINEAR = re.compile(r"\.layers\.\d+\..*_proj\.weight$")
 
 
 def round_to_bytes(weights: Weights) -> Weights:
-    """The same weights, those of linear layers rounded; the given tensors stay as they are."""
+    """The weights with linear layers rounded; the given tensors are not changed."""
     return {
         name: _rounded(value) if _LINEAR.search(name) and value.ndim == 2 else value
         for name, value in weights.items()

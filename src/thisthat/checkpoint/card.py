@@ -1,6 +1,6 @@
 """The card of a checkpoint, ``decision.json``: everything about it that is not a tensor.
 
-Knows the file's keys and their meaning; does not know where weights are or how they are read.
+Defines the file's keys and their meaning; finding and reading weights happens elsewhere.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class WheelBase:
 
 @dataclass(frozen=True, slots=True)
 class PathBase:
-    """A GGUF file or a model folder; ``path`` starts at the card's folder, which is ``.``."""
+    """A GGUF file or a model folder; ``path`` is relative to the card's folder (``.``)."""
 
     path: str
     sha256: str | None = None
@@ -55,7 +55,7 @@ Base: TypeAlias = WheelBase | PathBase | HubBase
 
 @dataclass(frozen=True, slots=True)
 class DeltaReference:
-    """A delta file beside the card and the hash it must have."""
+    """A delta file next to the card and its required hash."""
 
     file: str
     sha256: str
@@ -63,7 +63,7 @@ class DeltaReference:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Tokens: the longest state, and the longest row (state and questions together)."""
+    """Token limits: the longest state, and the longest row (state and questions together)."""
 
     state_tokens: int
     row_tokens: int
@@ -71,7 +71,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Layers ``first`` to ``last`` (both included, from 0) are passed ``times`` times."""
+    """Layers ``first`` to ``last`` (both included, from 0) run ``times`` times."""
 
     first: int
     last: int
@@ -80,7 +80,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Card:
-    """What a checkpoint says about itself. Raises CheckpointError when its parts contradict."""
+    """What a checkpoint says about itself. Raises CheckpointError for contradictions."""
 
     name: str
     version: str
@@ -152,7 +152,7 @@ def read_card(path: Path) -> Card:
 
 
 def write_card(card: Card, path: Path) -> None:
-    """Writes ``card`` so that ``read_card`` gives it back; OSError leaves an old file untouched."""
+    """Write ``card`` so that ``read_card`` returns it; OSError leaves an old file untouched."""
     text = json.dumps(card_as_json(card), indent=2, ensure_ascii=False, allow_nan=False)
     write_atomically(path, text + "\n")
 
@@ -199,7 +199,7 @@ def card_as_json(card: Card) -> dict[str, Any]:
 
 
 def read_temperatures(fields: Fields | None) -> Temperatures:
-    """Temperatures from their JSON form; 1 everywhere when there are none."""
+    """Temperatures from their JSON form; 1 everywhere without any."""
     if fields is None:
         return Temperatures()
     kinds = fields.inner("by_kind")

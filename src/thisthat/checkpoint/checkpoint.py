@@ -1,6 +1,6 @@
-"""Opens a checkpoint from whatever a user names, and gives its parts: card, tokenizer, weights.
+"""Opens a checkpoint from whatever a user names: its card, tokenizer and weights.
 
-Knows how base, delta and card belong together; reads no file format itself.
+Combines base, delta and card; other modules read the file formats.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[\w.\-]+")
 class Checkpoint:
     """An opened checkpoint: a card, a base, and lambda times a delta on top of it.
 
-    Weights are read when first asked for and not kept; the tokenizer is kept.
+    Weights are read on demand and not kept; the tokenizer is kept.
     """
 
     def __init__(self, card: Card, model: Model, folder: Path, lam: float, delta: Delta | None):
@@ -81,7 +81,7 @@ class Checkpoint:
 
     @property
     def released(self) -> date:
-        """The card's date; without one, the day on which the weights were last written here."""
+        """The card's date; without one, the day the weights were last written here."""
         if self.card.released is not None:
             return self.card.released
         files = list(self._model.files)
@@ -91,14 +91,14 @@ class Checkpoint:
         return datetime.fromtimestamp(newest, timezone.utc).date()
 
     def base_alone(self) -> Checkpoint:
-        """The base as a checkpoint of its own: no delta, no layer read twice."""
+        """The base as a checkpoint of its own: no delta, no repeated layers."""
         form = replace(self.card.prompt, open_state=False)
         card = replace(self.card, delta=None, lam=0.0, loop=None, prompt=form)
         return Checkpoint(card, self._model, self.folder, 0.0, None)
 
     @property
     def prompt(self) -> PromptFormat:
-        """The prompt format in force: what the delta taught beyond wording goes when it goes.
+        """The prompt format in force; at lambda 0, without what the delta taught beyond wording.
 
         At lambda 0 a state is read as the base reads any text, each token seeing those before it.
         """
@@ -107,7 +107,7 @@ class Checkpoint:
 
     @property
     def loop(self) -> Loop | None:
-        """The layers that are passed more than once; at lambda 0 none, as in the base."""
+        """The layers that run more than once; none at lambda 0, as in the base."""
         return None if self._turned_off else self.card.loop
 
     @property
@@ -116,7 +116,7 @@ class Checkpoint:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer, which reads what looks like a special token as plain text."""
+        """The model's tokenizer; text that looks like a special token is plain text to it."""
         tokenizer = self._model.tokenizer()
         tokenizer.encode_special_tokens = True
         return tokenizer
@@ -133,12 +133,12 @@ class Checkpoint:
 
     @cached_property
     def _one_by_one(self) -> bool:
-        """Whether many texts are read sooner word by word than by the tokenizer's own threads."""
+        """Whether the word cache beats the tokenizer's own threads on many texts."""
         return self._words is not None and usable_cores() < _MANY_CORES
 
     def _encode_whole(self, text: str) -> list[int]:
         if len(text) > _LONG and self.tokenizer.padding is None:
-            # Only reading a batch lets other threads run meanwhile.
+            # Only batch encoding lets other threads run meanwhile.
             (whole,) = self.tokenizer.encode_batch_fast([text], add_special_tokens=False)
         else:
             whole = self.tokenizer.encode(text, add_special_tokens=False)
@@ -146,19 +146,19 @@ class Checkpoint:
         return ids
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
-        """What ``encode`` gives for each text, in less time where there are many."""
+        """The result of ``encode`` for each text, faster for many."""
         if self._one_by_one or self.tokenizer.padding is not None:
             return [self.encode(text) for text in texts]
         encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [each.ids for each in encoded]
 
     def encode_template(self, text: str) -> list[int]:
-        """The token ids of a piece of chat template, special tokens in it as themselves."""
+        """The token ids of a piece of chat template; special tokens in it are special."""
         ids: list[int] = self._model.tokenizer().encode(text, add_special_tokens=False).ids
         return ids
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of token ids, special tokens shown."""
+        """The text of token ids, with special tokens shown."""
         text: str = self.tokenizer.decode(list(tokens), skip_special_tokens=False)
         return text
 
@@ -169,8 +169,8 @@ class Checkpoint:
     def weights(self) -> Weights:
         """The tensors base + lambda * delta in float32; at lambda 0 those of the base, bit for bit.
 
-        Where the card says ``byte_weights``, those of linear layers are rounded to eight bits.
-        Raises CheckpointError naming a missing or misshapen tensor.
+        If the card says ``byte_weights``, linear layers are rounded to eight bits. Raises
+        CheckpointError naming a missing or misshapen tensor.
         """
         weights = self.base_weights()
         if self._delta is None or self.lam == 0:
@@ -185,7 +185,7 @@ class Checkpoint:
 
     @property
     def has_byte_activations(self) -> bool:
-        """True when the delta was trained with activations of eight bits; the base never was."""
+        """True when the delta was trained with eight-bit activations; the base never was."""
         return self.card.byte_activations and self._delta is not None and self.lam != 0
 
     @cached_property
@@ -197,7 +197,7 @@ class Checkpoint:
     def weights_sha256(self) -> str:
         """A hash of the base and, unless lambda is 0, of the delta; names and cards do not count.
 
-        Both are hashes that opening has checked or the store remembers.
+        Both hashes were checked on opening or are remembered by the store.
         """
         if self.card.delta is None or self.lam == 0:
             return self.base_sha256
@@ -206,7 +206,7 @@ class Checkpoint:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of base, delta, lambda, card and configuration; names what is built from it."""
+        """A hash of base, delta, lambda, card and configuration; names what is built from them."""
         parts = {
             "base": self.base_sha256,
             "delta": None if self.card.delta is None else self.card.delta.sha256,
@@ -219,11 +219,11 @@ class Checkpoint:
 
 
 def open_checkpoint(ref: str | Path = DEFAULT, lam: float | None = None) -> Checkpoint:
-    """Opens ``"default"``, a folder (with or without a card), a GGUF file or a Hub id.
+    """Open ``"default"``, a folder (with or without a card), a GGUF file or a Hub id.
 
     ``lam`` replaces the card's lambda. Raises InvalidInputError for a lambda outside [0, 1] or
-    above 0 where there is no delta, CheckpointError for anything wrong with the files, FetchError
-    when something cannot be fetched.
+    above 0 without a delta, CheckpointError for anything wrong with the files, FetchError when
+    something cannot be fetched.
     """
     if ref == DEFAULT:
         return _open_carded(_DEFAULT_FOLDER, lam)

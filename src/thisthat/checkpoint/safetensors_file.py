@@ -1,6 +1,6 @@
 """Reads one safetensors file with numpy alone, any floating type to float32.
 
-Checks every offset before it is used; knows nothing of models.
+Checks every offset before using it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Place:
 
 
 class SafetensorsFile:
-    """An open safetensors file; tensors are read when asked for.
+    """An open safetensors file; tensors are read on demand.
 
     Raises CheckpointError for a file that is missing, damaged or cut short, naming the tensor.
     """
@@ -85,7 +85,7 @@ class SafetensorsFile:
         return np.memmap(self.path, _TYPES[place.kind], "r", self._data + place.start, place.shape)
 
     def float32(self, name: str) -> NDArray[np.float32]:
-        """The tensor in float32; CheckpointError when it holds no floating numbers."""
+        """The tensor in float32; CheckpointError if it is not of a floating type."""
         stored = self.stored(name)
         kind = self._places[name].kind
         if kind not in _FLOATING:

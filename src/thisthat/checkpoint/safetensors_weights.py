@@ -1,7 +1,7 @@
 """A causal language model in a Hugging Face folder: config.json, tokenizer.json, *.safetensors.
 
-Reads no pickles: a folder that holds only those is refused. Also writes such folders, and fetches
-them from the Hub. Knows no prompts.
+Never reads pickles: a folder with nothing else is refused. Also writes such folders and fetches
+them from the Hub.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EMBEDDING, _UNEMBEDDING = "model.embed_tokens.weight", "lm_head.weight"
 
 
 class SafetensorsModel:
-    """A model folder. Opening checks that the files are there; tensors are read when asked for.
+    """A model folder. Opening checks that the files exist; tensors are read on demand.
 
     Raises CheckpointError naming the file or tensor that is missing, misshapen or not allowed.
     """
@@ -112,7 +112,7 @@ class SafetensorsModel:
 
 
 def hub_folder(repository: str, revision: str | None = None) -> Path:
-    """A snapshot of a Hub repository (configuration, tokenizer and safetensors alone).
+    """A snapshot of a Hub repository (configuration, tokenizer and safetensors only).
 
     Raises FetchError when it is neither reachable nor in the Hub's cache.
     """
@@ -137,10 +137,10 @@ def write_model(
     tokenizer: Tokenizer,
     chat_template: str | None = None,
 ) -> None:
-    """Writes a model folder that this package and transformers open; the tensors come last.
+    """Write a model folder that this package and transformers can open; tensors are written last.
 
-    Raises CheckpointError when the tensors do not fit the configuration, OSError when the disk does
-    not take them; a tensor file that was there before survives.
+    Raises CheckpointError when the tensors do not fit the configuration, OSError when writing
+    fails; an existing tensor file survives.
     """
     from safetensors.numpy import save
 

@@ -1,7 +1,7 @@
 """Which tensors a configuration promises, and whether a model has exactly those.
 
-Complete for dense decoders of the llama kind; for other architectures the embedding alone is
-checked here, and the engine that knows the architecture checks the rest.
+Complete for dense llama-type decoders; for other architectures only the embedding is checked here,
+and the engine for the architecture checks the rest.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def check_name(name: str, where: str) -> None:
 
 
 def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """The tensors a dense decoder of the llama kind must have; none for other architectures."""
+    """The tensors a dense llama-type decoder must have; none for other architectures."""
     if config.get("model_type") not in _DENSE:
         return {}
     hidden, inner = int(config["hidden_size"]), int(config["intermediate_size"])

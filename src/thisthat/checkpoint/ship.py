@@ -1,7 +1,4 @@
-"""Writes checkpoints that open everywhere: as a delta on a base, or as a whole model.
-
-Knows how the files of a checkpoint belong together; does not train and does not judge.
-"""
+"""Writes checkpoints that open everywhere: as a delta on a base, or as a whole model."""
 
 from __future__ import annotations
 
@@ -34,10 +31,10 @@ def ship_delta(
     bits: float | None = None,
     target_bytes: int | None = None,
 ) -> DeltaReport:
-    """Writes ``trained`` into ``folder`` as a card and a delta on the base of ``base``, lambda 1.
+    """Write ``trained`` into ``folder`` as a card and a delta on the base of ``base``, lambda 1.
 
-    ``card`` gives everything else: name, version, prompt, temperatures; it is released when
-    somebody writes the date into it. Raises as ``make_delta``.
+    ``card`` supplies everything else: name, version, prompt, temperatures; its release date is
+    written later, by hand. Raises as ``make_delta``.
     """
     path = folder / DELTA_FILE
     report = make_delta(
@@ -56,10 +53,10 @@ def ship_delta(
 
 
 def ship_whole(source: Checkpoint, weights: Weights, folder: Path, card: Card) -> None:
-    """Writes ``weights`` into ``folder`` as a whole model with the configuration of ``source``.
+    """Write ``weights`` into ``folder`` as a whole model with the configuration of ``source``.
 
-    The folder opens here with ``card``, less its date, and in transformers. Raises CheckpointError
-    for tensors that do not fit the configuration, OSError when the disk does not take them.
+    The folder opens here with ``card``, without its date, and in transformers. Raises
+    CheckpointError for tensors that do not fit the configuration, OSError when writing fails.
     """
     write_model(folder, weights, source.config, source.tokenizer, source.chat_template)
     shipped = replace(card, base=PathBase("."), delta=None, lam=0.0, released=None)
@@ -67,7 +64,7 @@ def ship_whole(source: Checkpoint, weights: Weights, folder: Path, card: Card) -
 
 
 def _base_from_elsewhere(base: Checkpoint) -> Base:
-    """The base's reference as seen from another folder, pinned by its hash."""
+    """The base's reference relative to another folder, pinned by its hash."""
     reference = base.card.base
     if isinstance(reference, PathBase):
         path = (base.folder / reference.path).resolve()

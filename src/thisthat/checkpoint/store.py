@@ -1,7 +1,4 @@
-"""The folder on this machine where fetched and built files are kept, and the locks on it.
-
-Knows where files go and who may write them; does not know what they hold.
-"""
+"""The folder on this machine where fetched and built files are kept, and its locks."""
 
 from __future__ import annotations
 
@@ -35,10 +32,10 @@ def home() -> Path:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds the lock file ``path``; waits while another process or thread holds it.
+    """Hold the lock file ``path``; waits while another process or thread holds it.
 
-    The operating system frees the lock when its holder dies. Raises OSError when the folder
-    cannot be written.
+    The operating system frees the lock when its holder dies. Raises OSError when the folder is not
+    writable.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
@@ -76,7 +73,7 @@ else:
 
 
 def hash_file(path: Path) -> str:
-    """The file's sha256, read now."""
+    """The file's sha256, computed now."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -85,7 +82,7 @@ def hash_file(path: Path) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """The file's sha256, remembered in the store until its size or time of change differ."""
+    """The file's sha256, remembered in the store until its size or modification time changes."""
     resolved = path.resolve()
     status = resolved.stat()
     seen = [str(resolved), status.st_size, status.st_mtime_ns]

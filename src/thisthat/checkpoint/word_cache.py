@@ -1,9 +1,9 @@
-"""Token ids of text, word by word from memory.
+"""Token ids of text, word by word from a cache.
 
-Byte-level tokenizers cut a text into words before they merge anything, and never merge across the
-cuts: the ids of a text are those of its words, one after another. Words come again, so looking them
-up takes a fraction of the tokenizer's time. Knows one way of cutting, that of the default's base,
-and of that the part that concerns ASCII.
+Byte-level tokenizers split a text into words before they merge anything, and never merge across the
+splits: the ids of a text are those of its words, one after another. Words recur, so looking them up
+takes a fraction of the tokenizer's time. Implements one way of splitting, that of the default's
+base, and only its ASCII part.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _CUTS = {
         {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
     ],
 }
-"""Every digit a word of its own, the rest as GPT-2 cuts it."""
+"""Every digit is a word of its own; the rest is split as GPT-2 does."""
 
 _SPACE = r"[ \t\n\v\f\r]"
 _WORDS = re.compile(
     r"[0-9]|'s|'t|'re|'ve|'m|'ll|'d"
     r"| ?[A-Za-z]+"
     r"| ?[^ \t\n\v\f\rA-Za-z0-9]+"
-    # A run of spaces leaves its last one to the word after it; a digit takes none.
+    # A run of spaces leaves its last one to the next word; a digit takes none.
     rf"|{_SPACE}+(?![^ \t\n\v\f\r0-9])|{_SPACE}+"
 )
 _MOST_WORDS = 1 << 16
@@ -37,7 +37,7 @@ _LONGEST_WORD = 32
 
 
 class WordCache:
-    """``encode`` with a memory. Gives exactly the ids that ``encode`` gives."""
+    """``encode`` with a cache. Returns exactly the ids that ``encode`` returns."""
 
     def __init__(self, encode: Callable[[str], Sequence[int]]) -> None:
         self._encode = encode
@@ -54,7 +54,7 @@ class WordCache:
 
 
 class _Known(dict[str, tuple[int, ...]]):
-    """Ids by word; those of a word not seen before are worked out and, unless long, kept."""
+    """Ids by word; new words are encoded and, unless long, cached."""
 
     def __init__(self, encode: Callable[[str], Sequence[int]]) -> None:
         super().__init__()
@@ -68,9 +68,9 @@ class _Known(dict[str, tuple[int, ...]]):
 
 
 def cuts_words(tokenizer: Tokenizer) -> bool:
-    """Whether the ids of a text, under this tokenizer, are those of the words ``WordCache`` cuts.
+    """Whether this tokenizer gives a text the ids of the words that ``WordCache`` splits it into.
 
-    Special tokens must be read as plain text; other added tokens would be found across cuts.
+    Special tokens must be read as plain text; other added tokens could match across splits.
     """
     cutter = tokenizer.pre_tokenizer
     return (

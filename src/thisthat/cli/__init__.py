@@ -1,4 +1,7 @@
-"""Thin commands over the library. Heavy imports happen inside the commands, not here."""
+"""Thin commands over the library. May import every package of the runtime.
+
+Heavy imports happen inside the commands, not here. ``lab`` is the only way to the laboratory.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +49,8 @@ add_lab_commands(app)
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line on standard error and exit code 2."""
-    # transformers looks at torchao whenever it is installed, and torchao remarks on what it lacks.
+    """Run the command line; our own errors are one line on standard error and exit code 2."""
+    # transformers imports torchao if installed, and torchao warns about what it lacks.
     for talkative in ("torchao", "torch.utils._pytree"):
         logging.getLogger(talkative).setLevel(logging.ERROR)
     try:

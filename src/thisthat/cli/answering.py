@@ -1,4 +1,4 @@
-"""Who answers a command that asks many questions: a checkpoint opened here, or a server."""
+"""Who answers a command with many questions: a checkpoint opened here, or a server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def answering(
     key: str | None,
     timeout: float,
 ) -> Iterator[Decides]:
-    """The server, or the checkpoint opened and closed again. Raises what opening it raises."""
+    """The server, or the checkpoint, opened and closed again. Raises what opening raises."""
     if server is None:
         from thisthat.decide.opening import open_decider
 

@@ -96,11 +96,11 @@ def ask(
         "wide": wide,
     }
     if states is not None and (state is not None or file is not None):
-        raise InvalidInputError("--states", "stands instead of a state and --file, not beside them")
+        raise InvalidInputError("--states", "replaces a state and --file; give only one")
     if force_policy and policy is None:
-        raise InvalidInputError("--force-policy", "is for a --policy, and there is none")
+        raise InvalidInputError("--force-policy", "needs --policy")
     if states is not None and explain:
-        raise InvalidInputError("--explain", "is for one state, not for --states")
+        raise InvalidInputError("--explain", "works on one state, not with --states")
     given = None if states is not None else _state(state, file, json_state)
 
     from thisthat.decide.opening import open_decider
@@ -138,7 +138,7 @@ def _opened_log(place: str) -> DecisionLog:
 
 
 def _close_log(log: DecisionLog) -> None:
-    """Write what waits; the answers are out, so that a log which failed is only told."""
+    """Flush the log; the answers are already out, so a failure is only reported."""
     log.close()
     health = log.health
     if health.dropped:
@@ -236,7 +236,7 @@ def _show_prompt(
 
 
 def _label(answer: Answer, option: str) -> str:
-    """An option as people read it: a score's levels with their texts."""
+    """An option for people to read: a score's levels with their texts."""
     legend = getattr(answer, "legend", ())
     if option == answer.abstain or not legend:
         return option

@@ -1,4 +1,4 @@
-"""`thisthat calibrate`: temperatures fitted on held-out rows, put on a checkpoint's card."""
+"""`thisthat calibrate`: temperatures fitted on held-out rows, written to a checkpoint's card."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ def calibrate(
     checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder; its card is changed.")],
     data: Annotated[Path, typer.Argument(help="Held-out rows: .jsonl, .jsonl.zst or .parquet.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say the temperatures; change nothing.")
+        bool, typer.Option("--dry-run", help="Print the temperatures; change nothing.")
     ] = False,
 ) -> None:
-    """Fit temperatures on held-out rows and put them on the checkpoint's card."""
+    """Fit temperatures on held-out rows and write them to the checkpoint's card."""
     from thisthat.calibrate.card import calibrate as fit
     from thisthat.calibrate.card import write_temperatures
     from thisthat.decide.opening import open_decider

@@ -30,7 +30,7 @@ def check(
             help='JSON {"question": {"negation", "paraphrases", "thresholds"}} with your own words.'
         ),
     ] = None,
-    sample: Annotated[int, typer.Option(help="At most so many states, drawn once.")] = 50,
+    sample: Annotated[int, typer.Option(help="Most states to sample.")] = 50,
     injections: Annotated[
         int, typer.Option(help="Instructions planted per state and question; 0 for none.")
     ] = 3,
@@ -95,7 +95,7 @@ def check(
 
 
 def _sample(states: int, most: int, seed: int, path: Path) -> Sequence[int]:
-    """The numbers of the states that are asked about, in order."""
+    """The numbers of the sampled states, in order."""
     from thisthat.rng import Rng
 
     if most < 1:

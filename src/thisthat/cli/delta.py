@@ -30,7 +30,7 @@ def make(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Write a checkpoint folder that is the base plus one delta, and say what it cost."""
+    """Write a checkpoint folder that is the base plus one delta, and report its cost."""
     from dataclasses import asdict, replace
 
     from thisthat.checkpoint import open_checkpoint
@@ -41,7 +41,7 @@ def make(
     has_card = (end.folder / CARD_FILE).is_file()
     card = end.card
     if not has_card:
-        # Trained elsewhere: states causal, layers passed once, activations not rounded.
+        # Trained elsewhere: causal states, layers run once, activations not rounded.
         form = replace(start.card.prompt, open_state=False)
         card = replace(
             start.card, name=out.resolve().name, prompt=form, loop=None, byte_activations=False

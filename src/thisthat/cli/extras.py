@@ -1,4 +1,4 @@
-"""Which extra brings a package that a command misses."""
+"""Which extra installs a package that a command is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXTRAS = {
 
 
 def missing_extra(error: ModuleNotFoundError) -> str | None:
-    """What to tell somebody whose install lacks that package; None for one that no extra has."""
+    """The advice for an install that lacks this package; None if no extra provides it."""
     package = (error.name or "").partition(".")[0]
     extra = _EXTRAS.get(package)
     if extra is None:

@@ -1,4 +1,4 @@
-"""`thisthat info` and `thisthat pull`: what a checkpoint is, and having it here."""
+"""`thisthat info` and `thisthat pull`: describe a checkpoint, and fetch it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pull(
 ) -> None:
     """Fetch and verify a checkpoint, and build its runtime forms so that later starts are quick.
 
-    Says which engine answers and, where it is not the fastest there is for a CPU, why.
+    Reports which engine answers and, if it is not the fastest for a CPU, why.
     """
     from thisthat.decide.opening import open_decider
 
@@ -58,7 +58,7 @@ def pull(
 
 
 def version(wanted: bool) -> None:
-    """Print the version of the package and stop, when that is wanted."""
+    """Print the package's version and stop, if asked."""
     if wanted:
         from thisthat import __version__
 

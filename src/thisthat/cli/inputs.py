@@ -19,7 +19,7 @@ def read_text(path: Path) -> str:
 
 
 def load_json(text: str, where: str) -> Any:
-    """A JSON value. Raises InvalidInputError that opens with ``where``."""
+    """A JSON value. Raises InvalidInputError whose message starts with ``where``."""
 
     def refuse(constant: str) -> None:
         raise InvalidInputError(where, f"has {constant}, which JSON cannot hold")

@@ -1,6 +1,6 @@
-"""The only way from the runtime to the laboratory: its commands, when it is installed.
+"""The only way from the runtime to the laboratory: its commands, if it is installed.
 
-Nothing else in the runtime may import ``thisthat_lab``; tests/test_imports.py keeps it so.
+Nothing else in the runtime may import ``thisthat_lab``; tests/test_imports.py enforces it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LAB = "thisthat_lab"
 
 
 def add_lab_commands(app: typer.Typer) -> None:
-    """Add `train`, `bench`, `report` and the others; nothing where there is no laboratory."""
+    """Add `train`, `bench`, `report` and the others; nothing without the laboratory."""
     commands = _lab_module("cli")
     if commands is not None:
         commands.add_commands(app)

@@ -1,4 +1,4 @@
-"""``thisthat log``: look into the decision log, export it, let old lines go, check for drift."""
+"""``thisthat log``: query the decision log, export it, purge old lines, check for drift."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def query(
     version: Annotated[str | None, typer.Option(help="Only this checkpoint version.")] = None,
     since: Since = None,
     until: Since = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many lines.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Most lines to print.")] = 100,
 ) -> None:
     """Print matching lines as JSON, newest first."""
     from thisthat.audit.store import open_store

@@ -52,7 +52,7 @@ def serve(
         int, typer.Option(help="Most tokens that streams of many states take of a batch.")
     ] = 1024,
     queue_tokens: Annotated[
-        int, typer.Option(help="Most tokens accepted and unanswered; more are told to retry.")
+        int, typer.Option(help="Most tokens accepted and unanswered; the rest must retry.")
     ] = 8192,
     body_bytes: Annotated[int, typer.Option(help="Largest body as sent.")] = 16 << 20,
     expanded_bytes: Annotated[int, typer.Option(help="Largest body once expanded.")] = 64 << 20,
@@ -71,7 +71,7 @@ def serve(
         typer.Option(help="Record every decision in this SQLite file or SQLAlchemy URL."),
     ] = None,
     drift_decisions: Annotated[
-        int, typer.Option(help="Check the log for drift after so many decisions of a policy.")
+        int, typer.Option(help="Check the log for drift after this many decisions of a policy.")
     ] = 500,
 ) -> None:
     """Serve a checkpoint over HTTP: /v1/systemone, /v1/decisions, /v1/chat/completions, /v1/decide.
@@ -93,9 +93,9 @@ def serve(
     except ImportError as error:
         raise MissingExtraError("thisthat serve", "serve") from error
     if engine not in ENGINES:
-        raise InvalidInputError("--engine", f"{engine!r} is none of {', '.join(ENGINES)}")
+        raise InvalidInputError("--engine", f"{engine!r} is not one of {', '.join(ENGINES)}")
     if log_level not in ("debug", "info", "warning", "error"):
-        raise InvalidInputError("--log-level", f"{log_level!r} is no level")
+        raise InvalidInputError("--log-level", f"{log_level!r} is not a log level")
     settings = Settings(
         host=host,
         port=port,

@@ -38,7 +38,7 @@ def run_tests(
     moved: Annotated[
         float, typer.Option(help="How far a probability must move to count as changed.")
     ] = 0.05,
-    save: Annotated[Path | None, typer.Option(help="Keep this run, for --against.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Save this run for --against.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     key: KeyOption = None,
     timeout: TimeoutOption = 60.0,

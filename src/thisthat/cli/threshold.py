@@ -23,7 +23,7 @@ app = typer.Typer(
 
 
 _ENDINGS = (".json", ".jsonl", ".parquet", ".zst")
-"""Of files that hold questions or labels; they are no part of a policy's name."""
+"""Suffixes of files that hold questions or labels; not part of a policy's name."""
 
 
 @app.command()
@@ -64,7 +64,7 @@ def fit(
     timeout: TimeoutOption = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the policy as JSON.")] = False,
 ) -> None:
-    """Fit cut-offs that keep a target, say what they cost, and save them as a policy file."""
+    """Fit cut-offs that keep a target, report what they cost, and save them as a policy file."""
     from thisthat.calibrate.fit_policy import fit_policy
     from thisthat.calibrate.labels import read_labelled
     from thisthat.cli.inputs import read_json
@@ -108,7 +108,7 @@ def fit(
 
 
 def _policy_beside(path: Path) -> Path:
-    """Where a policy for this file of labels or questions is saved, unless the caller says."""
+    """Where a policy for this file of labels or questions is saved by default."""
     name = path.name
     while name.endswith(_ENDINGS):
         name = name[: name.rindex(".")]
@@ -117,7 +117,7 @@ def _policy_beside(path: Path) -> Path:
 
 @app.command()
 def show(policy: Annotated[Path, typer.Argument(help="Policy file.")]) -> None:
-    """Say what a policy file does."""
+    """Describe what a policy file does."""
     from thisthat.decide.policy import Policy
 
     _print(Policy.load(policy))
@@ -130,7 +130,7 @@ def _check(
     coverage: float | None,
     options: list[str] | None,
 ) -> None:
-    """``check_settings`` under the names of the command line, before a checkpoint is opened."""
+    """``check_settings`` with the command line's names, before opening a checkpoint."""
     from thisthat.calibrate.fit_policy import check_settings
 
     try:

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def within_budget(items: Iterable[T], cost: Callable[[T], int], most: float) -> Iterator[list[T]]:
-    """Neighbours in groups that cost ``most`` in all; one that costs more is a group by itself."""
+    """Group neighbours under a cost of ``most``; a more expensive one is a group by itself."""
     group: list[T] = []
     spent = 0
     for item in items:

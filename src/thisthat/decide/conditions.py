@@ -1,4 +1,4 @@
-"""Under which conditions probabilities were obtained: what a policy must match to mean anything."""
+"""The conditions under which probabilities were obtained, which a policy must match."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thisthat.prompt.format import Layout, Packing
 class Conditions:
     """Checkpoint, λ and how it is read; ``temperatures`` is a hash of the checkpoint's.
 
-    ``weights`` is a hash of what was read, or None where it is not known: then it is not compared.
+    ``weights`` is a hash of the weights, or None where it is unknown and not compared.
     """
 
     checkpoint: str

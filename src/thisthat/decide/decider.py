@@ -1,7 +1,7 @@
 """The one facade: decide one state or many, sync and async.
 
 Everything a server or a command answers comes through here, so all of them give the same numbers.
-Knows nothing of checkpoints: ``opening`` makes a decider from one.
+Independent of checkpoints: ``opening`` makes a decider from one.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Decider:
 
     @property
     def processor(self) -> Processor:
-        """What prepares this decider's jobs and reads their results."""
+        """Prepares this decider's jobs and reads their results."""
         return Processor(self.builder, self.reading, self.source)
 
     @overload
@@ -140,10 +140,10 @@ class Decider:
         progress: Progress | None = None,
         **options: Unpack[DecideKeywords],
     ) -> list[Decision] | list[TypedDecision[T]]:
-        """The same questions about many states, in the caller's order, batched by length.
+        """Answer the same questions about many states, in the caller's order, batched by length.
 
-        ``progress`` is called with (states done, states in all) as the work goes on; ``options``
-        as in ``decide``.
+        ``progress`` is called with (states done, total states) along the way; ``options`` as in
+        ``decide``.
         """
         schema, asked = _asked(questions)
         pairs = [(state, asked) for state in states]
@@ -157,7 +157,7 @@ class Decider:
         progress: Progress | None = None,
         **options: Unpack[DecideKeywords],
     ) -> list[Decision]:
-        """Like ``decide_many``, with questions of its own for every state."""
+        """Like ``decide_many``, with each state's own questions."""
         chosen = DecideOptions(**options)
         pairs = list(pairs)
         every = range(len(pairs))
@@ -179,7 +179,7 @@ class Decider:
         options: DecideOptions,
         numbers: Sequence[int],
     ) -> dict[int, Procedure]:
-        """The pairs of these numbers, begun. Raises InvalidInputError naming the state."""
+        """Begin the pairs with these numbers. Raises InvalidInputError naming the state."""
         conditions = self.conditions_for(options)
         declared: dict[int, dict[str, Question]] = {}
         begun: dict[int, Procedure] = {}
@@ -208,8 +208,8 @@ class Decider:
     ) -> list[Procedure | InvalidInputError]:
         """The same questions about many states, for the caller to run and ``conclude``.
 
-        What is wrong with one state is its own; see ``procedures.begin``. Raises InvalidInputError
-        for questions that cannot be asked.
+        A fault in one state concerns that state only; see ``procedures.begin``. Raises
+        InvalidInputError for questions that cannot be asked.
         """
         asked = _declared(questions)
         pairs = [(state, asked) for state in states]
@@ -218,8 +218,7 @@ class Decider:
     def conclude(self, state: Text, procedure: Procedure, options: DecideOptions) -> Decision:
         """The last step of ``decide``: apply the policy, write the decision log.
 
-        Raises InvalidInputError for a policy that was fitted for something else; the log never
-        raises.
+        Raises InvalidInputError for a policy fitted for something else; the log never raises.
         """
         decision = procedure.decision
         if options.policy is not None:
@@ -230,11 +229,11 @@ class Decider:
         return decision
 
     def conditions(self, **options: Unpack[DecideKeywords]) -> Conditions:
-        """What probabilities obtained with these options depend on. Raises InvalidInputError."""
+        """The conditions that answers with these options depend on. Raises InvalidInputError."""
         return self.conditions_for(DecideOptions(**options))
 
     def conditions_for(self, options: DecideOptions) -> Conditions:
-        """``conditions`` for options that are one object already."""
+        """``conditions`` for a ``DecideOptions`` object."""
         return Conditions(
             checkpoint=self.source.name,
             version=self.source.version,
@@ -251,7 +250,7 @@ class Decider:
         return temperatures_hash(self.reading.temperatures)
 
     def prepare(self, state: Text, questions: Questions, **options: Unpack[DecideKeywords]) -> Job:
-        """What runs first for a state: its rows, tokenised. Raises InvalidInputError."""
+        """The first job for a state: its rows, tokenised. Raises InvalidInputError."""
         pairs = [(state, questions)]
         job = self._begun(pairs, DecideOptions(**options), [0])[0].next_job()
         assert job is not None
@@ -260,9 +259,9 @@ class Decider:
     def prompt_text(
         self, state: Text, questions: Questions, **options: Unpack[DecideKeywords]
     ) -> list[str]:
-        """What the model would read, a text per row, with the slots marked.
+        """What the model would read, one text per row, with the slots marked.
 
-        With ``wide="in-rounds"`` it is the first round.
+        With ``wide="in-rounds"``, the first round.
         """
         job = self.prepare(state, questions, **options)
         return [show_row(row, self.decode) for row in job.rendered.rows]
@@ -286,7 +285,7 @@ class Decider:
         return await asyncio.to_thread(lambda: self.decide_many(states, questions, **options))
 
     def open_all(self) -> None:
-        """Open now what the engine would open at its first need, so that no call waits for it."""
+        """Open now what the engine would otherwise open on demand, so that no call waits for it."""
         self.engine.open_all()
 
     def close(self) -> None:

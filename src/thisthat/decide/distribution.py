@@ -1,4 +1,4 @@
-"""From logits to the probabilities a caller sees: softmax at a temperature, in whole parts.
+"""From logits to the probabilities a caller sees: softmax at a temperature, quantised exactly.
 
 Most questions have a handful of options, for which array arithmetic costs more than it saves.
 """

@@ -1,9 +1,8 @@
-"""Which parts of a state an answer rests on: leave each part out and see how far the answer moves.
+"""Which parts of a state an answer rests on: leave each part out and see how the answer moves.
 
-All states with a part missing are read in one batched pass in which neighbours share what they
-begin with, unless states are open; the whole state is read as always, so looking for evidence never
-moves an answer.
-Leaving out one part at a time does not see facts that are stated twice: one covers for the other.
+All states with a part missing are read in one batched pass in which neighbours share their
+beginnings, unless states are open; the whole state is read as always, so explaining never moves an
+answer. Leaving out one part at a time misses facts that are stated twice: one covers for the other.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from thisthat.questions import Decision, Question, Support, Text, Usage
 
 
 class Explained:
-    """The procedure that explains: a job for the decision, then jobs for states without a part."""
+    """The procedure that explains: a job for the decision, then jobs for the states less a part."""
 
     take_tokenises: ClassVar[bool] = False
     counted = "with its explanation"
@@ -41,10 +40,10 @@ class Explained:
         options: DecideOptions,
         piece_tokens: int | None = None,
     ) -> None:
-        """Check and tokenise; states without a part run ``piece_tokens`` at a time, or all at once.
+        """Check and tokenise; states less a part run ``piece_tokens`` at a time, or all at once.
 
-        Raises what ``decide`` raises, and InvalidInputError for a state that had to be cut: without
-        a part, other text would take its place.
+        Raises what ``decide`` raises, and InvalidInputError for a state that had to be cut: other
+        text would take the place of the missing part.
         """
         self.questions = questions
         self._processor = processor
@@ -82,8 +81,7 @@ class Explained:
     def decision(self) -> Decision:
         """The decision with its evidence.
 
-        ``usage`` and ``seconds`` are of everything; ``usage.extra_tokens`` is what looking for
-        evidence added.
+        ``usage`` and ``seconds`` cover everything; ``usage.extra_tokens`` is what explaining added.
         """
         first, *pieces = self._results
         whole = self._processor.decision(self._whole, first)

@@ -1,7 +1,7 @@
-"""Probabilities as whole parts of 2^45, so that sums and means come out exactly in float64.
+"""Probabilities as multiples of 2^-45, so that sums and means are exact in float64.
 
-Any order of adding such numbers gives exactly 1, a mean over up to 255 levels has no rounding
-error, and JSON carries them without loss. Knows nothing of questions or logits.
+Adding such numbers in any order gives exactly 1, a mean over up to 255 levels has no rounding
+error, and JSON carries them without loss.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ DENOMINATOR = 1 << 45
 def quantized(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """The nearest such numbers that sum to exactly 1 and are never 0.
 
-    A distribution in, the same distribution to within 2^-44 out; what rounding takes or gives
-    is settled with the most probable entry.
+    The result is within 2^-44 of the distribution; the most probable entry absorbs the rounding.
     """
     parts = np.maximum(np.rint(probabilities * DENOMINATOR), 1.0)
     # Whole numbers below 2^53 add up without error in float64.

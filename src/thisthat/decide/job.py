@@ -1,4 +1,4 @@
-"""What runs on an engine for one state: rendered rows, and how their results are to be read."""
+"""What an engine runs for one state: rendered rows, and how to read their results."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from thisthat.questions import Question
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A state with its questions, rendered and ready to run; ``seconds`` is what that took.
+    """A state with its questions, rendered and ready to run; ``seconds`` is the time that took.
 
-    A job without questions is rows alone: its procedure knows what their results mean.
+    A job without questions is rows alone: its procedure interprets their results.
     """
 
     questions: Mapping[str, Question]
@@ -27,7 +27,7 @@ class Job:
 
     @property
     def extra_tokens(self) -> int:
-        """Tokens that the second and later orders of its questions add."""
+        """Tokens added by the second and later orders of its questions."""
         places = iter(self.rendered.places)
         later = [[next(places) for _ in asked][1:] for asked in self.orders]
         slots = [at for group in later for place in group for at in place.at]
@@ -35,18 +35,18 @@ class Job:
 
     @property
     def fresh_tokens(self) -> int:
-        """Tokens that must be computed when every prefix is already kept."""
+        """Tokens to compute when every prefix is already kept."""
         return sum(row.fresh_tokens for row in self.rendered.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """The results of a job's rows, in order, and the seconds that running them took."""
+    """The results of a job's rows, in order, and the seconds it took to run them."""
 
     rows: Sequence[RowResult]
     seconds: float
 
     @property
     def cached_tokens(self) -> int:
-        """Tokens that did not have to be computed."""
+        """Tokens that were cached."""
         return sum(row.cached_tokens for row in self.rows)

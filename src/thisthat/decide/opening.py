@@ -1,4 +1,4 @@
-"""Opening: a checkpoint and an engine that fits it and the machine, made into a decider."""
+"""Opening: a checkpoint and an engine that suits it and the machine, made into a decider."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def open_decider(
     """Open a checkpoint and an engine for it.
 
     ``ref`` is "default", a folder, a GGUF file or a Hub id; ``lam`` in [0, 1] scales the
-    checkpoint's delta. ``engine`` "auto" takes torch on a GPU; on a CPU it takes native where the
-    model and the processor suit it and there is a C compiler, else onnx where the architecture
-    allows it.
-    ``form`` is the numeric form of native ("int8") and onnx ("float32", "block8" or "int8");
-    ``device`` and ``dtype`` are torch's; ``dtype`` "float8" is bfloat16 with matrix products in
-    eight bits, on CUDA. Raises CheckpointError, FetchError, MissingExtraError or InvalidInputError.
+    checkpoint's delta. ``engine`` "auto" picks torch on a GPU; on a CPU it picks native if the
+    model and the processor support it and there is a C compiler, else onnx if the architecture
+    allows it. ``form`` is the numeric form of native ("int8") and onnx ("float32", "block8" or
+    "int8"); ``device`` and ``dtype`` are torch's; ``dtype`` "float8" is bfloat16 with matrix
+    products in eight bits, on CUDA. Raises CheckpointError, FetchError, MissingExtraError or
+    InvalidInputError.
     """
     from thisthat.checkpoint import open_checkpoint
 

@@ -1,8 +1,8 @@
 """Answers that do not depend on the order of a choice's options: which orders to ask, and back.
 
-The orders are rotations of the options sorted by name. Whatever order the caller declares, the
-same prompts are read and the same mean comes out, so the average is order-free by construction
-and not only on average. Knows nothing of prompts, tokens or engines.
+The orders are rotations of the options sorted by name. Whatever order the caller declares, the same
+prompts are read and the same mean comes out, so the average is order-free by construction and not
+only on average. Independent of prompts, tokens and engines.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def reordered(question: Question, places: Places) -> Question:
 
 
 def in_declared_order(probabilities: NDArray[np.float64], places: Places) -> NDArray[np.float64]:
-    """A distribution over reordered options, put back into the declared order."""
+    """A distribution over reordered options, back in the declared order."""
     if places == AS_GIVEN:
         return probabilities
     declared = probabilities.copy()

@@ -1,7 +1,7 @@
-"""The settings of a decision, declared once: the library, the wire and the remote client read them.
+"""The settings of a decision, declared once for the library, the wire and the remote client.
 
-``DecideKeywords`` says them again for type checkers, which have no other way to know keywords; a
-test holds the two together.
+``DecideKeywords`` repeats them for type checkers, which cannot derive keywords; a test keeps the
+two in step.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class DecideKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class DecideOptions:
-    """How a decision is to be taken.
+    """How to take a decision.
 
-    ``layout`` puts the state or the questions first (None: as the checkpoint prefers),
-    ``packing`` keeps questions from seeing each other ("apart") or not ("together"), ``keep``
-    allows a state that is too long to be cut ("head", "tail" or "ends"), ``order`` "average"
-    makes the answers to choices independent of the order of their options, ``wide`` "in-rounds"
-    asks choices of more than 32 options in small groups and then among the winners, ``explain``
-    adds the parts of the state that each answer rests on, ``policy`` puts an outcome into the
-    answers it was fitted for, ``request_id`` goes into the decision log.
-    Raises InvalidInputError for settings that exclude each other.
+    ``layout`` puts the state or the questions first (None: the checkpoint's preference),
+    ``packing`` hides questions from each other ("apart") or not ("together"), ``keep`` allows
+    cutting a state that is too long ("head", "tail" or "ends"), ``order`` "average" makes the
+    answers to choices independent of the order of their options, ``wide`` "in-rounds" asks choices
+    of more than 32 options in small groups and then among the winners, ``explain`` adds the parts
+    of the state that each answer rests on, ``policy`` adds an outcome to the answers it was fitted
+    for, ``request_id`` goes into the decision log. Raises InvalidInputError for settings that
+    exclude each other.
     """
 
     layout: Layout | None = None
@@ -77,11 +77,11 @@ class DecideOptions:
                 "wide", '"in-rounds" gives probabilities that no policy was fitted for'
             )
         if self.explain:
-            raise InvalidInputError("explain", 'cannot be had together with wide "in-rounds"')
+            raise InvalidInputError("explain", 'cannot be combined with wide "in-rounds"')
 
     @property
     def procedure(self) -> ProcedureName:
-        """Which procedure takes the decision."""
+        """The procedure that takes the decision."""
         return "explained" if self.explain else self.wide
 
 
@@ -96,7 +96,7 @@ def _check_policy(given: object) -> None:
 
 
 def _choices(hint: object) -> tuple[str, ...]:
-    """The words of a Literal, or of a Literal that may also be None."""
+    """The words of a Literal, also of an optional one."""
     inner = [hint, *get_args(hint)]
     return tuple(word for each in inner for word in get_args(each) if isinstance(word, str))
 
@@ -104,7 +104,7 @@ def _choices(hint: object) -> tuple[str, ...]:
 _HINTS = get_type_hints(DecideOptions, localns={"Policy": object})
 
 CHOICES = {name: words for name, hint in _HINTS.items() if (words := _choices(hint))}
-"""The settings that are one of a few words, with those words."""
+"""The settings that take one of a few words, with those words."""
 
 FLAGS = tuple(name for name, hint in _HINTS.items() if hint is bool)
 """The settings that are true or false."""

@@ -1,7 +1,7 @@
 """A policy: cut-offs and what belongs to them, read from a file and applied to answers.
 
-It says which schema and which conditions it was fitted for, and refuses any other unless forced.
-Knows nothing of how it was fitted.
+It records the schema and the conditions it was fitted for, and refuses any other unless forced.
+Independent of how it was fitted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Part(BaseModel):
 
 
 class CutoffPart(_Part):
-    """An option's cut-off (None: it is never acted on) and what it did on the labels."""
+    """An option's cut-off (None: never acted on) and its effect on the labels."""
 
     value: Probability | None
     labels: int
@@ -75,7 +75,7 @@ class MapPart(_Part):
         return self
 
     def map(self) -> MonotoneMap:
-        """The map itself."""
+        """The map as a function."""
         return MonotoneMap(tuple(self.x), tuple(self.y))
 
 
@@ -89,14 +89,14 @@ class RecalibrationPart(_Part):
     held_out_nll: dict[str, float] = {}
 
     def recalibration(self) -> Recalibration:
-        """The map itself."""
+        """The map as a function."""
         return Recalibration(
             self.way, self.temperature, tuple(self.biases), tuple(m.map() for m in self.maps)
         )
 
 
 class ReferencePart(_Part):
-    """How the answers to the labelled states looked, for noticing drift."""
+    """What the answers to the labelled states looked like, for detecting drift."""
 
     best: dict[str, int]
     sure: list[Probability]
@@ -130,7 +130,7 @@ class QuestionPart(_Part):
 
 
 class ConditionsPart(_Part):
-    """Under which conditions the policy was fitted; files from before ``weights`` have none."""
+    """The conditions under which the policy was fitted; files older than ``weights`` have none."""
 
     checkpoint: str
     version: str
@@ -165,7 +165,7 @@ class Policy(_Part):
         if isinstance(value, Mapping) and "forced" in value:
             raise InvalidInputError(f"{where}.forced", "is not known; a file cannot force itself")
         if not isinstance(value, Mapping) or not {"format", "target"} & set(value):
-            raise InvalidInputError(where, "is no policy file")
+            raise InvalidInputError(where, "is not a policy file")
         try:
             read = cls.model_validate(value)
         except ValidationError as error:
@@ -196,15 +196,15 @@ class Policy(_Part):
         write_atomically(Path(path), json.dumps(self.as_json(), ensure_ascii=False, indent=1))
 
     def force(self) -> Policy:
-        """This policy for a schema or checkpoint it was not fitted for.
+        """This policy, for a schema or checkpoint it was not fitted for.
 
-        Its guarantee is void there: every outcome says so, and the decision log keeps it.
+        Its guarantee is void there: every outcome says so, and the decision log records it.
         """
         return self.model_copy(update={"forced": True})
 
     @cached_property
     def hash(self) -> str:
-        """sha256 over what the policy says."""
+        """sha256 over the policy's content."""
         return hashlib.sha256(json.dumps(self.as_json(), sort_keys=True).encode()).hexdigest()
 
     @cached_property
@@ -217,9 +217,9 @@ class Policy(_Part):
         return {n: part.recalibration.recalibration() for n, part in self.questions.items()}
 
     def mismatches(self, questions: Mapping[str, Question], conditions: Conditions) -> list[str]:
-        """What about these questions and conditions the policy was not fitted for."""
+        """How these questions and conditions differ from what the policy was fitted for."""
         ours = Conditions(**self.conditions.model_dump())
-        different = [] if self._same_schema(questions) else ["the schema is another one"]
+        different = [] if self._same_schema(questions) else ["the schema differs"]
         return different + ours.differences(conditions)
 
     def check(self, questions: Mapping[str, Question], conditions: Conditions) -> list[str]:
@@ -228,7 +228,7 @@ class Policy(_Part):
         if found and not self.forced:
             raise InvalidInputError(
                 "policy",
-                f"was fitted for something else: {'; '.join(found)}. Fit it anew, or force "
+                f"was fitted for something else: {'; '.join(found)}. Fit it again, or force "
                 "it without its guarantee (policy.force() in Python, --force-policy for ask, "
                 "force_policy in a request to /v1/decide)",
             )
@@ -237,7 +237,7 @@ class Policy(_Part):
     def apply(
         self, decision: DecisionT, questions: Mapping[str, Question], conditions: Conditions
     ) -> DecisionT:
-        """The decision with an outcome in every answer the policy speaks about.
+        """The decision with an outcome in every answer the policy covers.
 
         Raises InvalidInputError for another schema or other conditions, unless forced.
         """
@@ -256,7 +256,7 @@ class Policy(_Part):
             return True
         if self.conditions.packing != "apart":
             return False
-        # Questions apart do not see each other: some of them are answered as all of them are.
+        # Questions packed apart do not see each other, so a subset gets the same answers.
         hashes = {name: part.question for name, part in self.questions.items()}
         asked = {name: question_hash(question) for name, question in questions.items()}
         if len(asked) == 1:  # One asked alone has no name to compare.

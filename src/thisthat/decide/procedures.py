@@ -1,4 +1,4 @@
-"""The procedures by which a decision is taken: at once, in rounds, explained.
+"""The procedures that take a decision: at once, in rounds, explained.
 
 A procedure says what to run and takes the results; whoever has the engine drives it. The library,
 the server and batch calls do so alike: ``run`` here, ``serve.service`` there.
@@ -22,32 +22,32 @@ from thisthat.questions import Decision, Question, Text
 class Procedure(Protocol):
     """Run ``next_job`` and ``take`` its result until there is none; then read ``decision``.
 
-    ``take_tokenises`` says that taking a result tokenises what comes next, which may take long.
+    ``take_tokenises`` means that taking a result tokenises what comes next, which may take long.
     """
 
     take_tokenises: ClassVar[bool]
 
     @property
     def questions(self) -> Mapping[str, Question]:
-        """What is asked."""
+        """The questions."""
 
     @property
     def tokens(self) -> int:
-        """Tokens to be run, as a limit counts them."""
+        """Tokens to run, as limits count them."""
 
     @property
     def counted(self) -> str:
-        """What ``tokens`` counts, in words that follow a number of tokens."""
+        """What ``tokens`` counts, worded to follow a number of tokens."""
 
     def next_job(self) -> Job | None:
-        """What is to be run next; None when the decision is there."""
+        """The job to run next; None once there is a decision."""
 
     def take(self, result: JobResult) -> None:
-        """Use the result of ``next_job``, which is another one then. Raises InvalidInputError."""
+        """Use the result of ``next_job``, which then moves on. Raises InvalidInputError."""
 
     @property
     def decision(self) -> Decision:
-        """The decision, once there is nothing left to run."""
+        """The decision, once nothing is left to run."""
 
 
 class AtOnce:
@@ -90,7 +90,7 @@ def begin(
 ) -> Iterator[Procedure | InvalidInputError]:
     """A procedure for every state with its questions, or what is wrong with that state.
 
-    States are tokenised together where that helps; questions that are one object, once. Rows that
+    States are tokenised together where that helps, and identical question objects once. Rows that
     explain a decision come ``piece_tokens`` at a time, so that others can run in between.
     """
     encoded = (

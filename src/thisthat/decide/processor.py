@@ -1,6 +1,6 @@
 """Both ends of a pass: states and questions into jobs, the results of jobs into decisions.
 
-Knows a checkpoint's prompt, limits and temperatures, and no engine.
+Holds a checkpoint's prompt, limits and temperatures; independent of engines.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuestions:
-    """Questions tokenised for any number of states; ``seconds`` is what that took."""
+    """Questions tokenised for any number of states; ``seconds`` is the time that took."""
 
     questions: Mapping[str, Question]
     orders: tuple[tuple[Places, ...], ...]
@@ -56,7 +56,7 @@ class PlannedQuestions:
 
 @dataclass(frozen=True, slots=True)
 class EncodedState:
-    """A state, its tokens where they are known already, and the seconds they took."""
+    """A state, its tokens if already known, and the seconds they took."""
 
     state: Text
     tokens: Tokens | None = None
@@ -90,7 +90,7 @@ class Processor:
         return PlannedQuestions(questions, orders, layout, plan, time.perf_counter() - started)
 
     def encoded(self, states: Sequence[Text]) -> list[EncodedState]:
-        """Several states tokenised together; one alone is not worth the threads."""
+        """Several states tokenised together; a single one is not worth the threads."""
         if len(states) < 2:
             return [EncodedState(state) for state in states]
         started = time.perf_counter()
@@ -122,7 +122,7 @@ class Processor:
         return self.filled(self.planned(questions, options), EncodedState(state), options)
 
     def decision(self, job: Job, result: JobResult) -> Decision:
-        """The decision that the results of a job make."""
+        """The decision that a job's results amount to."""
         started = time.perf_counter()
         answers = answers_of(job, result.rows, self.reading.temperatures)
         usage = Usage(

@@ -1,4 +1,4 @@
-"""What others ask of whoever decides, here or on a server, and what a decider asks of a log."""
+"""What callers need from any decider, here or on a server, and what a decider needs from a log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Decides(Protocol):
-    """``Decider``, as far as it also works from afar."""
+    """The part of ``Decider`` that also works remotely."""
 
     def decide_many(
         self,
@@ -33,14 +33,14 @@ class Decides(Protocol):
         progress: Callable[[int, int], None] | None = None,
         **options: Unpack[DecideKeywords],
     ) -> Sequence[Decision]:
-        """Questions of its own for every state."""
+        """Each state's own questions."""
 
     def conditions(self, **options: Unpack[DecideKeywords]) -> Conditions:
-        """What the answers given with these options depend on."""
+        """The conditions that answers with these options depend on."""
 
 
 class Records(Protocol):
-    """A decision log, as far as a decider knows it."""
+    """The part of a decision log that a decider uses."""
 
     def record(
         self,
@@ -49,4 +49,4 @@ class Records(Protocol):
         decision: Decision,
         request_id: str | None = None,
     ) -> None:
-        """Note a decision; never raises."""
+        """Record a decision; never raises."""

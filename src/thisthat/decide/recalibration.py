@@ -15,7 +15,7 @@ Method: TypeAlias = Literal["none", "temperature", "bias", "isotonic"]
 Floats = NDArray[np.float64]
 
 SMALLEST = 1e-12
-"""Probabilities below this are taken for it before their logarithm."""
+"""Probabilities are clipped here before taking their logarithm."""
 
 
 @dataclass(frozen=True)

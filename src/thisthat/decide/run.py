@@ -1,4 +1,4 @@
-"""Running jobs and procedures on an engine: which jobs go together, and what is read meanwhile."""
+"""Running jobs and procedures on an engine: which jobs run together, and what is read meanwhile."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from thisthat.engine.rows import RowResult
 
 _CHUNK_TOKENS = 16_384
 _FIRST_WAVE, _LARGEST_WAVE = 32, 128
-"""States that are read while the device answers those before them: few at first, to begin soon."""
+"""States read while the device answers earlier ones: few at first, to begin soon."""
 
 _Begun: TypeAlias = tuple[int, Procedure, Job]
 
 
 def rows_apart(engine: Engine) -> bool:
-    """Whether a row takes as long beside others as by itself, and gives the same bits."""
+    """Whether a row takes as long among others as alone, and gives the same bits."""
     return engine.capabilities.rows_apart
 
 
@@ -31,10 +31,9 @@ def run_jobs(
 ) -> Iterator[tuple[int, JobResult]]:
     """Run several jobs: (number of the job, its result), as they finish.
 
-    Run ``together``, jobs that an engine reads in one pass take less time in all and finish at
-    once; each is said to have taken its share of the tokens. Where the engine computes every row
-    apart, a job's numbers do not depend on the others; an engine that batches may move their last
-    bits.
+    ``together`` runs jobs that an engine can read in one pass at once, which takes less time in
+    all; each is credited with its share by tokens. Where the engine computes rows separately, a
+    job's numbers do not depend on the others; an engine that batches may change their last bits.
     """
     groups = [list(range(len(jobs)))]
     if rows_apart(engine):
@@ -55,7 +54,7 @@ def run_jobs(
 def run_procedures(
     engine: Engine, procedures: Mapping[int, Procedure]
 ) -> Iterator[tuple[int, Procedure]]:
-    """Run everything, job after job; procedures come as they finish, with their numbers."""
+    """Run everything, job after job; yields procedures with their numbers as they finish."""
     left = dict(procedures)
     while left:
         jobs = [(number, _job(each)) for number, each in left.items()]
@@ -68,17 +67,17 @@ def run_procedures(
 
 
 def runs_in_waves(engine: Engine, states: int) -> bool:
-    """Whether so many states are enough for ``run_in_waves`` to be worth it on this engine."""
+    """Whether there are enough states for ``run_in_waves`` to pay off on this engine."""
     return states > _FIRST_WAVE and engine.capabilities.runs_ahead
 
 
 def run_in_waves(
     engine: Engine, begin: Callable[[Sequence[int]], Mapping[int, Procedure]], every: range
 ) -> Iterator[tuple[int, Procedure]]:
-    """As ``run_procedures``; the device answers some states while the next are read.
+    """Like ``run_procedures``, but the device answers some states while the next are read.
 
-    For procedures of a single job. All of this is one thread's work: two would wait for each
-    other's turn in the interpreter.
+    For procedures of a single job. One thread does all of it: two would wait for each other's turn
+    in the interpreter.
     """
     running: list[tuple[list[_Begun], float, Callable[[], list[RowResult]]]] = []
     for wave in _waves(every):
@@ -102,7 +101,7 @@ def _job(procedure: Procedure) -> Job:
 
 
 def _waves(every: range) -> Iterator[range]:
-    """Cuts that double until they are large."""
+    """Slices that double until they are large."""
     start, size = 0, _FIRST_WAVE
     while start < len(every):
         yield every[start : start + size]
@@ -110,7 +109,7 @@ def _waves(every: range) -> Iterator[range]:
 
 
 def _chunks(jobs: Sequence[Job]) -> Iterator[list[int]]:
-    """Job numbers, alike in prefix and length next to each other, cut by a token budget."""
+    """Job numbers, sorted by prefix and length, split by a token budget."""
     order = sorted(
         range(len(jobs)),
         key=lambda number: (

@@ -1,7 +1,4 @@
-"""A state cut into parts that can be left out: sentences and lines of a text, fields of JSON.
-
-Knows nothing of questions or answers.
-"""
+"""A state split into parts that can be left out: sentences and lines of text, fields of JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import TypeAlias
 from thisthat.questions import JSONValue, Text, compact_json
 
 MOST_SPANS = 64
-"""A state with more parts than this is cut into this many groups of neighbours."""
+"""A state with more parts is split into this many groups of neighbours."""
 
 _PART = re.compile(r"[^\n]+?(?:[.!?;](?=\s)|(?=\n)|$)", re.MULTILINE)
 _WORD = re.compile(r"\w")

@@ -1,4 +1,4 @@
-"""What a caller wants of decisions that are acted on: precision, error or cost, read from text."""
+"""What a caller requires of decisions that are acted on: precision, error or cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """Read a target. Raises InvalidInputError with the shapes that are known."""
+    """Read a target. Raises InvalidInputError listing the known forms."""
     cost = _COST.fullmatch(text)
     if cost:
         return _cost(_number(cost[1], "target.fp"), _number(cost[2], "target.fn"))

@@ -29,11 +29,11 @@ LARGEST_GROUP = 32
 
 
 class Tournament:
-    """The procedure in rounds: one state's questions, a job per round.
+    """The procedure in rounds: one state's questions, one job per round.
 
     All groups of a round, and in the first round all questions that are not wide, are branches of
-    one pass. Options are dealt out in turn, so that neighbours meet as late as possible. An
-    abstain option stands in the last round alone.
+    one pass. Options are dealt out in turn, so that neighbours meet as late as possible. An abstain
+    option takes part in the last round only.
     """
 
     take_tokenises: ClassVar[bool] = True
@@ -75,7 +75,7 @@ class Tournament:
         return 0 if self._job is None else self._job.rendered.tokens
 
     def next_job(self) -> Job | None:
-        """This round's; None after the last."""
+        """This round's job; None after the last."""
         return self._job
 
     def take(self, result: JobResult) -> None:
@@ -128,7 +128,7 @@ class Tournament:
 
 
 class _Contest:
-    """One wide choice: who is still in, and what everybody has so far."""
+    """One wide choice: which options remain, and every option's probability so far."""
 
     def __init__(self, question: Choice, group: int) -> None:
         self.answer: Answer | None = None
@@ -139,7 +139,7 @@ class _Contest:
         self._heads = list(range(len(question.options)))
 
     def groups(self) -> list[Choice]:
-        """What to ask in this round."""
+        """The groups to ask in this round."""
         question = self._question
         abstain = question.abstain if self._is_last() else None
         return [
@@ -152,7 +152,7 @@ class _Contest:
         ]
 
     def take(self, given: Sequence[Sequence[float]]) -> None:
-        """Use what the groups got; in the last round that makes the answer."""
+        """Use the groups' results; in the last round they make the answer."""
         last, dealt = self._is_last(), self._dealt()
         for members, probabilities in zip(dealt, given, strict=True):
             for member, probability in zip(members, probabilities, strict=False):

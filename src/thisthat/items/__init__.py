@@ -1,1 +1,4 @@
-"""Questions with known answers: one item, the files that hold items, the metrics over them."""
+"""Questions with known answers: the item, files of items, and the metrics over them.
+
+May import the plain data at the root only.
+"""

@@ -1,7 +1,6 @@
 """Decision files: reading and writing items as JSONL, zstandard-compressed JSONL and Parquet.
 
-Every error names the file and the line (or row) where it happened. Knows the shape of a row
-only through ``Item``.
+Every error names the file and the line (or row) where it happened.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _PARQUET_ROWS = 4096
 def read_items(path: str | Path) -> Iterator[Item]:
     """The items of a ``.jsonl``, ``.jsonl.zst`` or ``.parquet`` file, one at a time, in order.
 
-    Blank lines are passed over. Raises InvalidInputError naming file and line for anything that
-    is not an item, for a damaged or cut-off file, and MissingExtraError when the file's format
-    needs a package that is not installed.
+    Blank lines are skipped. Raises InvalidInputError naming file and line for anything that is not
+    an item, for a damaged or truncated file, and MissingExtraError when the file's format needs a
+    package that is not installed.
     """
     path = Path(path)
     if path.suffix == ".parquet":
@@ -38,7 +37,7 @@ def read_items(path: str | Path) -> Iterator[Item]:
 def write_items(path: str | Path, items: Iterable[Item], level: int = 10) -> int:
     """Write items to ``path`` completely or not at all; returns how many there were.
 
-    The ending decides the format: ``.parquet``, ``.zst`` (compressed at ``level``), else JSONL.
+    The suffix selects the format: ``.parquet``, ``.zst`` (compressed at ``level``), else JSONL.
     """
     path = Path(path)
     count = 0
@@ -81,7 +80,7 @@ def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
 
 
 class _DamagedError(Exception):
-    """The compressed data cannot be read on."""
+    """The compressed data is damaged from here on."""
 
 
 def _numbered_lines(path: Path) -> Iterator[tuple[str, bytes]]:

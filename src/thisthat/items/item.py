@@ -85,7 +85,7 @@ class Item:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any], where: str) -> Item:
-        """Read one row of a decision file; ``where`` (file and line) opens every error."""
+        """Read one row of a decision file; errors begin with ``where`` (file and line)."""
         for name in ("kind", "state", "question", "options", "answer"):
             if name not in row:
                 raise InvalidInputError(where, f"the field {name!r} is missing")
@@ -103,7 +103,7 @@ class Item:
         target = row.get("target")
         if target is not None:
             if len(target) != len(options) or min(target) < 0 or abs(sum(target) - 1) > 1e-3:
-                raise InvalidInputError(where, "target is no distribution over the options")
+                raise InvalidInputError(where, "target is not a distribution over the options")
             target = tuple(float(p) for p in target)
         return cls(
             source=row.get("source", "user"),

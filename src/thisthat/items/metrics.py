@@ -1,9 +1,9 @@
-"""The one metrics module: numbers in, numbers out. Knows nothing of items, systems or files.
+"""All metrics: numbers in, numbers out. Independent of items, systems and files.
 
 Conventions. ``chosen`` is an option index, or -1 (`UNANSWERED`) for no answer, which is never
 right. ``probabilities`` are rows that sum to 1 over each question's own options, so rows may differ
-in length. A confidence is the probability of the chosen option; an unanswered question stands
-below every confidence.
+in length. A confidence is the probability of the chosen option; an unanswered question ranks below
+every confidence.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Interval:
 
 
 def right(chosen: ArrayLike, answers: ArrayLike) -> NDArray[np.bool_]:
-    """Which questions were answered rightly; an unanswered one was not."""
+    """Which questions were answered correctly; an unanswered one was not."""
     picked, truth = np.asarray(chosen), np.asarray(answers)
     if picked.shape != truth.shape:
         raise InvalidInputError("chosen", f"{picked.size} given for {truth.size} answers")
@@ -54,7 +54,7 @@ def right(chosen: ArrayLike, answers: ArrayLike) -> NDArray[np.bool_]:
 
 
 def accuracy(chosen: ArrayLike, answers: ArrayLike) -> float:
-    """The share of questions answered rightly, over all questions asked."""
+    """The share of questions answered correctly, over all questions asked."""
     return float(_mean(right(chosen, answers)))
 
 
@@ -252,11 +252,11 @@ def best_reader_q_distance(yes_rates: ArrayLike, readings: Sequence[Hashable]) -
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """E_Y[(p - Y)^2] = (p - q)^2 + q(1 - q), looked at with numbers.
+    """Checks E_Y[(p - Y)^2] = (p - q)^2 + q(1 - q) numerically.
 
-    ``gap`` is the largest difference between the two sides over the questions; it is rounding
-    error or the arithmetic is wrong. ``observed`` is the Brier score on the sampled labels, which
-    must lie within a few ``standard_error`` of ``expected``.
+    ``gap`` is the largest difference between the two sides over the questions; anything but
+    rounding error means the arithmetic is wrong. ``observed`` is the Brier score on the sampled
+    labels, which must lie within a few ``standard_error`` of ``expected``.
     """
 
     distance: float
@@ -268,7 +268,7 @@ class Decomposition:
 
 
 def decompose(yes: ArrayLike, yes_rates: ArrayLike, outcomes: ArrayLike) -> Decomposition:
-    """Both sides of the decomposition for Bernoulli questions, and the sampled score beside."""
+    """Both sides of the decomposition for Bernoulli questions, and the sampled score."""
     p, q, y = _array(yes), _array(yes_rates), _array(outcomes)
     enumerated = q * (1 - p) ** 2 + (1 - q) * p**2
     distance, noise = (p - q) ** 2, q * (1 - q)

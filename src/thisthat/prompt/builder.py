@@ -1,6 +1,6 @@
 """The one row builder: a state and questions in, token rows with slots out.
 
-A slot is a position that the builder puts there; no text, whatever it contains, can move one.
+The builder alone places slots; no text, whatever it contains, can move one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CACHED_PIECES = 8192
 _CACHED_BRANCHES = 256
 _GAP = "\n…\n"
 _LONGEST_TOKEN = 256
-"""Characters: no vocabulary has longer ones, so what is longer by far need not be read."""
+"""In characters: no vocabulary has longer tokens, so far longer text need not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class ChatFrame:
 class Place:
     """Where a question's answer is read: (row, slot of that row) pairs.
 
-    Empty for a question with a single option, one pair as a rule, one per level when a score
-    is asked level by level.
+    Empty for a question with a single option, usually one pair, one per level when a score is asked
+    level by level.
     """
 
     at: tuple[tuple[int, int], ...]
@@ -47,7 +47,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """Rows for an engine and, for each question in order, where its answer comes out."""
+    """Rows for an engine and, for each question in order, where its answer is read."""
 
     rows: tuple[Row, ...]
     places: tuple[Place, ...]
@@ -55,11 +55,11 @@ class Rendered:
 
     @property
     def tokens(self) -> int:
-        """Input tokens, those of a shared trunk counted once."""
+        """Input tokens, counting a shared trunk once."""
         return sum(row.tokens for row in self.rows)
 
     def added_by(self, row: int, slot: int) -> int:
-        """Tokens that would go with that slot, when it is the only one of its branch."""
+        """Tokens that would go with that slot, if it is the only one of its branch."""
         tree = self.rows[row]
         if len(tree.branches) == 1:
             return tree.tokens
@@ -68,10 +68,10 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Questions in one layout and packing, tokenised: all of a prompt but its state.
+    """Questions in one layout and packing, tokenised: a prompt without its state.
 
-    ``prefixes`` and ``branches`` have an entry for every row when the schema stands first;
-    otherwise there is one row, which starts with its only prefix and has all branches.
+    ``prefixes`` and ``branches`` have an entry for every row when the schema comes first; otherwise
+    there is one row, which starts with its only prefix and has all branches.
     """
 
     layout: Layout
@@ -81,7 +81,7 @@ class Plan:
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest path without its state and what introduces that."""
+        """Tokens of the longest path without its state and the state's introduction."""
         if self.layout == "schema-first":
             pairs = zip(self.prefixes, self.branches, strict=True)
             return max(len(prefix) + len(branch.tokens) for prefix, branch in pairs)
@@ -90,7 +90,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A state's text, and its tokens where they are known."""
+    """A state's text, and its tokens if known."""
 
     text: str
     tokens: Tokens | None
@@ -100,7 +100,7 @@ class PromptBuilder:
     """Builds rows in one checkpoint's format.
 
     ``encode`` gives token ids without special tokens, ``encode_many`` those of many texts in less
-    time; ``chat_frame`` is needed when the format says chat. Raises CheckpointError when the
+    time; ``chat_frame`` is required if the format says chat. Raises CheckpointError when the
     tokenizer lacks the 255 labels.
     """
 
@@ -147,7 +147,7 @@ class PromptBuilder:
         layout: Layout = "state-first",
         packing: Packing = "apart",
     ) -> Plan:
-        """What the questions come to, for any number of states.
+        """The tokenised questions, for any number of states.
 
         Raises InvalidInputError for no questions and for an unknown layout or packing.
         """
@@ -188,14 +188,14 @@ class PromptBuilder:
     ) -> Rendered:
         """Rows for the planned questions about this state.
 
-        ``limit`` is the most tokens on one path through a row, ``state_limit`` the most of the
-        state; ``state_tokens`` is what ``encode_states`` gave for it. Raises StateTooLongError when
+        ``limit`` is the most tokens on one path through a row, ``state_limit`` the most in the
+        state; ``state_tokens`` is the result of ``encode_states``. Raises StateTooLongError when
         the state does not fit and ``keep`` is None, and InvalidInputError for an unusable state, or
         questions that leave no room.
         """
         check_text(state, "state")
         if keep not in (None, "head", "tail", "ends"):
-            raise InvalidInputError("keep", f"{keep!r} is none of head, tail, ends")
+            raise InvalidInputError("keep", f"{keep!r} is not one of head, tail, ends")
         if not plan.branches:
             return Rendered((), plan.places, None)
         given = _State(state_text(state, self.form), state_tokens)
@@ -204,7 +204,7 @@ class PromptBuilder:
         return Rendered(tuple(rows), plan.places, cut)
 
     def _asks(self, question: Question) -> tuple[Ask, ...]:
-        """The wording of a question, remembered where equal questions are sure to read alike."""
+        """The wording of a question, cached where equal questions are sure to read alike."""
         if _is_plain(question):
             return self._plain_asks(question)
         return tuple(asks(question, self.form))
@@ -339,7 +339,7 @@ class PromptBuilder:
     def encode_states(self, states: Sequence[Text]) -> list[Tokens | None]:
         """Token ids of many states for ``fill``, in one call of the tokenizer.
 
-        None for a state that ``fill`` has to read, or refuse, by itself.
+        None for a state that ``fill`` has to read, or refuse, on its own.
         """
         if self._encode_many is None or not self._splits_state:
             return [None] * len(states)
@@ -355,7 +355,7 @@ class PromptBuilder:
         return split_grids(text) if self.form.cell_tokens else [Piece(text, cells=False)]
 
     def _joined(self, pieces: Sequence[Piece], encoded: Iterator[Sequence[int]]) -> Tokens:
-        """Tokens of a state out of its pieces; those that are no cells are the next encoded."""
+        """A state's tokens from its pieces; pieces other than cells are the next ``encoded``."""
         if len(pieces) == 1 and not pieces[0].cells:
             return tuple(next(encoded))
         tokens: list[int] = []

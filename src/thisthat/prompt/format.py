@@ -15,10 +15,10 @@ Keep: TypeAlias = Literal["head", "tail", "ends"]
 class PromptFormat:
     """How state and questions become text and tokens.
 
-    ``family`` picks the wording and where encodes are split. ``chat`` wraps the prompt in the
-    checkpoint's chat template. ``isolated_levels`` asks a score level by level. ``cell_tokens``
-    gives every cell of a grid in the state a token of its own. ``open_state`` lets the tokens of a
-    state see each other, not only those before them.
+    ``family`` selects the wording and where the text is split before tokenising. ``chat`` wraps the
+    prompt in the checkpoint's chat template. ``isolated_levels`` asks a score level by level.
+    ``cell_tokens`` gives every cell of a grid in the state a token of its own. ``open_state`` lets
+    the tokens of a state see each other, not only those before them.
     """
 
     family: Family = "thisthat"

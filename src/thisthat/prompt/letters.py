@@ -1,6 +1,6 @@
-"""The wording of the usual way: options behind letters, a reply in JSON that names one.
+"""The usual wording: options behind letters, a reply in JSON that names one.
 
-For comparison only; nothing of ours is trained on it or asked with it.
+For comparison only; our checkpoints are neither trained on it nor asked with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def letter_prompt(
     options: Sequence[tuple[str, str | None]],
     letters: Sequence[str],
 ) -> str:
-    """The whole prompt; option k stands behind ``letters[k]``, of which there are enough."""
+    """The whole prompt; option k stands behind ``letters[k]``."""
     lines = [
         f"({letter}) {name}: {text}" if text else f"({letter}) {name}"
         for letter, (name, text) in zip(letters, options, strict=False)

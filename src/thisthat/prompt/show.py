@@ -29,7 +29,7 @@ class ShownRow:
 
 
 def shown_row(row: Row, decode: Decode) -> ShownRow:
-    """The row decoded, its slots as marks, so that no text can pass for one."""
+    """The decoded row, its slots as marks, so that no text can pass for one."""
     branches = []
     first = 0
     for branch in row.branches:
@@ -39,7 +39,7 @@ def shown_row(row: Row, decode: Decode) -> ShownRow:
 
 
 def show_row(row: Row, decode: Decode) -> str:
-    """The same as one text: the prefix, the trunk and each branch."""
+    """The row as one text: the prefix, the trunk and each branch."""
     shown = shown_row(row, decode)
     parts = [shown.shared, *("".join(map(_as_text, branch)) for branch in shown.branches)]
     return "".join(parts) if len(row.branches) == 1 else "\n── branch ──".join(parts)

@@ -54,7 +54,7 @@ def _text(value: Text | None) -> str:
 def _described(option: Option, one_line: bool) -> str:
     description = _text(option.description)
     text = f"{option.name}: {description}" if description else option.name
-    # An option that brings its own line breaks could look like further options to the model.
+    # An option with line breaks could look like further options to the model.
     return " ".join(text.split()) if one_line else text
 
 

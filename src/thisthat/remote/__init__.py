@@ -1,4 +1,7 @@
-"""Asking a server instead of opening a checkpoint."""
+"""The library's calls, answered by a server instead of a checkpoint opened here.
+
+May import ``decide`` and the plain data at the root; never ``engine``, ``checkpoint`` or ``serve``.
+"""
 
 from __future__ import annotations
 

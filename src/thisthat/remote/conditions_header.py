@@ -1,4 +1,4 @@
-"""How a server says what its answers depend on: one header of `/v1/decide`, written and read here.
+"""A header of `/v1/decide` that says what its answers depend on, written and read here.
 
 Its value is the JSON that a policy file has under ``conditions``.
 """
@@ -18,7 +18,7 @@ NAME = "x-thisthat-conditions"
 
 
 def conditions_header(conditions: Conditions) -> dict[str, str]:
-    """The header by its name."""
+    """The header, keyed by its name."""
     return {NAME: json.dumps(asdict(conditions))}
 
 

@@ -1,6 +1,6 @@
-"""Deciding through a server's `/v1/decide`, with the decisions that the library gives.
+"""Deciding through a server's `/v1/decide`, with the library's decisions.
 
-Keeps no model and no tokenizer: what is asked goes out as JSON, what comes back is read strictly.
+Needs no model and no tokenizer: requests go out as JSON, and responses are read strictly.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _Words: TypeAlias = tuple[tuple[str, object], ...]
 PATH = "/v1/decide"
 MOST_STATES = 1_000
 MOST_BYTES = 4 << 20
-"""Of one request; a server takes 10,000 states and 16 MiB unless it is told otherwise."""
+"""Limits of one request; a server takes 10,000 states and 16 MiB by default."""
 
 _BUSY = ("overloaded", "deadline", "draining")
 
 
 @dataclass(slots=True)
 class _Asked:
-    """Questions, the JSON they go out as, and the numbers of the states they are asked about."""
+    """Questions, their JSON, and the numbers of the states they are asked about."""
 
     questions: Mapping[str, Question]
     specs: Mapping[str, Any]
@@ -70,10 +70,10 @@ class _Found:
 class RemoteDecider:
     """Answers through a server; see ``Decides``.
 
-    ``model`` is a name that the server answers to, ``lam`` a λ that it has loaded (None: its own).
-    States go out in streams, one after the other; what a busy server or a lost connection leaves
-    out is asked again. Raises InvalidInputError for states that cannot be used, with their
-    numbers, and ServerError for whatever else a server can do wrong.
+    ``model`` is a name the server answers to, ``lam`` a λ it has loaded (None: its own). States go
+    out in streams, one after another; whatever a busy server or a lost connection leaves unanswered
+    is asked again. Raises InvalidInputError for unusable states, with their numbers, and
+    ServerError for anything else that goes wrong with a server.
     """
 
     def __init__(self, server: Server, model: str = "default", lam: float | None = None) -> None:
@@ -102,9 +102,9 @@ class RemoteDecider:
         progress: Progress | None = None,
         **options: Unpack[DecideKeywords],
     ) -> list[Decision]:
-        """Questions of its own for every state; states with the same ones share streams.
+        """Each state's own questions; states with equal questions share streams.
 
-        Raises InvalidInputError for options that are no plain words: those are the library's.
+        Raises InvalidInputError for options that are not plain words: only the library takes those.
         """
         chosen = _words(options)
         states = [state for state, _ in pairs]
@@ -120,14 +120,14 @@ class RemoteDecider:
         return [found.decisions[number] for number in range(len(pairs))]
 
     def conditions(self, **options: Unpack[DecideKeywords]) -> Conditions:
-        """What the answers given with these options depended on, as the server said beside them.
+        """The conditions of the answers given with these options, as the server reported them.
 
-        Raises ServerError before the first one.
+        Raises ServerError before the first answer.
         """
         try:
             return self._conditions[_words(options)]
         except KeyError:
-            raise ServerError(f"{self._address}: nothing was asked this way yet") from None
+            raise ServerError(f"{self._address}: nothing has been asked this way yet") from None
 
     def _ask(
         self,
@@ -137,7 +137,7 @@ class RemoteDecider:
         options: _Words,
         found: _Found,
     ) -> None:
-        """All of these states, in as many streams as it takes while each of them brings some."""
+        """All of these states, in as many streams as it takes while each makes progress."""
         left, idle = list(numbers), 0
         while left:
             trouble = self._stream(states, left, asked, options, found)
@@ -157,7 +157,7 @@ class RemoteDecider:
         options: _Words,
         found: _Found,
     ) -> str:
-        """Take what one stream brings; why it did not bring all, where it did not."""
+        """Read one stream; returns why it was incomplete, if so."""
         body = {
             "model": self._model,
             "lambda": self._lam,
@@ -188,7 +188,7 @@ class RemoteDecider:
         changed = self._conditions.setdefault(options, told).differences(told)
         if changed:
             raise ServerError(
-                f"{self._address}: answers with something else than before: {'; '.join(changed)}"
+                f"{self._address}: now answers with something else: {'; '.join(changed)}"
             )
         return told
 
@@ -209,7 +209,7 @@ class RemoteDecider:
 
 
 def _words(options: DecideKeywords) -> _Words:
-    """The options as a server is asked for them; whether they go together is its to say."""
+    """The options for the server, which checks their combination itself."""
     for name in options:
         if name not in CHOICES:
             raise InvalidInputError(name, "cannot be asked of a server from here")
@@ -225,7 +225,7 @@ class _Fault:
 
 
 def _fault(error: Mapping[str, Any]) -> _Fault:
-    # What is wrong with the whole of a state has no field of its own.
+    # A fault in the whole state has no field of its own.
     at = error["field"]
     return _Fault(error["code"], "state" if at in (None, "body") else at, error["message"])
 
@@ -257,7 +257,7 @@ def _lines(response: HTTPResponse) -> Iterator[Any]:
 
 
 def _by_questions(pairs: Sequence[tuple[Text, Mapping[str, Question]]]) -> list[_Asked]:
-    """The pairs with equal questions together, in the order in which those come."""
+    """The pairs grouped by equal questions, in order of first appearance."""
     groups: dict[str, _Asked] = {}
     known: dict[int, _Asked] = {}
     for number, (_, questions) in enumerate(pairs):

@@ -1,7 +1,4 @@
-"""Requests to a server: its address, a key, how long to wait, and trying again when it is busy.
-
-Knows nothing of what is asked or answered.
-"""
+"""Requests to a server: its address, key and timeout, and retries while it is busy."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from thisthat.remote.retry_after import retry_after_seconds
 
 TRIES = 4
 LOST = (OSError, ValueError, http.client.HTTPException)
-"""What reading an answer raises when it breaks off or is no JSON."""
+"""Raised when reading an answer that breaks off or is not JSON."""
 
 _LONGEST_WAIT = 30.0
 _RETRIED = (429, 502, 503)
@@ -33,28 +30,28 @@ class ServerError(ThisThatError):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirected request would take its key along, and lose its body."""
+    """Refuses redirects: they would take the key along and lose the body."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Nothing to follow: the redirect is the answer, which is an error."""
+        """Follow nothing: the redirect itself is the answer, which is an error."""
 
 
 _OPENER = urllib.request.build_opener(_NoRedirects)
 
 
 class Server:
-    """A server at a root address, with or without /v1 at its end.
+    """A server at a root address, with or without a trailing /v1.
 
-    Raises InvalidInputError for an address, a key or a time that cannot be used.
+    Raises InvalidInputError for an unusable address, key or timeout.
     """
 
     def __init__(self, url: str, key: str | None = None, timeout: float = 60.0) -> None:
         if not _is_address(url):
-            raise InvalidInputError("server", f"{url!r} is no http or https address")
+            raise InvalidInputError("server", f"{url!r} is not an http or https address")
         if not (math.isfinite(timeout) and timeout > 0):
             raise InvalidInputError("timeout", f"is {timeout:g}; it must be a positive number")
         if key and not (key.isascii() and key.isprintable()):
-            # Whoever sends it would say so with the key in the message.
+            # The HTTP library's own error would show the key.
             raise InvalidInputError("key", "has characters that a header cannot hold")
         self.root = url.rstrip("/").removesuffix("/v1")
         self.timeout = timeout
@@ -63,8 +60,8 @@ class Server:
     def post(self, path: str, body: Mapping[str, Any], about: str) -> http.client.HTTPResponse:
         """The response to a body, for the caller to read and close.
 
-        A busy server (429, 502, 503) is asked up to four times and waited for as long as it says,
-        half a minute at most. Raises ServerError, which says that it is ``about`` this.
+        A busy server (429, 502, 503) is tried up to four times, waiting as long as it asks, at most
+        half a minute. Raises ServerError, whose message says what the request was ``about``.
         """
         address = self.root + path
         headers = {"Content-Type": "application/json"}
@@ -98,13 +95,13 @@ def _is_address(url: str) -> bool:
 
 
 def wait(headers: Message, attempt: int) -> float:
-    """The seconds until the next try: what the server asks for, or longer every time."""
+    """Seconds until the next try: what the server asks for, or a growing delay."""
     asked = retry_after_seconds(headers.get)
     return pause(attempt) if asked is None else min(asked, _LONGEST_WAIT)
 
 
 def pause(attempt: int) -> float:
-    """The seconds until the next try where the server asks for none."""
+    """Seconds until the next try if the server asks for none."""
     return 0.25 * 2.0**attempt
 
 

@@ -1,1 +1,4 @@
-"""The server: http, wire formats, scheduling, the web page, and the service they share."""
+"""The server: HTTP, wire formats, scheduling, the playground, and the service they share.
+
+May import ``audit``, ``remote``, ``decide``, ``engine``, ``prompt`` and the plain data at the root.
+"""

@@ -1,6 +1,6 @@
 """The checkpoint being served: loading, warming up, names, and switching without a gap.
 
-A switch replaces the whole set at once; jobs that are under way keep the decider they started with.
+A switch replaces the whole set at once; running jobs keep the decider they started with.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ ALWAYS = ("default", "jev-latest")
 
 @dataclass(frozen=True)
 class Loaded:
-    """Deciders of one checkpoint by λ; ``main`` is the one that answers unless asked otherwise.
+    """Deciders of one checkpoint by λ; ``main`` answers by default.
 
-    ``released`` is the checkpoint's date; for weights without any, the day they were loaded.
+    ``released`` is the checkpoint's date; for weights without one, the day they were loaded.
     """
 
     ref: str
@@ -40,7 +40,7 @@ class Loaded:
 
 
 class Checkpoints:
-    """What is loaded now. Everything but ``load`` is quick and may be called from any thread."""
+    """The loaded checkpoint. Everything but ``load`` is quick and safe from any thread."""
 
     def __init__(
         self, open_decider: Open, settings: Settings, log: DecisionLog | None = None
@@ -54,11 +54,11 @@ class Checkpoints:
 
     @property
     def loaded(self) -> Loaded | None:
-        """The checkpoint that answers, or None before the first one is ready."""
+        """The checkpoint that answers, or None until the first one is ready."""
         return self._loaded
 
     def load(self, ref: str, lam: float | None) -> Loaded:
-        """Open and warm up, then switch. When anything raises, what was loaded stays."""
+        """Open and warm up, then switch. If anything raises, the old checkpoint stays."""
         with self._loading:
             main = self._warm(self._open(ref, lam))
             by_lambda = {main.source.lam: main}
@@ -72,13 +72,13 @@ class Checkpoints:
             return self._loaded
 
     def current(self) -> Loaded:
-        """The loaded checkpoint. Raises Problem (503) while there is none."""
+        """The loaded checkpoint. Raises Problem (503) until there is one."""
         if self._loaded is None:
             raise Problem(503, "loading", "the checkpoint is still loading", retry_ms=500)
         return self._loaded
 
     def main(self) -> Decider:
-        """The decider that answers unless asked otherwise. Raises Problem (503) before that."""
+        """The decider that answers by default. Raises Problem (503) until there is one."""
         return self.current().main
 
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""One JSON object per log line. States and keys never get here unless the settings say so."""
+"""One JSON object per log line. States and keys never appear unless the settings say so."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OTHERS = ("uvicorn.error", "thisthat.audit", "opentelemetry")
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record and the fields it was given as one line."""
+    """Formats a record and its fields as one line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as JSON: time, level, message, then the fields of the event."""
@@ -32,8 +32,7 @@ class JsonLines(logging.Formatter):
 def start_logging(stream: TextIO | None = None, level: str = "info") -> logging.Logger:
     """Send the server's log lines to ``stream`` (standard error).
 
-    Complaints of uvicorn, of the decision log and of what sends traces go there too, in the same
-    form.
+    Warnings of uvicorn, the decision log and the trace exporter go there too, in the same form.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
@@ -54,7 +53,7 @@ def log(message: str, level: int = logging.INFO, **fields: Any) -> None:
 
 
 def log_unforeseen(request_id: str, error: Exception) -> None:
-    """The trace goes to the log, where those who run the server can find it by the id."""
+    """Log the traceback, where operators can find it by the request id."""
     logging.getLogger(LOGGER).error(
         "unforeseen error", exc_info=error, extra={"fields": {"request_id": request_id}}
     )

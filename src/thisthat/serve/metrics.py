@@ -1,4 +1,4 @@
-"""What Prometheus sees. One registry per server; nothing is kept in globals."""
+"""Prometheus metrics. One registry per server; no globals."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ class Metrics:
         )
 
     def watch_engine(self, statistics: Callable[[], EngineStatistics | None]) -> None:
-        """Report what the engine counts, read when Prometheus asks."""
+        """Report the engine's counters, read on each scrape."""
         self.registry.register(_EngineCollector(statistics))
 
     def watch_log(self, log: DecisionLog) -> None:
-        """Report how the decision log is doing, read when Prometheus asks."""
+        """Report the decision log's health, read on each scrape."""
         self.registry.register(_LogCollector(log))
         for outcome in get_args(CheckOutcome):
-            self.drift_checks.labels(outcome)  # from 0 on, so that the first one is a rise
+            self.drift_checks.labels(outcome)  # start at 0, so that the first one is an increase
 
     def page(self) -> bytes:
         """The text that Prometheus scrapes."""
@@ -123,7 +123,7 @@ class _EngineCollector(Collector):
         )
         yield CounterMetricFamily(
             "thisthat_second_readings",
-            "Answers too close to call that were read again, finer.",
+            "Answers too close to call that were read again, more precisely.",
             value=found.second_readings,
         )
 

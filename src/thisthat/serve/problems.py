@@ -1,7 +1,6 @@
-"""What goes wrong with a request, and how each wire format says it.
+"""What goes wrong with a request, and how each wire format reports it.
 
-A problem has a status, a kind for the metrics, a place in the body and a message. Nothing here
-knows which endpoint met it.
+A problem has a status, a kind for the metrics, a place in the body and a message.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _OPENAI_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with the body, or with a header: where, and what."""
+    """One fault in the body or a header: where, and what."""
 
     at: Place
     message: str
@@ -42,7 +41,7 @@ class Fault:
 
 
 class Problem(Exception):  # noqa: N818 - what RFC 9457 calls it
-    """A request that is answered with an error status.
+    """A request answered with an error status.
 
     ``kind`` is a short name for metrics and clients. ``retry_ms`` is sent along when waiting helps.
     """
@@ -67,18 +66,18 @@ class Problem(Exception):  # noqa: N818 - what RFC 9457 calls it
 
 
 def invalid(faults: Sequence[Fault]) -> Problem:
-    """A body that cannot be used, with everything found wrong in it."""
+    """An unusable body, with everything wrong in it."""
     message = "; ".join(f"{dotted(fault.at)}: {fault.message}" for fault in faults)
     return Problem(422, "invalid_request", message, faults=faults)
 
 
 def invalid_at(at: Place, message: str, kind: str = "value_error") -> Problem:
-    """A body with one thing wrong."""
+    """A body with one fault."""
     return invalid([Fault(at, message, kind)])
 
 
 def invalid_header(name: str, message: str) -> Problem:
-    """A header that cannot be used."""
+    """An unusable header."""
     return invalid([Fault((name,), message, part="header")])
 
 
@@ -104,7 +103,7 @@ def dotted(at: Place) -> str:
 
 
 def response(problem: Problem, shape: Shape) -> Response:
-    """The problem in a wire format's own words."""
+    """The problem in a wire format's own shape."""
     status = 400 if shape == "openai" and problem.status == 422 else problem.status
     headers = dict(problem.headers)
     if problem.retry_ms is not None:
@@ -123,7 +122,7 @@ def _detail(problem: Problem, status: int) -> dict[str, Any]:
         ]
     else:
         detail = problem.message
-    # Clients of OpenRouter read no other field than this one, and want the status as its code.
+    # OpenRouter's clients read only this field, and expect the status as its code.
     error = {"code": status, "message": problem.message}
     return {"detail": detail, "code": problem.kind, "error": error}
 

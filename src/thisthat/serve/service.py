@@ -1,7 +1,7 @@
 """The one path from a request to a decision, shared by every wire format.
 
-Who asks, how often, which checkpoint, tokens, queue, deadline, a client that goes away: all of it
-is here. Wire formats parse before it and render after it.
+Caller, rate limit, checkpoint, tokens, queue, deadline and disconnects are all handled here. Wire
+formats parse before it and render after it.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _LARGE_BODY = 16_384
 
 @dataclass(frozen=True)
 class Asked:
-    """What a wire format understood: a model, a state, questions by name.
+    """A parsed request: a model, a state, questions by name.
 
-    ``state_at`` is where the format has its state, for what is wrong with it.
+    ``state_at`` is the state's place in the format, for errors about it.
     """
 
     model: str
@@ -67,7 +67,7 @@ class Asked:
 
 
 class ClientDisconnectedError(Exception):
-    """The client went away before its answer was there."""
+    """The client disconnected before its answer was ready."""
 
 
 class Service:
@@ -116,14 +116,14 @@ class Service:
         return caller
 
     async def read(self, request: Request) -> Any:
-        """The JSON body of an admitted request, whose deadline counts from now. Raises Problem."""
+        """The JSON body of an admitted request, whose deadline starts now. Raises Problem."""
         self.admit(request)
         request.state.arrived = time.monotonic()
         request.state.deadline = read_deadline(
             request.scope["headers"], self.settings.deadline_seconds, request.state.arrived
         )
         body = await read_body(request, self.settings)
-        # Parsing a large body, and tokenising it later, would hold up every other request.
+        # Parsing and tokenising a large body would block every other request.
         request.state.large = len(body) > _LARGE_BODY
         if request.state.large:
             value = await asyncio.to_thread(read_json, body, self.settings.depth)
@@ -150,19 +150,19 @@ class Service:
 
     @contextmanager
     def tokenising(self, request_id: str | None, states: int = 1) -> Iterator[Span]:
-        """The stage of a trace in which states become tokens."""
+        """The trace stage in which states become tokens."""
         with self.traces.stage("tokenise") as span:
             span.tell({"request_id": request_id, "states": states})
             yield span
 
     def count_policy(self, policy: Policy, decision: Decision) -> None:
-        """Note that the decision was made and recorded under the policy, to check for drift."""
+        """Count a decision recorded under the policy towards its next drift check."""
         if self._drift is not None:
             outcomes = [answer.outcome for answer in decision.answers.values()]
             self._drift.count(policy, sum(outcome is not None for outcome in outcomes))
 
     def close_log(self) -> None:
-        """Finish a check for drift and write what waits for the decision log."""
+        """Finish a running drift check and flush the decision log."""
         if self._drift is not None:
             self._drift.close()
         if self.log is not None:
@@ -193,16 +193,16 @@ class Service:
         request_id: str | None,
         stream: object | None = None,
     ) -> Outcome:
-        """A procedure through the scheduler, job after job; what came of the last one.
+        """Run a procedure through the scheduler, job after job; returns the last result.
 
-        Errors come as problems; ``deadline`` is asked for every job's.
+        Errors become problems; ``deadline`` is called for every job's.
         """
         while (job := procedure.next_job()) is not None:
             self.check_tokens(procedure.tokens, procedure.counted)
             until = deadline()
             work = self.scheduler.submit(decider.engine, job, until.at, stream)
             outcome = await self._scheduled(work, until)
-            # The answer goes out first: until then, nothing else is waited for.
+            # Send the answer before waiting for anything else.
             asyncio.get_running_loop().call_soon(self._count, decider, job, outcome, request_id)
             if procedure.take_tokenises:
                 with self.tokenising(request_id) as span:
@@ -228,7 +228,7 @@ class Service:
             raise Problem(413, "device_memory", str(error)) from None
 
     def note(self, request: Request, decision: Decision, outcome: Outcome, state: Text) -> None:
-        """Put what is known about the answer into the request's log line."""
+        """Add what is known about the answer to the request's log line."""
         fields = request.state.fields
         fields |= source_as_json(decision.source)
         fields["states"] = 1
@@ -242,7 +242,7 @@ class Service:
             fields["state"] = state
 
     def _check_room(self) -> None:
-        """Shed before tokenising: a server with too much to do must not work for refusals."""
+        """Shed load before tokenising: an overloaded server must not work for refusals."""
         try:
             self.scheduler.check_room()
         except OverloadedError as error:
@@ -321,7 +321,7 @@ class Service:
 
 
 async def unless_disconnected(request: Request, work: Awaitable[T]) -> T:
-    """What ``work`` returns. Cancels it and raises ClientDisconnectedError if the client leaves."""
+    """The result of ``work``; a client that leaves cancels it with ClientDisconnectedError."""
     block = CancelScope()
     gone = asyncio.ensure_future(_disconnected(request))
     gone.add_done_callback(block.cancel)
@@ -340,12 +340,12 @@ async def _disconnected(request: Request) -> None:
 
 
 def facts_of(job: Job) -> dict[str, int]:
-    """How much a job asks, for a span."""
+    """A job's size, for a span."""
     return {"questions": len(job.questions), "tokens": job.rendered.tokens}
 
 
 def tell_job(span: Span, job: Job | None) -> None:
-    """Say in a span how much a job asks, if there is one."""
+    """Record a job's size in a span, if there is one."""
     span.tell({} if job is None else facts_of(job))
 
 
@@ -354,7 +354,7 @@ def _overloaded(error: OverloadedError) -> Problem:
 
 
 def draining() -> Problem:
-    """503 for requests that come while the server finishes the ones it has."""
+    """503 for requests that arrive while the server is draining."""
     return Problem(
         503,
         "draining",

@@ -1,4 +1,4 @@
-"""Everything a server can be told, in one object. Knows nothing of HTTP or of deciding."""
+"""All settings of a server, in one object."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ _ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/?#\sA-Z]+")
 class Settings:
     """Where to listen, what to serve, who may ask, and how much.
 
-    ``keys`` empty lets everybody in; ``admin_keys`` empty closes the admin endpoints.
-    ``also_lambdas`` are kept loaded beside the checkpoint's own λ, so that a request can choose.
-    ``queue_tokens`` may be accepted and unanswered, fewer when the engine is slower than it can be;
-    what comes on top is told to retry.
-    A client that takes next to nothing of its answer for ``send_seconds`` loses its connection.
-    With a decision log, a policy is checked for drift after every ``drift_decisions`` under it.
-    Raises InvalidInputError for a number that is not positive, an empty alias and an origin that no
-    browser would send.
+    Empty ``keys`` let everybody in; empty ``admin_keys`` close the admin endpoints.
+    ``also_lambdas`` stay loaded beside the checkpoint's own λ, so that a request can choose. At
+    most ``queue_tokens`` are accepted and unanswered, fewer when the engine is slower than it can
+    be; requests beyond that get a 503. A client that reads next to nothing of its answer
+    for ``send_seconds`` loses its connection. With a decision log, a policy is checked for drift
+    after every ``drift_decisions``. Raises InvalidInputError for a number that is not positive, an
+    empty alias and an origin that no browser would send.
     """
 
     host: str = "127.0.0.1"

@@ -1,7 +1,7 @@
-"""OpenTelemetry spans, when asked for and installed; otherwise nothing at all.
+"""OpenTelemetry spans, if asked for and installed; otherwise nothing at all.
 
-A span per request and one per stage: tokenise, queue, prefill. They say how much was asked and what
-answered, never what was asked. The exporter is configured with the usual OTEL_ variables.
+A span per request and one per stage: tokenise, queue, prefill. They report how much was asked and
+what answered, never what was asked. The usual OTEL_ variables configure the exporter.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ _TOLD = (
     "version",
     "lambda",
 )
-"""The facts that a span may tell; a state that is among others stays out."""
+"""The facts a span may report; never the state."""
 
 
 class Span:
     """A span that is open, or none."""
 
     def __init__(self, span: Any = None) -> None:
-        """``span`` is OpenTelemetry's; None takes everything and does nothing."""
+        """``span`` is OpenTelemetry's; None accepts everything and does nothing."""
         self._span = span
 
     def tell(self, facts: Mapping[str, Any]) -> None:
-        """Add those of the facts that a span may tell, as ``thisthat.…`` attributes."""
+        """Add the facts a span may report, as ``thisthat.…`` attributes."""
         if self._span is not None:
             self._span.set_attributes(_attributes(facts))
 
     def answered(self, method: str, route: str, status: int, error: str | None) -> None:
-        """Say as what the request was answered, in OpenTelemetry's names for HTTP."""
+        """Record the response status, in OpenTelemetry's names for HTTP."""
         if self._span is None:
             return
         self._span.update_name(f"{method} {route}")
@@ -84,7 +84,7 @@ class Traces:
 
     @contextmanager
     def request(self, headers: list[tuple[bytes, bytes]]) -> Iterator[Span]:
-        """A span around a request, in the trace of the client where the headers name one."""
+        """A span around a request, in the client's trace if the headers name one."""
         if self._tracer is None:
             yield Span()
             return
@@ -113,7 +113,7 @@ class Traces:
             yield Span(span)
 
     def stages(self, stages: Mapping[str, tuple[float, float]], facts: Mapping[str, Any]) -> None:
-        """Spans for stages that are over: name to (start, end) in monotonic seconds."""
+        """Spans for finished stages: name to (start, end) in monotonic seconds."""
         if self._tracer is None:
             return
         epoch = time.time() - time.monotonic()

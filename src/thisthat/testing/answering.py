@@ -25,7 +25,7 @@ class Answerer(Protocol):
 
     @property
     def label(self) -> str:
-        """In a few words, for reports."""
+        """A short description for reports."""
 
     def answer(self, cases: Sequence[Case]) -> list[dict[str, Probabilities]]:
         """The distribution of every question of every case, in their order."""
@@ -38,7 +38,7 @@ def open_answerer(
     if ref.startswith(_SERVER):
         url = ref.removeprefix(_SERVER)
         if not url.startswith(("http://", "https://")):
-            raise InvalidInputError("checkpoint", f"{url!r} is no http or https address")
+            raise InvalidInputError("checkpoint", f"{url!r} is not an http or https address")
         if lam is not None:
             raise InvalidInputError("lambda", "is for a checkpoint; a server has its own")
         return ServerAnswerer(Server(url.rstrip("/").removesuffix(_PATH), key, timeout))
@@ -50,7 +50,7 @@ def open_answerer(
 
 
 class DeciderAnswerer:
-    """A checkpoint, with exactly the numbers of the library."""
+    """A checkpoint, with exactly the library's numbers."""
 
     def __init__(self, decider: Any) -> None:
         self._decider = decider
@@ -116,7 +116,7 @@ def _read(question: Question, answer: Mapping[str, Any]) -> Probabilities:
         yes = float(answer["noul"])
         given = {"no": 1 - yes - abstain, "yes": yes}
     elif question.kind == "score":
-        # The wire gives levels on the condition that the answer does not abstain.
+        # On the wire, levels are conditional on not abstaining.
         given = {name: p * (1 - abstain) for name, p in answer["probabilities"].items()}
     else:
         given = dict(answer["probabilities"])

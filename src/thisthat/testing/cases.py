@@ -1,6 +1,6 @@
 """A file of cases: states, the questions about them, and the option each answer must have.
 
-JSON, TOML and YAML hold the same shape. Nothing here runs a case.
+JSON, TOML and YAML share one shape. Running cases happens elsewhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CASE_KEYS = {"name", "state", "questions", "expect", "at_least"}
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The option one answer must have, and the least probability it must have it with."""
+    """The option an answer must have, and its least probability."""
 
     question: str
     option: str
@@ -31,10 +31,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A state, the questions asked about it, and what is expected of their answers.
-
-    ``specs`` are the questions as the file has them.
-    """
+    """A state, its questions (``specs``: as in the file), and the expected answers."""
 
     name: str
     state: Text
@@ -44,8 +41,11 @@ class Case:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """The cases of a .json, .toml, .yaml or .yml file. Raises InvalidInputError with the path of
-    the field that is wrong, and MissingExtraError when TOML cannot be read on this Python."""
+    """The cases of a .json, .toml, .yaml or .yml file.
+
+    Raises InvalidInputError with the path of the faulty field, and MissingExtraError when this
+    Python cannot read TOML.
+    """
     value = _load(path)
     try:
         return _cases(value)
@@ -93,8 +93,8 @@ def _case(entry: object, number: int, shared: Mapping[str, Any], least: float) -
     unknown = [asked for asked in expect if asked not in specs]
     if unknown:
         known = ", ".join(specs) or "none"
-        raise InvalidInputError(f"expect.{unknown[0]}", f"is no question; there are: {known}")
-    # Only what is expected is asked.
+        raise InvalidInputError(f"expect.{unknown[0]}", f"is not a question; known are: {known}")
+    # Ask only what is expected.
     asked = {name: specs[name] for name in expect}
     questions = {name: _question(name, spec) for name, spec in asked.items()}
     expected = tuple(
@@ -126,7 +126,7 @@ def _expectation(name: str, question: Question, wanted: object, least: float) ->
     if not isinstance(wanted, str):
         raise InvalidInputError(where, f"is {wanted!r}; name an option, in quotes: {names}")
     if wanted not in names:
-        raise InvalidInputError(where, f"{wanted!r} is none of the options {names}")
+        raise InvalidInputError(where, f"{wanted!r} is not one of the options {names}")
     return Expectation(name, wanted, least)
 
 
@@ -183,7 +183,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for key, value in pairs:
         if key in table:
-            raise ValueError(f"the key {key!r} stands twice")
+            raise ValueError(f"the key {key!r} is given twice")
         table[key] = value
     return table
 
@@ -203,15 +203,15 @@ def _load_yaml(text: str) -> object:
     import yaml  # type: ignore[import-untyped]
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Refuses a key that stands twice, which YAML would let the last one win."""
+        """Refuses duplicate keys, of which YAML would keep the last."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            # Nested values are filled in later, so only the keys can be looked at here.
+            # Nested values are filled in later, so only keys can be checked here.
             keys = [self.construct_object(key, deep=True) for key, _ in node.value]
             twice = [key for number, key in enumerate(keys) if key in keys[:number]]
             if twice:
                 line = node.start_mark.line + 1
-                raise ValueError(f"line {line}: the key {twice[0]!r} stands twice")
+                raise ValueError(f"line {line}: the key {twice[0]!r} is given twice")
             found: dict[Any, Any] = super().construct_mapping(node, deep)
             return found
 

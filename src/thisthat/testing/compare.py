@@ -20,7 +20,7 @@ class Change:
 
     @property
     def crossed(self) -> bool:
-        """It held before and does not now, or the other way round."""
+        """It held before and does not now, or vice versa."""
         return self.before.passed != self.after.passed
 
 

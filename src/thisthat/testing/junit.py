@@ -1,4 +1,4 @@
-"""A run as JUnit XML, which continuous integration shows."""
+"""A run as JUnit XML, for continuous integration."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ ENDINGS = tuple(f".decisions.{kind}" for kind in ("yaml", "yml", "json", "toml")
 
 
 class UnmetExpectation(Exception):  # noqa: N818 - it is shown to people as the reason of a failure
-    """An answer that is not the expected one."""
+    """An answer other than the expected one."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options, all of which start with --decisions."""
+    """Add the options, all of which start with --decisions."""
     group = parser.getgroup("thisthat", "decision tests")
     group.addoption(
         "--decisions-checkpoint",
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> DecisionFile | None:
-    """Take the files that hold cases."""
+    """Collect files of cases."""
     if file_path.name.endswith(ENDINGS):
         return DecisionFile.from_parent(parent, path=file_path)
     return None
@@ -50,7 +50,7 @@ class DecisionFile(pytest.File):
     _outcomes: dict[tuple[str, str], Outcome] | None = None
 
     def collect(self) -> Iterator[DecisionTest]:
-        """One test per expectation. A file that cannot be read is an error of collection."""
+        """One test per expectation. An unreadable file is a collection error."""
         from thisthat.errors import ThisThatError
         from thisthat.testing.cases import read_cases
 
@@ -67,7 +67,7 @@ class DecisionFile(pytest.File):
                 yield test
 
     def outcome(self, key: tuple[str, str]) -> Outcome:
-        """What came of one expectation."""
+        """The outcome of one expectation."""
         from thisthat.testing.run import run_cases
 
         if self._outcomes is None:
@@ -89,7 +89,7 @@ class DecisionTest(pytest.Item):
             raise UnmetExpectation(outcome.reason)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Our errors in their own words, without a traceback."""
+        """Our errors as their message, without a traceback."""
         from thisthat.errors import ThisThatError
 
         if isinstance(excinfo.value, (UnmetExpectation, ThisThatError)):
@@ -97,7 +97,7 @@ class DecisionTest(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where the test stands."""
+        """The test's location."""
         return self.path, None, self.name
 
 

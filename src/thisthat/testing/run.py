@@ -35,7 +35,7 @@ class Outcome:
 
     @property
     def reason(self) -> str:
-        """In words, what was expected and what came."""
+        """What was expected and what came, in words."""
         least = f" with at least {self.at_least:g}" if self.at_least else ""
         return (
             f"expected {self.option!r}{least}, which has {self.probability:.3f}; "
@@ -45,7 +45,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The outcomes of all expectations, in the order of the file, and who answered."""
+    """The outcomes of all expectations, in file order, and who answered."""
 
     label: str
     outcomes: tuple[Outcome, ...]
@@ -86,12 +86,12 @@ def run_as_dict(run: Run) -> dict[str, Any]:
 
 
 def write_run(path: Path, run: Run) -> None:
-    """Keep a run, to compare a later one with."""
+    """Save a run, to compare a later one with."""
     write_atomically(path, json.dumps(run_as_dict(run), ensure_ascii=False, indent=1) + "\n")
 
 
 def read_run(path: Path) -> Run:
-    """A run that was kept. Raises InvalidInputError when the file is no such thing."""
+    """A saved run. Raises InvalidInputError for any other file."""
     try:
         body = json.loads(path.read_bytes())
         outcomes = tuple(_outcome(entry) for entry in body["outcomes"])
@@ -99,7 +99,7 @@ def read_run(path: Path) -> Run:
     except OSError as error:
         raise InvalidInputError(str(path), f"cannot be read: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:
-        raise InvalidInputError(str(path), f"is no saved run: {error!r}") from None
+        raise InvalidInputError(str(path), f"is not a saved run: {error!r}") from None
 
 
 def _outcome(entry: Mapping[str, Any]) -> Outcome:

@@ -97,7 +97,7 @@ def _context(
     from thisthat_lab.bench.systems.protocol import SystemOptions
 
     if engine not in ENGINES:
-        raise InvalidInputError("--engine", f"{engine!r} is none of {', '.join(ENGINES)}")
+        raise InvalidInputError("--engine", f"{engine!r} is not one of {', '.join(ENGINES)}")
     if record is None and replay is None and system.partition("+")[0] in ENDPOINTS:
         record = out / "exchanges.jsonl"
     options = SystemOptions(
@@ -137,7 +137,7 @@ def _read_prices(path: Path) -> dict[str, Any]:
     try:
         return {name: Price(**entry) for name, entry in json.loads(path.read_text()).items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise InvalidInputError("--prices", f"{path} is no price list: {error}") from None
+        raise InvalidInputError("--prices", f"{path} is not a price list: {error}") from None
 
 
 def _measure(context: Context, chosen: Measurement) -> None:

@@ -12,10 +12,10 @@ import typer
 def train(
     run_file: Annotated[Path, typer.Argument(metavar="RUN.toml", help="What to train, and how.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say the data, shapes and memory; train nothing.")
+        bool, typer.Option("--dry-run", help="Print data, shapes and memory; train nothing.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the run's saved state.")
+        bool, typer.Option("--resume", help="Resume from the run's saved state.")
     ] = False,
     stop_after: Annotated[
         float | None,
@@ -75,7 +75,7 @@ def fit(
     tokens: Annotated[int, typer.Option(help="Tokens per batch.")] = 4096,
     longest: Annotated[int, typer.Option(help="Tokens of the longest row.")] = 1024,
 ) -> None:
-    """Train a random model of a shape for a few steps under a memory cap, and say what carries."""
+    """Train a random model of a shape for a few steps under a memory cap, and report what fits."""
     import json
 
     from thisthat_lab.train.config import Memory, Model, Optimiser, Run, Schedule, Source

@@ -19,7 +19,7 @@ def collision_free_probability(
 
 
 def execute(reliability: float, intended: Direction, rng: Rng) -> Direction:
-    """The move that one attempt really makes."""
+    """The move that one attempt actually makes."""
     if rng.chance(reliability):
         return intended
     return rng.choice([direction for direction in DIRECTIONS if direction != intended])

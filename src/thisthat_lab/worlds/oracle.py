@@ -1,6 +1,6 @@
 """Exact answers about walking: distances, reachability, the first move of the one shortest path.
 
-Breadth-first search over a border-padded flat grid; knows nothing of how a maze was made.
+Breadth-first search over a border-padded flat grid; independent of how a maze was made.
 """
 
 from __future__ import annotations

@@ -299,7 +299,7 @@ def test_nothing_may_follow_a_gzip_stream() -> None:
     content = compressed(json.dumps(REQUEST).encode(), "gzip") + gzip.compress(b"") * 5_000
     answered = post(SERVICE, "/v1/systemone", content=content, headers={"content-encoding": "gzip"})
     assert answered.status_code == 422
-    assert "goes on after the end of its gzip stream" in answered.text
+    assert "continues after the end of its gzip stream" in answered.text
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
@@ -533,7 +533,7 @@ def test_paths_and_methods_that_do_not_exist() -> None:
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [
-        ("/v1/v1/systemone", 404, "nothing at this path; /openapi.json lists"),
+        ("/v1/v1/systemone", 404, "no such path; /openapi.json lists"),
         ("/v1/systemone", 405, "takes another method; /openapi.json says"),
         ("/page/nothing.js", 404, "the page has no file 'nothing.js'"),
     ],

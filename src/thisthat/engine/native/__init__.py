@@ -1,1 +1,4 @@
-"""Kernels of our own for a CPU: compiled on the machine they run on, for its instructions."""
+"""C kernels for a CPU, compiled on the machine they run on, for its instructions.
+
+May import ``engine`` and ``checkpoint``; never torch or onnxruntime.
+"""

@@ -47,7 +47,7 @@ _SCHEMA_PLACE: Place = ("response_format", "json_schema", "schema")
 
 @dataclass(frozen=True)
 class ChatAsked:
-    """A chat request understood: the question's values by option name, and what to send back."""
+    """A parsed chat request: the question's values by option name, and what to send back."""
 
     asked: Asked
     values: Mapping[str, Mapping[str, Any]]
@@ -210,7 +210,7 @@ class _PropertyReader:
         else:
             raise invalid_at(
                 self._at,
-                "has no enum, no const and is no boolean: there is nothing to decide between",
+                "has no enum or const and is not a boolean: there is nothing to decide between",
             )
         if not all(value is None or isinstance(value, (str, int, float)) for value, _ in values):
             raise invalid_at(self._at, "has a value that is neither a text nor a number")

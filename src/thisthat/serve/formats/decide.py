@@ -1,6 +1,6 @@
 """``POST /v1/decide``: one schema, up to 10,000 states, a line of JSON per state.
 
-Lines come in the order of the states, each as soon as it is known. A state that cannot be used gets
+Lines come in the order of the states, each as soon as it is ready. A state that cannot be used gets
 a line that says why; the others are still answered.
 """
 
@@ -61,7 +61,7 @@ _KEYS = ("model", "states", "questions", *OWN_FIELDS)
 
 @dataclass(frozen=True)
 class ManyAsked:
-    """A request understood: many states, the same questions about each, how to decide."""
+    """A parsed request: many states, the questions about each, and how to decide."""
 
     model: str
     lam: float | None
@@ -108,7 +108,7 @@ def decide_operations(service: Service) -> list[Operation]:
 
 
 def parse(body: Mapping[str, Any], most_states: int, request_id: str | None = None) -> ManyAsked:
-    """A request's body as states and questions. Raises Problem (422) with every fault."""
+    """A request's body as states and questions. Raises Problem (422) listing every fault."""
     unknown = [key for key in body if key not in _KEYS]
     if unknown:
         raise invalid_at((unknown[0],), f"is not known; known are {', '.join(_KEYS)}")
@@ -143,16 +143,16 @@ def _policy(body: Mapping[str, Any]) -> Policy | None:
     given, force = body.get("policy"), optional_boolean(body, "force_policy")
     if given is None:
         if force:
-            raise invalid_at(("force_policy",), "is for a policy, and there is none")
+            raise invalid_at(("force_policy",), "needs a policy")
         return None
     policy = Policy.from_json(given)
     return policy.force() if force else policy
 
 
 def _conditions(decider: Decider, asked: ManyAsked) -> tuple[Conditions, list[str]]:
-    """Under which conditions is answered, and for which of them the policy had to be forced.
+    """The conditions of the answers, and those for which the policy had to be forced.
 
-    Raises Problem (422) for a policy that was fitted for others and is not forced.
+    Raises Problem (422) for a policy fitted for other conditions and not forced.
     """
     policy = asked.options.policy
     try:
@@ -189,13 +189,13 @@ class _Stream:
         self._asked = asked
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """The lines; closing the iterator takes what still waits out of the queue."""
+        """The lines; closing the iterator removes queued jobs."""
         service = self._service
         waiting: deque[asyncio.Future[Decision | Problem]] = deque()
         service.streams += 1
         options = self._asked.options
         ahead = _EXPLAINED_AHEAD if options.explain else _AHEAD
-        # What takes long to tokenise goes to the engine as soon as it can.
+        # Send what is slow to tokenise to the engine as early as possible.
         together = ahead if options.procedure == "at-once" else 1
         try:
             number = 0
@@ -216,7 +216,7 @@ class _Stream:
         options, questions = self._asked.options, self._asked.questions
         piece_tokens = self._service.settings.bulk_tokens
         with self._service.tokenising(options.request_id, len(states)) as span:
-            # Tokenising takes time that other requests need the event loop for.
+            # Tokenising here would block the event loop for other requests.
             begun = await asyncio.to_thread(
                 self._decider.begin_many, states, questions, options, piece_tokens
             )
@@ -251,7 +251,7 @@ class _Stream:
         return decision
 
     def _deadline(self) -> Deadline:
-        """What the client asked for, for all states; none may stand still for longer."""
+        """The client's deadline for all states, bounded by the longest wait for one."""
         seconds = self._service.settings.deadline_seconds * _AHEAD
         standing_still = Deadline(time.monotonic() + seconds, seconds, SERVER)
         if self._asked_for is None:

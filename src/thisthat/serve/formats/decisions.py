@@ -50,7 +50,7 @@ _OWN_OF_QUESTIONS = ("criteria", "abstain")
 
 @dataclass(frozen=True)
 class Named:
-    """What an answer repeats of its question: its name, and its choices or labels in order."""
+    """What an answer repeats from its question: its name, and its choices or labels in order."""
 
     name: str | None
     values: tuple[Any, ...] = ()
@@ -58,7 +58,7 @@ class Named:
 
 @dataclass(frozen=True)
 class DecisionsAsked:
-    """A request understood, with what its answers repeat."""
+    """A parsed request, with what its answers repeat."""
 
     asked: Asked
     named: tuple[Named, ...]
@@ -114,7 +114,7 @@ def parse(body: Mapping[str, Any]) -> DecisionsAsked:
 
 
 def _state(value: Any) -> tuple[Text, Place]:
-    """The state of an input, and where it stands."""
+    """The state of an input, and its place in the body."""
     at: Place = ("input",)
     if isinstance(value, str):
         return value, at
@@ -130,7 +130,7 @@ def _state(value: Any) -> tuple[Text, Place]:
 
 
 def _only_json(items: list[Any]) -> Text | None:
-    """The data of an input that is nothing but one piece of JSON."""
+    """The data of an input that is a single piece of JSON."""
     content = items[0].get("content") if len(items) == 1 and isinstance(items[0], dict) else None
     part = content[0] if isinstance(content, list) and len(content) == 1 else None
     if isinstance(part, dict) and part.get("type") == "input_json":
@@ -168,14 +168,14 @@ def _choice(spec: Mapping[str, Any], text: str, at: Place) -> tuple[Question, tu
         if not isinstance(value, (str, bool)):
             raise wrong_type((*place, "value"), "a text or a boolean", value)
         if any(value == other and type(value) is type(other) for other in values):
-            raise invalid_at((*place, "value"), f"{value!r} is there twice")
+            raise invalid_at((*place, "value"), f"{value!r} is given twice")
         values.append(value)
         options.append(Option(_option_name(value, entries), _description(entry, place)))
     return Choice(options, text), tuple(values)
 
 
 def _option_name(value: str | bool, entries: list[Any]) -> str:
-    """A boolean's text, told apart from a text that reads the same."""
+    """A boolean as text, distinct from a text that reads the same."""
     if isinstance(value, str):
         return value
     name = compact_json(value)

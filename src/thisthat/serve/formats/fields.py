@@ -1,4 +1,4 @@
-"""Taking fields out of a JSON object, each with its type checked. For the wire formats."""
+"""Reading fields of a JSON object with type checks, for the wire formats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thisthat.serve.problems import Place, Problem, invalid_at
 
 
 def required_text(body: Mapping[str, Any], name: str, at: Place = ()) -> str:
-    """A text that must be there. Raises Problem (422)."""
+    """A required text. Raises Problem (422)."""
     value = required(body, name, at)
     if not isinstance(value, str):
         raise wrong_type((*at, name), "a text", value)
@@ -17,7 +17,7 @@ def required_text(body: Mapping[str, Any], name: str, at: Place = ()) -> str:
 
 
 def required(body: Mapping[str, Any], name: str, at: Place = ()) -> Any:
-    """A field that must be there. Raises Problem (422)."""
+    """A required field. Raises Problem (422)."""
     if name not in body:
         raise invalid_at((*at, name), "is missing", "missing")
     return body[name]
@@ -26,7 +26,7 @@ def required(body: Mapping[str, Any], name: str, at: Place = ()) -> Any:
 def required_list(
     body: Mapping[str, Any], name: str, least: int, most: int, at: Place = ()
 ) -> list[Any]:
-    """A list that must be there and have so many entries. Raises Problem (422)."""
+    """A required list with a bounded number of entries. Raises Problem (422)."""
     value = required(body, name, at)
     if not isinstance(value, list):
         raise wrong_type((*at, name), "a list", value)
@@ -75,6 +75,6 @@ def one_of(body: Mapping[str, Any], name: str, known: Sequence[str]) -> Any:
 
 
 def wrong_type(at: Place, wanted: str, value: object) -> Problem:
-    """422: something else was wanted at this place."""
+    """422: another type was expected here."""
     found = "null" if value is None else type(value).__name__
     return invalid_at(at, f"must be {wanted}, not {found}", "type_error")

@@ -1,4 +1,4 @@
-"""``GET /v1/models``: the names that are answered to, in every shape that clients expect.
+"""``GET /v1/models``: the names the server answers to, in every shape clients expect.
 
 ``data`` is for OpenAI's clients and, with more fields, OpenRouter's; ``models`` for systemone's.
 """
@@ -72,7 +72,7 @@ def models_operations(service: Service) -> list[Operation]:
 
 
 def openai_entry(name: str, loaded: Loaded) -> dict[str, Any]:
-    """A model as OpenAI and OpenRouter clients read it; the latter want every field."""
+    """A model as OpenAI and OpenRouter clients read it; the latter require every field."""
     created = datetime.combine(loaded.released, time(), timezone.utc)
     tokens = loaded.main.reading.path_tokens
     return {

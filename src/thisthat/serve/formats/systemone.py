@@ -55,11 +55,11 @@ def systemone_operations(service: Service) -> list[Operation]:
 
 
 def parse(body: Mapping[str, Any]) -> Asked:
-    """A request's body as a state and questions. Raises Problem (422) with every fault."""
+    """A request's body as a state and questions. Raises Problem (422) listing every fault."""
     refuse_own_fields(body)
     if optional_boolean(body, "stream"):
         raise invalid_at(("stream",), "must be false; there is nothing to stream here")
-    # A client may leave the name out: there is one checkpoint, and the answer says which.
+    # The name is optional: there is one checkpoint, and the answer names it.
     model = required_text(body, "model") if "model" in body else ALWAYS[0]
     state = required(body, "state")
     return Asked(model, state, parse_questions(body))
@@ -85,7 +85,7 @@ def parse_questions(body: Mapping[str, Any]) -> dict[str, Question]:
 
 
 def render(decision: Decision) -> dict[str, Any]:
-    """The answers by id, with every field that clients look for."""
+    """The answers by id, with every field that clients expect."""
     return {
         "model": decision.source.name,
         "answers": {name: render_answer(answer) for name, answer in decision.answers.items()},
@@ -99,7 +99,7 @@ def render(decision: Decision) -> dict[str, Any]:
 
 
 def render_answer(answer: Answer) -> dict[str, Any]:
-    """One answer. A question that could abstain also says how probable that was."""
+    """One answer. A question that could abstain also reports that probability."""
     abstain = {} if answer.abstain is None else {"abstain": answer.probabilities[answer.abstain]}
     if isinstance(answer, BooleanAnswer):
         return {"type": "noul", "noul": answer.yes, **abstain}

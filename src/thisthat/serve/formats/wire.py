@@ -1,4 +1,4 @@
-"""What the wire formats share: an operation with its description, and an answer's headers."""
+"""What the wire formats share: an operation with its description, and response headers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCE_HEADERS = ("x-thisthat-checkpoint", "x-thisthat-version", "x-thisthat-lam
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An endpoint and what the OpenAPI document says of it, unless it is not ``public``.
+    """An endpoint and its entry in the OpenAPI document, unless it is not ``public``.
 
     ``answers`` maps content types to schemas. One that ``decides`` takes a deadline.
     """
@@ -52,7 +52,7 @@ def source_headers(source: Source) -> dict[str, str]:
 
 
 def json_answer(body: Mapping[str, Any], decision: Decision) -> Response:
-    """A JSON response that names the weights and says how long the decision itself took."""
+    """A JSON response that names the weights and reports how long the decision itself took."""
     headers = source_headers(decision.source)
     headers["server-timing"] = f"decide;dur={decision.seconds * 1000:.2f}"
     return Response(json.dumps(body), headers=headers, media_type="application/json")

@@ -1,1 +1,4 @@
-"""The app and the server around it: bodies, keys, limits, time limits, headers."""
+"""The app and the server around it: bodies, keys, limits, timeouts, headers.
+
+May import everything else in ``serve``.
+"""

@@ -1,4 +1,4 @@
-"""The one app: every wire format, the operations and the page, in front of one service."""
+"""The app: every wire format, the operations and the page, in front of one service."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from thisthat.serve.service import Service
 
 _KINDS = {404: "not_found", 405: "method_not_allowed"}
 _CLEARER = {
-    "Not Found": "there is nothing at this path; /openapi.json lists what there is",
+    "Not Found": "no such path; /openapi.json lists all of them",
     "Method Not Allowed": "this path takes another method; /openapi.json says which",
 }
 
 
 def create_app(service: Service) -> ASGIApp:
-    """The ASGI app around ``service``; the checkpoint is loaded by whoever runs it."""
+    """The ASGI app around ``service``; its runner loads the checkpoint."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

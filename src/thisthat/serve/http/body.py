@@ -1,6 +1,6 @@
 """Reading a request's body: its type, its size before and after decompression, its pace.
 
-Nothing beyond a limit is ever held in memory. Knows nothing of what the body says.
+Nothing beyond a limit is ever held in memory.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _WINDOW = 1 << 23
 _AT_ONCE = 1 << 18
 _FREE_BYTES = 1 << 20
 _MOST_TIMES = 200
-"""No text that somebody wrote is packed tighter; a bomb is, and is refused from a MiB on."""
+"""Hand-written text never compresses further; a bomb does, and is refused from 1 MiB on."""
 
 
 async def read_body(request: Request, settings: Settings) -> bytes:
     """The plain bytes of the body.
 
     Raises Problem: 415 for another content type or encoding, 413 for too many bytes once
-    decompressed, 422 for what cannot be decompressed.
+    decompressed, 422 for data that does not decompress.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -60,7 +60,7 @@ async def read_body(request: Request, settings: Settings) -> bytes:
 
 async def _expanded(expand: Callable[[bytes, int], bytes], sent: bytes, most: int) -> bytes:
     if most > _AT_ONCE:
-        # What is small, as nearly all are, is not worth a thread; a bomb would hold up everybody.
+        # Small bodies, nearly all, are not worth a thread; a bomb would block everybody.
         try:
             return expand(sent, _AT_ONCE)
         except _TooLargeError:
@@ -69,7 +69,7 @@ async def _expanded(expand: Callable[[bytes, int], bytes], sent: bytes, most: in
 
 
 class _TooLargeError(Exception):
-    """More comes out than was allowed."""
+    """The data expands beyond the limit."""
 
 
 async def _sent(receive: Receive) -> bytes:
@@ -96,7 +96,7 @@ class BoundedBody:
         self._announced = int(announced) if announced.isdigit() else 0
 
     async def __call__(self) -> Message:
-        """The next message; after the body there is no limit, only a client that may leave."""
+        """The next message; after the body there is no limit, only a client that may disconnect."""
         if self._complete:
             return await self._receive()
         if self._announced > self._settings.body_bytes:
@@ -149,7 +149,7 @@ def _expand_gzip(sent: bytes, limit: int) -> bytes:
     if not reader.eof:
         raise invalid_at((), "is cut off: the gzip stream has no end", "encoding")
     if reader.unused_data:
-        raise invalid_at((), "goes on after the end of its gzip stream", "encoding")
+        raise invalid_at((), "continues after the end of its gzip stream", "encoding")
     return plain
 
 
@@ -164,7 +164,7 @@ def _expand_zstd(sent: bytes, limit: int) -> bytes:
                 plain.write(piece)
                 if plain.tell() > limit:
                     raise _TooLargeError
-        # Most streams say how long they are; of the others nothing tells whether they are whole.
+        # Most streams declare their length; the others cannot be checked for truncation.
         announced = zstandard.frame_content_size(sent)
     except zstandard.ZstdError as error:
         raise invalid_at((), f"is not zstd: {error}", "encoding") from None

@@ -1,4 +1,4 @@
-"""A block of a coroutine that somebody else can end, at the cost of no task of its own."""
+"""A block of a coroutine that others can cancel, without a task of its own."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from types import TracebackType
 
 
 class ScopeCancelledError(Exception):
-    """The block was ended from outside."""
+    """The block was cancelled from outside."""
 
 
 class CancelScope:
-    """``with CancelScope() as block:`` raises ScopeCancelledError once ``block.cancel`` was called.
+    """``with CancelScope() as block:`` raises ScopeCancelledError once ``block.cancel`` is called.
 
-    Inside, that looks like a cancellation. Call ``cancel`` from the event loop's thread; after
-    the block it does nothing.
+    Inside, that looks like a cancellation. Call ``cancel`` from the event loop's thread; after the
+    block it does nothing.
     """
 
     __slots__ = ("_cancelled", "_task")
@@ -29,7 +29,7 @@ class CancelScope:
         return self
 
     def cancel(self, *_: object) -> None:
-        """End the block where it waits; takes and ignores what callbacks are given."""
+        """Cancel the block where it waits; ignores the arguments that callbacks get."""
         if self._task is not None and not self._cancelled:
             self._cancelled = True
             self._task.cancel()
@@ -43,7 +43,7 @@ class CancelScope:
         task, self._task = self._task, None
         if not self._cancelled or task is None:
             return
-        # Somebody may have cancelled the whole task as well; then that is what goes on.
+        # If the whole task was cancelled as well, that cancellation continues.
         if sys.version_info >= (3, 11) and task.uncancel() > 0:
             return
         if kind is asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""What browsers on other sites may do: which origins, which methods, which headers they see."""
+"""What browsers on other sites may do: which origins, which methods, which visible headers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXPOSED_HEADERS = (
 
 
 def for_browsers(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
-    """``app`` whose answers pages of these origins may read; ``app`` itself without any."""
+    """``app`` with responses that pages of these origins may read; ``app`` itself without any."""
     if not origins:
         return app
     return CORSMiddleware(

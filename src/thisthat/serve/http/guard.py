@@ -1,4 +1,4 @@
-"""Around every request: an id, header limits, security headers, errors without traces, a log line.
+"""Around every request: an id, header limits, security headers, clean errors, a log line.
 
 Plain ASGI, so that it costs little and sees everything, streams included.
 """
@@ -34,7 +34,7 @@ _OPENAI_PATHS = ("/v1/chat/", "/v1/decisions", "/v1/models")
 
 
 def shape_for(path: str) -> Shape:
-    """How errors of a path are written."""
+    """The error format of a path."""
     return "openai" if path.startswith(_OPENAI_PATHS) else "detail"
 
 
@@ -72,7 +72,7 @@ class Guard:
             visit.check()
             bounded = BoundedBody(scope, receive, self._service.settings)
             await self._app(scope, bounded, send_marked)
-            # A stream ends without a word when its client has gone.
+            # A stream ends silently when its client has disconnected.
             if visit.started and not visit.finished:
                 visit.client_went()
         except (ClientDisconnectedError, ClientDisconnect):
@@ -80,12 +80,12 @@ class Guard:
         except asyncio.CancelledError:
             visit.kind = "cut_off"
             raise
-        # Everything: what nobody foresaw must still be a 500 in the server's own shape, logged with
-        # the request's id; starlette's default would say less to those who run the server.
+        # Everything: an unforeseen error must still be a 500 in the server's own shape, logged with
+        # the request's id; Starlette's default would tell operators less.
         except Exception as error:
             problem = visit.problem(error)
             if visit.started:
-                # The status is out; all that is left is to break off visibly.
+                # The status is already sent; all we can do is break off visibly.
                 raise
             answer: Response = response(problem, shape_for(scope["path"]))
             await for_browsers(answer, self._origins)(scope, receive, send_marked)
@@ -113,12 +113,12 @@ class _Visit:
 
     @property
     def route(self) -> str:
-        """The path of the route, not what a client made up."""
+        """The path of the route, not the one a client sent."""
         found = self._scope.get("route")
         return getattr(found, "path_format", "unknown")
 
     def check(self) -> None:
-        """Raise Problem for headers beyond the limits and for requests that come too late."""
+        """Raise Problem for headers beyond the limits and for requests that arrive too late."""
         settings = self._service.settings
         headers = self._scope["headers"]
         size = sum(len(name) + len(value) for name, value in headers)
@@ -133,7 +133,7 @@ class _Visit:
             raise draining()
 
     def mark(self, message: Message) -> None:
-        """Add the id and the security headers to a response that starts."""
+        """Add the id and the security headers to the start of a response."""
         self.started = True
         self.status = message["status"]
         headers = message.setdefault("headers", [])
@@ -142,23 +142,23 @@ class _Visit:
         headers += [pair for pair in SECURITY_HEADERS.items() if pair[0] not in present]
 
     def client_went(self) -> None:
-        """The answer did not reach its client: it left, or it stopped reading."""
+        """The response did not reach its client, which left or stopped reading."""
         self.status = _CLIENT_WENT
         self.kind = STOPPED_READING if self._scope["state"].get(STOPPED_READING) else "client_gone"
 
     def problem(self, error: Exception) -> Problem:
-        """The problem behind an error; what nobody foresaw is logged, and named to nobody."""
+        """The problem behind an error; unforeseen errors are logged, never shown."""
         if isinstance(error, InvalidInputError):
             error = from_invalid_input(error)
         if not isinstance(error, Problem):
             log_unforeseen(self.id, error)
-            error = Problem(500, "internal", f"something went wrong here; request {self.id}")
+            error = Problem(500, "internal", f"internal error; request {self.id}")
         self.kind = error.kind
         self.status = error.status
         return error
 
     def describe(self, span: Span) -> None:
-        """Say in a span what was asked and how it was answered."""
+        """Record in a span what was asked and how it was answered."""
         kind = self.kind or self._fields.get("error")
         error = None if kind is None else str(kind)
         span.answered(self._scope["method"], self.route, self.status, error)
@@ -167,7 +167,7 @@ class _Visit:
         span.tell({**self._fields, "request_id": self.id})
 
     def leave(self) -> None:
-        """The request is over; what there is to note is noted once its answer is on the way."""
+        """Finish the request; counting and logging follow once the response is on its way."""
         if self._counted and not self._was_draining:
             self._service.in_flight -= 1
         seconds = time.perf_counter() - self._clock
@@ -198,7 +198,7 @@ class _Visit:
 
 
 def client_id(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The client's own ``x-request-id`` as a field; nothing unless it is printable and short."""
+    """The client's own ``x-request-id`` as a log field, if printable and short."""
     for name, value in headers:
         if name == b"x-request-id" and _SANE_ID.fullmatch(value):
             return {"client_request_id": value.decode("ascii")}

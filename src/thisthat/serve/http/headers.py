@@ -13,6 +13,6 @@ SECURITY_HEADERS = {
 
 
 def id_headers(request_id: str) -> list[tuple[bytes, bytes]]:
-    """The id of a request under both names that clients look for."""
+    """The request id under both names that clients expect."""
     value = request_id.encode()
     return [(b"x-request-id", value), (b"x-typesafe-request-id", value)]

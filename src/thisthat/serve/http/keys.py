@@ -1,6 +1,6 @@
 """Who may ask, and how often: API keys and a rate per key.
 
-Keys are compared in constant time and appear in no log; a caller is known by the key's number.
+Keys are compared in constant time and never logged; a caller is identified by the key's number.
 """
 
 from __future__ import annotations
@@ -28,12 +28,10 @@ _COMMENT = re.compile(r"(^|\s)#.*")
 def read_keys(
     path: Path | None, variable: str, environment: Mapping[str, str] = os.environ
 ) -> list[str]:
-    """Keys from a file (one a line) and from a variable (commas between).
+    """Keys from a file (one per line) and from a variable (separated by commas).
 
-    In the file, # starts a comment at the start of a line and after a space; elsewhere it is a
-    character of the key.
-
-    Raises InvalidInputError for a file that cannot be read or holds no key.
+    In the file, # starts a comment at the start of a line and after a space; elsewhere it belongs
+    to the key. Raises InvalidInputError for a file that cannot be read or holds no key.
     """
     keys = [part.strip() for part in environment.get(variable, "").split(",") if part.strip()]
     if path is not None:
@@ -50,7 +48,7 @@ def read_keys(
 
 
 class KeyRing:
-    """Knows the keys that are let in; an empty ring lets everybody in."""
+    """The accepted keys; an empty ring accepts everybody."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._digests = [hashlib.sha256(key.encode()).digest() for key in keys]
@@ -59,14 +57,14 @@ class KeyRing:
         return bool(self._digests)
 
     def caller(self, request: Request) -> str:
-        """The caller's name for limits and logs. Raises Problem (401) for a key that is unknown."""
+        """The caller's name for limits and logs. Raises Problem (401) for an unknown key."""
         if not self._digests:
             return request.client.host if request.client else "local"
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
-        # Header values are decoded as Latin-1: this gives back the bytes that were sent.
+        # Header values are decoded as Latin-1; this restores the bytes sent.
         digest = hashlib.sha256(key.strip().encode("latin-1")).digest()
         found = 0
-        # Every key is compared, so that the time says nothing about which one is near.
+        # Compare every key, so that timing does not reveal a near match.
         for number, known in enumerate(self._digests, 1):
             found += number * hmac.compare_digest(digest, known)
         if scheme.lower() != "bearer" or not found:
@@ -80,7 +78,7 @@ class KeyRing:
 
 
 class RateLimit:
-    """So many requests a minute for each caller, with room for a burst of ten seconds' worth."""
+    """A limit on requests per minute for each caller, with bursts of ten seconds' worth."""
 
     def __init__(
         self, per_minute: float | None, clock: Callable[[], float] = time.monotonic
@@ -90,7 +88,7 @@ class RateLimit:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def spend(self, caller: str) -> None:
-        """Count one request. Raises Problem (429) with the time until the next one may come."""
+        """Count one request. Raises Problem (429) with the time until the next one is allowed."""
         if self._per_second is None:
             return
         most = max(1.0, self._per_second * _BURST_SECONDS)

@@ -1,4 +1,4 @@
-"""For those who run the server: health, readiness, metrics, and switching the checkpoint."""
+"""For operators: health, readiness, metrics, and switching the checkpoint."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def admin_operations(service: Service) -> list[Operation]:
         request_id = request.state.request_id
         try:
             loaded = await asyncio.to_thread(service.checkpoints.load, ref, lam)
-        # Everything: whatever opening raises, what was loaded goes on serving.
+        # Everything: whatever opening raises, the old checkpoint keeps serving.
         except Exception as error:
             foreseen = isinstance(error, ThisThatError)
             what = str(error) if foreseen else f"opening it raised {type(error).__name__}"
@@ -82,7 +82,7 @@ def admin_operations(service: Service) -> list[Operation]:
 
 
 def check_admin(service: Service, request: Request) -> None:
-    """Raise Problem: 403 where there is no admin key, 401 for a key that is not one."""
+    """Raise Problem: 403 without any admin key, 401 for a wrong one."""
     if not service.admin_keys:
         raise Problem(403, "no_admin_key", "this server was started without an admin key")
     service.admin_keys.caller(request)

@@ -1,4 +1,4 @@
-"""From a request's method and path to its endpoint: straight where the path says it all.
+"""From a request's method and path to its endpoint, directly where the path is fixed.
 
 The framework's layers and routes take longer than most of what an endpoint does before it decides.
 """
@@ -17,20 +17,20 @@ from thisthat.serve.formats.wire import Endpoint
 
 
 class PlainRoute(Route):
-    """A route that takes its one method alone, and is known to whoever logs the request."""
+    """A route for exactly one method, recorded in the scope for logging."""
 
     def __init__(self, method: str, path: str, endpoint: Endpoint) -> None:
         super().__init__(path, endpoint, methods=[method])
         self.methods = {method}
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """As any route; the scope says which it was."""
+        """Like any route, but records itself in the scope."""
         match, child = super().matches(scope)
         return match, child if match is Match.NONE else {**child, "route": self}
 
 
 class Shortcut:
-    """An ASGI app: routes without parameters are answered behind ``layers``, others by ``app``."""
+    """An ASGI app: ``layers`` wrap routes without parameters directly; ``app`` handles the rest."""
 
     def __init__(
         self, app: ASGIApp, routes: Iterable[PlainRoute], layers: Sequence[Middleware]

@@ -23,16 +23,16 @@ from thisthat.serve.service import Service
 _POLL = 0.02
 _KEEP_ALIVE_SECONDS = 30
 _LAST_SECONDS = 1
-"""For what is left once draining is over: its connections are then cut."""
+"""For whatever is left after draining; then its connections are cut."""
 _SWITCH_SECONDS = 0.0005
-"""The engine's thread and the event loop wait for each other at most this long, not 5 ms."""
+"""The longest the engine's thread and the event loop wait for each other, instead of 5 ms."""
 
 
 class Server(uvicorn.Server):
     """A uvicorn server that loads its checkpoint once it listens and drains before it stops."""
 
     def __init__(self, service: Service, after_loading: Callable[[], None] = lambda: None) -> None:
-        """``after_loading`` is called once, before the server says that it is ready."""
+        """``after_loading`` is called once, before the server reports that it is ready."""
         settings = service.settings
         self._after_loading = after_loading
         self.service = service
@@ -57,12 +57,12 @@ class Server(uvicorn.Server):
 
     @property
     def address(self) -> str:
-        """Where the server listens; the port is a free one when it was told 0."""
+        """The address the server listens on; port 0 was replaced by a free one."""
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """First signal: finish what was accepted, refuse the rest. Second: stop at once."""
+        """First signal: finish accepted requests, refuse new ones. Second: stop at once."""
         if self.service.draining or self._loop is None:
             super().handle_exit(sig, frame)
             return
@@ -70,7 +70,7 @@ class Server(uvicorn.Server):
         self._loop.call_soon_threadsafe(self._start_drain, sig)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, then load the checkpoint beside it; until that is done nobody gets an answer."""
+        """Listen, then load the checkpoint in the background; until then nobody gets an answer."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         if not self.started:
@@ -83,7 +83,7 @@ class Server(uvicorn.Server):
         started = time.perf_counter()
         try:
             loaded = self.service.checkpoints.load(settings.checkpoint, settings.lam)
-        # Everything: this is a thread of its own, where an error nobody takes along would leave a
+        # Everything: this is a thread of its own, where an unhandled error would leave a
         # server that listens and is never ready. ``run_server`` raises it again.
         except BaseException as error:
             self.failed = error
@@ -118,6 +118,6 @@ def run_server(service: Service) -> None:
 
 
 def _freeze_what_is_there() -> None:
-    """Leave what start-up made to itself: looking for garbage in it stops every thread."""
+    """Exempt start-up objects from garbage collection, which would stop every thread."""
     gc.collect()
     gc.freeze()

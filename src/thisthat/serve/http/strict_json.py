@@ -1,4 +1,4 @@
-"""Bytes to JSON without guessing: UTF-8, one value per key, finite numbers, bounded depth."""
+"""Bytes to JSON without guessing: UTF-8, unique keys, finite numbers, bounded depth."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_json(body: bytes, most_depth: int) -> Any:
     except RecursionError:
         raise _too_deep(most_depth) from None
     except ValueError as error:
-        # Only a number with too many digits comes here; what follows is advice for this program.
+        # Only a number with too many digits gets here; the rest of the message is for developers.
         raise _bad(f"is not usable JSON: {str(error).partition(';')[0]}") from None
 
 

@@ -1,6 +1,6 @@
-"""The HTTP protocol with an end to its patience: for headers, and for clients that do not read.
+"""The HTTP protocol with timeouts for headers and for clients that do not read.
 
-What is no HTTP never becomes a request, so its refusal is written here: with an id, as all others.
+Malformed HTTP never becomes a request, so its refusal is written here, with an id like all others.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from thisthat.serve.problems import Problem, response
 from thisthat.serve.settings import Settings
 
 STOPPED_READING = "stopped_reading"
-"""Set in a request's state when its connection was cut because of that."""
+"""Set in a request's state when its connection was cut for that reason."""
 
 _LEAST_TAKEN = 8_192
-"""Bytes; whoever takes fewer in all that time is not reading, whatever it pretends."""
+"""Bytes; a client that takes fewer in all that time is not reading, whatever it pretends."""
 
 _KERNEL_BYTES = 16_384
-"""What the kernel takes ahead of the client; with megabytes nobody would see a slow one read."""
+"""What the kernel buffers ahead of the client; with megabytes a slow reader would go unnoticed."""
 
 
 def patient_protocol(settings: Settings, on_error: Callable[[str], None]) -> type[asyncio.Protocol]:
-    """A protocol for uvicorn; ``on_error`` is told the kind of what is refused here.
+    """A protocol for uvicorn; ``on_error`` gets the kind of each refusal made here.
 
     Headers that take longer than ``header_seconds`` close the connection; headers of more than
-    ``header_bytes`` that still have no end are a 400. A client that leaves what was sent lying for
-    ``send_seconds`` loses its connection, and with it its place.
+    ``header_bytes`` without an end are a 400. A client that reads nothing for ``send_seconds``
+    loses its connection, and with it its place.
     """
 
     class PatientProtocol(HttpToolsProtocol):
@@ -119,14 +119,14 @@ def patient_protocol(settings: Settings, on_error: Callable[[str], None]) -> typ
             self._unread_alarm = None
             if self.cycle is not None:
                 self.cycle.scope["state"][STOPPED_READING] = True
-            # Closing would first wait for the client to take the rest.
+            # Closing would first wait for the client to read the rest.
             self.transport.abort()
 
     return PatientProtocol
 
 
 def _show_reading(transport: asyncio.Transport) -> None:
-    """Let the kernel hold little that is not sent yet, where it can be told so."""
+    """Keep the kernel's send buffer small, where the system allows it."""
     option = getattr(socket, "TCP_NOTSENT_LOWAT", None)
     connection = transport.get_extra_info("socket")
     if option is not None and connection is not None and connection.family != socket.AF_UNIX:

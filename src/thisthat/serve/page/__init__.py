@@ -1,7 +1,8 @@
 """The playground at ``/``: the page's files, and the prompt it shows with the slots marked.
 
-The page asks the server through ``/v1/systemone`` like any other client. Nothing here knows of
-keys, limits or the scheduler: the server adds them where it includes their operations.
+May import ``serve``, ``serve.formats``, ``decide`` and ``prompt``. The page asks through
+``/v1/systemone`` like any other client; the server adds keys, limits and scheduling around its
+operations.
 """
 
 from thisthat.serve.page.files import page_operations

@@ -41,7 +41,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file's bytes, what they are, and a tag that changes when they do."""
+    """A file's bytes, their type, and a tag that changes with them."""
 
     content: bytes
     media_type: str

@@ -20,7 +20,7 @@ PATH = "/page/prompt"
 
 
 def prompt_operations(service: Service) -> list[Operation]:
-    """The endpoint. It takes the body of ``/v1/systemone`` and refuses what that refuses."""
+    """The endpoint. It takes the body of ``/v1/systemone`` and refuses the same faults."""
 
     async def prompt(request: Request) -> Response:
         asked = parse(await service.read(request))

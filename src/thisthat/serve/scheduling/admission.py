@@ -1,8 +1,8 @@
-"""How much may be accepted and unanswered: so many tokens, and no longer than so long.
+"""How much may be accepted and unanswered: limited in tokens and in time.
 
-Tokens say what waits, the pace at which the engine answers says for how long. A server that others
-slow down therefore accepts less, and what it accepts is still answered in time. Knows no clock, no
-threads and no HTTP: whoever runs jobs says how long they took.
+Tokens say what waits, the engine's pace says for how long. A server slowed down by others therefore
+accepts less, and still answers in time what it accepts. Independent of clocks, threads and HTTP:
+whoever runs jobs reports how long they took.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MAX_WAIT_FACTOR = 1.25
-"""Accepted requests may wait this many times what a full queue takes on an idle machine. The aim is
-less than twice; the rest is for a machine that slows down further while they wait."""
+"""Accepted requests may wait this many times as long as a full queue takes on an idle machine.
+
+The aim is less than twice; the rest is for a machine that slows down further while they wait.
+"""
 
 _LEAST_SECONDS = 1.0
 """A shorter wait is never a reason to refuse: engines that batch are faster than they look."""
@@ -24,7 +26,7 @@ _MOST_RETRY_MS = 30_000
 
 
 class OverloadedError(Exception):
-    """There is no room in the queue; ``retry_ms`` is when there should be."""
+    """The queue is full; ``retry_ms`` is when there should be room."""
 
     def __init__(self, retry_ms: int) -> None:
         super().__init__(f"the queue is full; retry in {retry_ms} ms")
@@ -33,10 +35,10 @@ class OverloadedError(Exception):
 
 @dataclass(slots=True)
 class Pace:
-    """Seconds per token: lately (``now``), and when nothing slows the engine (``idle``).
+    """Seconds per token: recently (``now``), and when nothing slows the engine (``idle``).
 
     Both are 0 until the first job. ``idle`` follows a faster pace within some thousand tokens and a
-    slower one over ten minutes of work, so that overload does not pass for the normal state.
+    slower one over ten minutes of work, so that overload does not become the new normal.
     """
 
     now: float = 0.0
@@ -45,7 +47,7 @@ class Pace:
     _tokens: float = 0.0
 
     def learn(self, seconds: float, tokens: int) -> None:
-        """Count a job that took so long; older ones fade with every token."""
+        """Count a job and its duration; older ones fade with every token."""
         fade = 0.5 ** (tokens / _HALF_TOKENS)
         self._seconds = self._seconds * fade + seconds
         self._tokens = self._tokens * fade + tokens
@@ -70,23 +72,23 @@ class Admission:
 
     @property
     def unanswered_tokens(self) -> int:
-        """Tokens of single requests that were accepted and are not answered."""
+        """Tokens of single requests accepted and not yet answered."""
         return self._single
 
     @property
     def expected_seconds(self) -> float:
-        """How long a request that comes now would wait."""
+        """How long a request arriving now would wait."""
         return self._ahead() * self.pace.now
 
     @property
     def retry_ms(self) -> int:
-        """In how many milliseconds there should be room again: never at once, never very long."""
+        """Milliseconds until there should be room again: never zero, never very long."""
         return round(min(max(self.expected_seconds * 1000, _LEAST_RETRY_MS), _MOST_RETRY_MS))
 
     def check(self, tokens: int) -> None:
         """Raise OverloadedError when so many more tokens do not fit or would wait too long.
 
-        A request that is alone is always taken, however large.
+        A request that is alone is always accepted, however large.
         """
         if not self._single:
             return
@@ -96,7 +98,7 @@ class Admission:
             raise OverloadedError(self.retry_ms)
 
     def enter(self, tokens: int, bulk: bool) -> None:
-        """Count a job that was accepted; streams (``bulk``) are never refused here."""
+        """Count an accepted job; streams (``bulk``) are never refused here."""
         if bulk:
             self._bulk += tokens
         else:
@@ -104,7 +106,7 @@ class Admission:
             self._single += tokens
 
     def leave(self, tokens: int, bulk: bool) -> None:
-        """Count a job that was answered, failed or given up."""
+        """Count a job that was answered, failed or was abandoned."""
         if bulk:
             self._bulk -= tokens
         else:

@@ -1,6 +1,6 @@
-"""Until when a request must have begun: the server's own limit, or sooner where the client says so.
+"""When a request must have begun: the server's own limit, or sooner if the client asks.
 
-A client says it with a header; the OpenAI library for Python says it with one of its own.
+A client asks with a header; the OpenAI library for Python sends one of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Deadline:
     set_by: str
 
     def problem(self, retry_ms: int) -> Problem:
-        """503 for a request that had not begun by then."""
+        """503 for a request that had not begun in time."""
         whose = "which is the server's limit" if self.set_by == SERVER else f"see {self.set_by}"
         message = f"not begun within {self.seconds:g} seconds, {whose}"
         return Problem(503, "deadline", message, retry_ms=retry_ms)
@@ -39,9 +39,9 @@ class Deadline:
 def read_deadline(
     headers: Iterable[tuple[bytes, bytes]], server_seconds: float, now: float
 ) -> Deadline:
-    """The earliest of what the headers and the server ask for, from ``now`` on.
+    """The earliest of the headers' and the server's deadlines, from ``now`` on.
 
-    Raises Problem (422) for a header that is no such time.
+    Raises Problem (422) for a header that is not such a time.
     """
     seconds, set_by = server_seconds, SERVER
     for name, value in headers:
@@ -57,9 +57,9 @@ def read_deadline(
 
 
 def read_stream_deadline(headers: Iterable[tuple[bytes, bytes]], now: float) -> Deadline | None:
-    """What the client asks for all that it streams; None where it says nothing of it.
+    """The client's deadline for everything it streams; None if it sets none.
 
-    The other limits are for one thing at a time. Raises Problem as ``read_deadline``.
+    The other limits apply to one state at a time. Raises Problem as ``read_deadline``.
     """
     asked = [_milliseconds(value) / 1000 for name, value in headers if name == _TIMEOUT_NAME]
     return Deadline(now + min(asked), min(asked), TIMEOUT) if asked else None

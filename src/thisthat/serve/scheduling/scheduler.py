@@ -1,11 +1,11 @@
 """Which jobs run together, and when: one thread in front of one engine.
 
 Every round takes a new batch, so a request joins as soon as the batch before it is done. Single
-requests go first, up to a budget of tokens; streams of many states share what a batch has left, in
+requests go first, up to a budget of tokens; streams of many states share the rest of a batch, in
 turn, up to a smaller budget, so that none of them delays a single request by more than one batch.
-Where the engine runs rows apart, a batch has one job of a stream: more would only delay the others.
-What is accepted but not answered is bounded, so that nobody waits long for a refusal.
-Knows nothing of HTTP, wire formats or text.
+If the engine runs rows separately, a batch has one job of a stream: more would only delay the
+others. The accepted but unanswered work is bounded, so that nobody waits long for a refusal.
+Independent of HTTP, wire formats and text.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from thisthat.serve.scheduling.admission import Admission
 
 
 class DeadlineError(Exception):
-    """The job had not begun when its deadline came."""
+    """The job had not begun by its deadline."""
 
 
 class ClosedError(Exception):
-    """The scheduler takes no more jobs."""
+    """The scheduler accepts no more jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A job's result and when it entered the queue, started and finished (monotonic seconds).
+    """A job's result and when it was queued, started and finished (monotonic seconds).
 
-    ``batch`` is how many jobs were taken together.
+    ``batch`` is how many jobs ran together.
     """
 
     result: JobResult
@@ -63,13 +63,13 @@ class _Ticket:
 
     @property
     def apart(self) -> bool:
-        """Whether it takes as long beside others as by itself."""
+        """Whether it takes as long among others as alone."""
         return rows_apart(self.engine)
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Jobs that wait: single ones in order of arrival, streams each with a queue of their own."""
+    """Waiting jobs: single ones in order of arrival, and a queue per stream."""
 
     singles: OrderedDict[_Ticket, None] = field(default_factory=OrderedDict)
     streams: OrderedDict[object, deque[_Ticket]] = field(default_factory=OrderedDict)
@@ -86,7 +86,7 @@ class _Waiting:
             self.streams.setdefault(ticket.stream, deque()).append(ticket)
 
     def remove(self, ticket: _Ticket) -> None:
-        """Take the ticket out, if it is still in."""
+        """Remove the ticket, if it is still queued."""
         if ticket.stream is None:
             if ticket in self.singles:
                 del self.singles[ticket]
@@ -100,9 +100,9 @@ class _Waiting:
             del self.streams[ticket.stream]
 
     def take(self, batch_tokens: int, bulk_tokens: int) -> list[_Ticket]:
-        """The next batch, at least one job: single ones as they came, then those of streams.
+        """The next batch, at least one job: single ones in order of arrival, then streams.
 
-        Not by length: whoever came late and short would overtake, batch after batch.
+        Not by length: late, short requests would overtake, batch after batch.
         """
         batch: list[_Ticket] = []
         tokens = 0
@@ -139,26 +139,26 @@ class Scheduler:
         queue_tokens: int,
         on_batch: Callable[[int, int], None] = lambda jobs, tokens: None,
     ) -> None:
-        """``on_batch`` is told the jobs and tokens of every batch, from the engine's thread."""
+        """``on_batch`` gets the jobs and tokens of every batch, in the engine's thread."""
         self._batch_tokens = batch_tokens
         self._bulk_tokens = min(bulk_tokens, batch_tokens)
         self._admission = Admission(queue_tokens, self._bulk_tokens)
         self._on_batch = on_batch
         self._waiting = _Waiting()
         self._lock = threading.Lock()
-        # Released when there is something to do; a condition would do the same in far more steps.
+        # Released when there is work; a condition would take far more steps.
         self._bell = threading.Lock()
         self._closing = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the engine's thread, also after a ``close``."""
+        """Start the engine's thread, even after ``close``."""
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="thisthat-engine", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Finish what waits, then stop. Blocks until the thread has ended."""
+        """Finish queued jobs, then stop. Blocks until the thread has ended."""
         with self._lock:
             self._closing = True
             self._ring()
@@ -167,28 +167,28 @@ class Scheduler:
 
     @property
     def waiting_tokens(self) -> int:
-        """Tokens of single requests that wait for a batch."""
+        """Tokens of single requests waiting for a batch."""
         return self._waiting.single_tokens
 
     @property
     def unanswered_tokens(self) -> int:
-        """Tokens of single requests that wait or run: what ``queue_tokens`` bounds."""
+        """Tokens of single requests waiting or running: what ``queue_tokens`` bounds."""
         return self._admission.unanswered_tokens
 
     @property
     def expected_seconds(self) -> float:
-        """How long a single request that comes now would wait."""
+        """How long a single request arriving now would wait."""
         return self._admission.expected_seconds
 
     @property
     def retry_ms(self) -> int:
-        """In how many milliseconds there should be room again."""
+        """Milliseconds until there should be room again."""
         return self._admission.retry_ms
 
     async def submit(
         self, engine: Engine, job: Job, deadline: float, stream: object | None = None
     ) -> Outcome:
-        """Run a job and return its result; cancelling the call gives up a job not begun.
+        """Run a job and return its result; cancelling the call abandons a job not yet begun.
 
         ``deadline`` is in monotonic seconds; a job that has begun by then is finished. Jobs of one
         ``stream`` stay in order. Raises OverloadedError when it would wait too long, DeadlineError
@@ -216,11 +216,11 @@ class Scheduler:
         self._admission.enter(ticket.tokens, ticket.stream is not None)
 
     def check_room(self, tokens: int = 1) -> None:
-        """Raise OverloadedError when so many more tokens have no place or would wait too long."""
+        """Raise OverloadedError when so many more tokens do not fit or would wait too long."""
         self._admission.check(tokens)
 
     def _give_up(self, ticket: _Ticket) -> bool:
-        """Free the place of a job that has not begun; False when it has, or has been given up."""
+        """Give up a job not yet begun; False if it has begun or is already given up."""
         with self._lock:
             if ticket.stage != "waits":
                 return False
@@ -237,7 +237,7 @@ class Scheduler:
             _deliver(ticket.future, DeadlineError())
 
     def _begins(self, ticket: _Ticket) -> bool:
-        """Whether a job whose turn has come is run: a batch takes a while, and some wait in it."""
+        """Whether to run a job whose turn has come: it may have been abandoned within its batch."""
         if time.monotonic() >= ticket.deadline and self._give_up(ticket):
             self._tell(ticket, DeadlineError())
         with self._lock:
@@ -256,7 +256,7 @@ class Scheduler:
             self._on_batch(len(batch), tokens)
 
     def _next_batch(self) -> list[_Ticket]:
-        """Wait for something to do; nothing when the scheduler is closed and all is done."""
+        """Wait for work; empty when the scheduler is closed and done."""
         while True:
             with self._lock:
                 if self._waiting:
@@ -266,7 +266,7 @@ class Scheduler:
             self._bell.acquire()
 
     def _ring(self) -> None:
-        """Let the engine's thread look again; the caller holds the lock."""
+        """Wake the engine's thread; the caller holds the lock."""
         if self._bell.locked():
             self._bell.release()
 
@@ -283,7 +283,7 @@ class Scheduler:
                 self._admission.pace.learn(finished - started, ticket.tokens)
                 self._settle(ticket, Outcome(result, ticket.entered, started, finished, batch))
                 started = finished
-        # Everything, for engines raise their runtime's own types: the thread must go on, and one
+        # Everything: engines raise their runtime's own types, the thread must survive, and one
         # job that cannot be run must not take the others down with it.
         except Exception as error:
             if len(tickets) == 1:
@@ -298,7 +298,7 @@ class Scheduler:
         self._tell(ticket, result)
 
     def _tell(self, ticket: _Ticket, result: Outcome | Exception) -> None:
-        # The loop is gone when the server was told to stop at once; then nobody waits either.
+        # The loop is gone if the server had to stop at once; then nobody waits either.
         if not ticket.loop.is_closed():
             ticket.loop.call_soon_threadsafe(_deliver, ticket.future, result)
 

@@ -189,7 +189,7 @@ def broken(path: Path, number: int, line: str) -> Path:
         ({"answer": 3}, "answer is 3; it must be an index below 3"),
         ({"answer": -1}, "answer is -1"),
         ({"kind": "rank"}, "kind is 'rank'"),
-        ({"target": [0.5, 0.2, 0.1]}, "target is no distribution"),
+        ({"target": [0.5, 0.2, 0.1]}, "target is not a distribution"),
     ],
 )
 def test_a_wrong_row_is_named_by_file_and_line(
