@@ -3,7 +3,7 @@
 import thisthat
 
 decider = thisthat.open()
-if decider.ask(state, "Is this refund within policy?") > 0.9:
+if decider.ask(state, "Does the customer say that they were charged twice?") > 0.9:
     ...
 """
 

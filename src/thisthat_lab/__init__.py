@@ -1,1 +1,4 @@
-"""The laboratory: training, suites, worlds and measurements. The runtime never imports it."""
+"""The laboratory: training, suites, worlds and measurements.
+
+May import the runtime (``thisthat``), which never imports it.
+"""

@@ -16,7 +16,7 @@ from thisthat.decide.opening import open_decider
 from thisthat.questions_json import questions_from_json
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
-from thisthat_lab.bench.suite import SUITE
+from thisthat_lab.bench.registry import SUITE
 
 pytestmark = pytest.mark.weights
 

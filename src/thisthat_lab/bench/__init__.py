@@ -1,1 +1,4 @@
-"""Measurements: one file per measurement, one metrics module, one report."""
+"""Measurements of any system: a registry, one file per measurement, one report.
+
+May import ``suites``, ``train`` and the runtime; nothing but ``cli`` imports it.
+"""

@@ -30,6 +30,7 @@ from thisthat.items.item import Item
 from thisthat_lab.bench import result as results
 from thisthat_lab.bench.anchors import Price, prices
 from thisthat_lab.bench.journal import Journal, key_of, set_hash
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Bar, Group, Line, Result, Timing
 from thisthat_lab.bench.systems.opening import EngineSystem, open_system
 from thisthat_lab.bench.systems.protocol import Identity, System, SystemOptions
@@ -84,6 +85,16 @@ class Measurement:
     run: Callable[[Context], Findings]
     engines_only: bool = False
     has_subset: bool = True
+
+
+def registered(
+    name: str, run: Callable[[Context], Findings], file: str | None = None, **blanks: Any
+) -> Measurement:
+    """The registered measurement of that name with ``run``; one of a file is named after it too."""
+    entry = REGISTRY[name]
+    title = entry.title.format(file=file, **blanks)
+    named = name if file is None else f"{name}-{file.partition('.')[0]}"
+    return Measurement(named, title, run, entry.engines_only, entry.has_subset)
 
 
 class Context:

@@ -1,58 +1,28 @@
-"""All measurements by name, and running them one after another so that a stop costs little."""
+"""Measurements opened by name, and run one after another so that a stop costs little."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 
 from thisthat.files import write_atomically
-from thisthat_lab.bench.measure import Context, Measurement, run_measurement
+from thisthat_lab.bench.measure import Context, Measurement, registered, run_measurement
 from thisthat_lab.bench.measurements.cohort import FILE
+from thisthat_lab.bench.registry import REGISTRY, SUITE
 from thisthat_lab.bench.result import Result
 from thisthat_lab.bench.systems.opening import EngineSystem
-
-MODULES = {
-    "cohort": "cohort",
-    "spatial": "spatial",
-    "surfaces": "surfaces",
-    "heldout": "heldout",
-    "actuator": "actuator",
-    "parity": "parity",
-    "ladder": "ladder",
-    "branch": "branch",
-    "order": "order",
-    "injection": "injection",
-    "evidence": "evidence",
-    "lambda": "lambda_sweep",
-    "latency": "latency",
-    "cost": "cost",
-    "http": "http",
-    "audit": "audit",
-    "restart": "restart",
-    "fidelity": "forms",
-    "gpu": "gpu",
-    "training": "training",
-    "knowledge": "knowledge",
-    "written": "written",
-}
-"""Every measurement that needs no file, and its module."""
-
-_BY_THEMSELVES = ("audit", "restart", "fidelity", "gpu", "training", "knowledge", "written")
-SUITE = tuple(name for name in MODULES if name not in _BY_THEMSELVES)
-"""What ``bench all`` runs, in this order."""
 
 Report = Callable[[Path, Result], None]
 
 
 def measurement(name: str) -> Measurement:
-    """The measurement of that name."""
-    module = importlib.import_module(f"thisthat_lab.bench.measurements.{MODULES[name]}")
-    found: Measurement = module.MEASUREMENT
-    return found
+    """The measurement of that name, where it takes no arguments."""
+    module = import_module(f"thisthat_lab.bench.measurements.{REGISTRY[name].module}")
+    return registered(name, module.run)
 
 
 def run_all(context: Context, command: Sequence[str], report: Report) -> list[Path]:
@@ -85,7 +55,7 @@ def _left_out(name: str, context: Context) -> str | None:
     data = context.setting.data
     if name == "cohort" and (data is None or not (data / FILE).is_file()):
         return f"no folder with {FILE} was named with --data"
-    if measurement(name).engines_only and not isinstance(context.system, EngineSystem):
+    if REGISTRY[name].engines_only and not isinstance(context.system, EngineSystem):
         return "it measures one of our engines"
     return None
 

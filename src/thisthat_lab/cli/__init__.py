@@ -1,4 +1,7 @@
-"""Commands of the laboratory, added to `thisthat` by ``thisthat.cli.lab``."""
+"""Commands of the laboratory, added to `thisthat` by ``thisthat.cli.lab``.
+
+May import everything of the laboratory, but at the top only what is light.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from thisthat.errors import InvalidInputError
+from thisthat_lab.bench.registry import REGISTRY
 
 if TYPE_CHECKING:
     from thisthat_lab.bench.measure import Context, Measurement
@@ -19,31 +20,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Measure a system: our engines, a checkpoint folder, a baseline or an endpoint.",
 )
-
-HELP = {
-    "cohort": "68 recorded questions that a hosted service answered too (needs --data).",
-    "spatial": "The spatial benchmark: fifteen families, exactly balanced.",
-    "surfaces": "The same windows as ASCII, JSON and prose.",
-    "heldout": "Families and simulator sets that no training saw.",
-    "actuator": "A noisy actuator: probabilities against the computed ones.",
-    "parity": "One distance asked as a band and as a parity.",
-    "ladder": "Whole map against window as the world grows.",
-    "branch": "Branch-shaped decisions and multi-step arithmetic.",
-    "order": "Do answers change with the order of the options?",
-    "injection": "How often an instruction planted in a state moves the decision.",
-    "evidence": "Is the part an answer rests on the one with the deciding fact?",
-    "lambda": "The headline numbers from λ = 0 to 1.",
-    "latency": "Milliseconds per decision, alone and in turns with other ways to it.",
-    "cost": "What one pass costs, and how time grows with states, questions and options.",
-    "http": "What HTTP adds to the library call, side by side.",
-    "audit": "What the decision log costs: with and without it in turns.",
-    "restart": "Seconds until a server that was killed under load is ready again.",
-    "fidelity": "How far the numeric form's answers are from float32's.",
-    "gpu": "CUDA: fused kernels in graphs beside no graphs, transformers and float8.",
-    "training": "CUDA: tokens per second of the trainer's own steps.",
-    "knowledge": "Linear probes: what the checkpoint still knows beside its base (needs --data).",
-    "written": "Written tasks that no training saw (needs --data).",
-}
 
 System = Annotated[
     str,
@@ -221,6 +197,26 @@ def _decisions(context: Context, file: Path) -> None:
     _measure(context, measurement_of(file))
 
 
+def _wide(context: Context, file: Path, pool: bool) -> None:
+    from thisthat_lab.bench.measurements.wide import measurement_of
+
+    _measure(context, measurement_of(file, pool))
+
+
+def _load(context: Context, clients: int, seconds: float, overload: bool) -> None:
+    from thisthat_lab.bench.measurements.load import measurement_of
+
+    _measure(context, measurement_of(clients, seconds, overload))
+
+
+def _guarantee(
+    context: Context, labels: list[int], per_family: int | None, splits: int, confidence: float
+) -> None:
+    from thisthat_lab.bench.measurements.guarantee import LABELS, Plan, measurement_of
+
+    _measure(context, measurement_of(Plan(labels or LABELS, splits, per_family, confidence)))
+
+
 def _all(context: Context) -> None:
     from rich.console import Console
 
@@ -232,96 +228,61 @@ def _all(context: Context) -> None:
         print(path)
 
 
-for _name, _help in HELP.items():
-    app.command(_name, help=_help)(_with_shared_options(_one(_name)))
+def _option(name: str, kind: Any, default: Any, help: str) -> inspect.Parameter:
+    return _parameter(name, Annotated[kind, typer.Option(help=help)], default)
 
-_FILE = inspect.Parameter(
-    "file",
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    annotation=Annotated[Path, typer.Argument(help="JSONL, .jsonl.zst or .parquet.", exists=True)],
+
+def _parameter(
+    name: str, annotation: Any, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+_FILE = _parameter(
+    "file", Annotated[Path, typer.Argument(help="JSONL, .jsonl.zst or .parquet.", exists=True)]
 )
-
-
-def _wide(context: Context, file: Path, pool: bool) -> None:
-    from thisthat_lab.bench.measurements.wide import measurement_of
-
-    _measure(context, measurement_of(file, pool))
-
-
-_POOL = inspect.Parameter(
-    "pool",
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    default=False,
-    annotation=Annotated[
-        bool, typer.Option(help="Offer every row all options that rows with its question share.")
-    ],
-)
-
-
-def _load(context: Context, clients: int, seconds: float, overload: bool) -> None:
-    from thisthat_lab.bench.measurements.load import measurement_of
-
-    _measure(context, measurement_of(clients, seconds, overload))
-
-
-_LOAD = [
-    inspect.Parameter(
-        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation
-    )
-    for name, default, annotation in (
-        ("clients", 64, Annotated[int, typer.Option(help="Clients at once.")]),
-        ("seconds", 300.0, Annotated[float, typer.Option(help="How long.")]),
-        (
-            "overload",
-            False,
-            Annotated[bool, typer.Option(help="Then twice the sustained rate, to see it shed.")],
-        ),
-    )
-]
-
-
-def _guarantee(
-    context: Context, labels: list[int], per_family: int | None, splits: int, confidence: float
-) -> None:
-    from thisthat_lab.bench.measurements.guarantee import LABELS, Plan, measurement_of
-
-    _measure(context, measurement_of(Plan(labels or LABELS, splits, per_family, confidence)))
-
-
-_GUARANTEE = [
-    inspect.Parameter(
-        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation
-    )
-    for name, default, annotation in (
-        (
-            "labels",
-            [],
-            Annotated[
+_WITH_ARGUMENTS: dict[str, tuple[Callable[..., None], list[inspect.Parameter]]] = {
+    "guarantee": (
+        _guarantee,
+        [
+            _option(
+                "labels",
                 list[int],
-                typer.Option(help="Labels to fit on; may be repeated.  [default: 500, 2000]"),
-            ],
-        ),
-        (
-            "per_family",
-            None,
-            Annotated[int | None, typer.Option(help="Questions of each family.  [default: 400]")],
-        ),
-        ("splits", 200, Annotated[int, typer.Option(help="How often to draw the labels.")]),
-        ("confidence", 0.95, Annotated[float, typer.Option(help="Of the fitted guarantee.")]),
-    )
-]
-app.command("guarantee", help="Do fitted thresholds keep their targets on other rows?")(
-    _with_shared_options(_guarantee, _GUARANTEE)
-)
-app.command("load", help="Many clients at once: is every answer there, and the right one?")(
-    _with_shared_options(_load, _LOAD)
-)
-app.command("decisions", help="Any file of decisions with known answers.")(
-    _with_shared_options(_decisions, [_FILE])
-)
-app.command("wide", help="One wide softmax against a tournament, on choices over 32 options.")(
-    _with_shared_options(_wide, [_FILE, _POOL])
-)
+                [],
+                "Labels to fit on; may be repeated.  [default: 500, 2000]",
+            ),
+            _option("per_family", int | None, None, "Questions of each family.  [default: 400]"),
+            _option("splits", int, 200, "How often to draw the labels."),
+            _option("confidence", float, 0.95, "Of the fitted guarantee."),
+        ],
+    ),
+    "load": (
+        _load,
+        [
+            _option("clients", int, 64, "Clients at once."),
+            _option("seconds", float, 300.0, "How long."),
+            _option("overload", bool, False, "Then twice the sustained rate, to see it shed."),
+        ],
+    ),
+    "decisions": (_decisions, [_FILE]),
+    "wide": (
+        _wide,
+        [
+            _FILE,
+            _option(
+                "pool",
+                bool,
+                False,
+                "Offer every row all options that rows with its question share.",
+            ),
+        ],
+    ),
+}
+
+for _entry in REGISTRY.values():
+    _act, _extra = _WITH_ARGUMENTS.get(_entry.name) or (_one(_entry.name), [])
+    app.command(_entry.name, help=_entry.help)(_with_shared_options(_act, _extra))
 app.command("all", help="The whole suite; run it again to resume after an interruption.")(
     _with_shared_options(_all)
 )

@@ -1,1 +1,4 @@
-"""Families of questions whose answers are computed, and the files that hold items."""
+"""Families of questions whose answers are computed, one package per suite.
+
+May import ``worlds`` and the runtime's items and questions; never ``train`` or ``bench``.
+"""

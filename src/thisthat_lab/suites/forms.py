@@ -11,38 +11,14 @@ from dataclasses import replace
 from thisthat.items.item import Item
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.family import YES_NO
+from thisthat_lab.tables import Tables
 
-_IS_RIGHT = (
-    'Is the answer "{option}"? {question}',
-    '{question} Is "{option}" right?',
-    "{question}\nProposed answer: {option}\nIs the proposed answer right?",
-    'Does "{option}" answer this rightly: {question}',
-    'Somebody answers "{option}". Are they right? {question}',
-    '{question} Would "{option}" be the right choice?',
-    'True or not: the answer is "{option}". {question}',
-    'Someone was asked "{question}" and said "{option}". Is that correct?',
-    "Is '{option}' the right answer to this question: {question}",
-    "Question: {question} Claim: {option}. Does the claim hold?",
-)
-_IS_WRONG = (
-    'Is "{option}" the wrong answer? {question}',
-    '{question} Is it something else than "{option}"?',
-    "{question}\nProposed answer: {option}\nIs the proposed answer mistaken?",
-)
-_NEGATED = (
-    'Is the answer to this question no? "{question}"',
-    'Would a careful reader answer no? "{question}"',
-    '"{question}" Is it right to say no?',
-)
-_AT_LEAST = (
-    '{question} Is it at least "{level}"?',
-    'Is this "{level}" or more? {question}',
-    '{question} Does it reach "{level}"?',
-)
-_BELOW = (
-    '{question} Is it less than "{level}"?',
-    'Does this stay below "{level}"? {question}',
-)
+_TABLES = Tables(__file__)
+_IS_RIGHT = _TABLES.words("is_right")
+_IS_WRONG = _TABLES.words("is_wrong")
+_NEGATED = _TABLES.words("negated")
+_AT_LEAST = _TABLES.words("at_least")
+_BELOW = _TABLES.words("below")
 
 
 def verified(item: Item, rng: Rng) -> Item | None:

@@ -1,1 +1,4 @@
-"""Maze, snake and noisy actuator: states, dynamics, exact answers and how they are written."""
+"""Maze, snake and noisy actuator: states, dynamics and exact answers.
+
+May import the runtime's random numbers alone.
+"""

@@ -23,7 +23,7 @@ from thisthat.engine.rows import Branch, Logits, Row, Slot
 from thisthat.engine.torch.engine import TorchEngine
 from thisthat.engine.torch.label_head import LabelHead
 from thisthat.errors import DeviceMemoryError
-from thisthat_lab.bench.timing.gpu_ways import LARGE_SHAPE
+from thisthat_lab.bench.timing.gpu_variants import LARGE_SHAPE
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),

@@ -130,6 +130,12 @@ def sample_results(lam: float = 1.0, seed: int = 0) -> list[Result]:
         for arm in ("window", "whole")
         if not (arm == "whole" and side == 200)
     ]
+    probes = [
+        {"task": task, "layer": layer, "reading": reading, "value": 0.7 + layer / 200, "base": 0.75}
+        for task in ("hate", "spam")
+        for layer in (6, 12, 18)
+        for reading in ("mean", "last", "slot")
+    ]
     sweep = [
         {"lambda": x, "set": name, "number": number, "value": v, "low": v - 0.02, "high": v + 0.02}
         for x in (0, 0.25, 0.5, 0.75, 1)
@@ -169,6 +175,7 @@ def sample_results(lam: float = 1.0, seed: int = 0) -> list[Result]:
         result("branch", "Branch suite", lam, lines=[], groups=branch, series=calibration),
         result("ladder", "Context ladder", lam, lines=[], series={"ladder": ladder}),
         result("lambda", "λ sweep", lam, lines=[], series={"lambda": sweep}),
+        result("knowledge", "Knowledge", lam, lines=[], series={"probes": probes}),
         result(
             "latency",
             "Latency",

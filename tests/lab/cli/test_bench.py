@@ -11,15 +11,13 @@ from tests.lab.bench.conftest import make_items
 from thisthat.cli import app
 from thisthat.errors import InvalidInputError
 from thisthat.items.files import write_items
-from thisthat_lab.bench.suite import MODULES
-from thisthat_lab.cli.bench import HELP
+from thisthat_lab.bench.registry import REGISTRY
 
 
 def test_every_measurement_is_a_command() -> None:
     outcome = CliRunner().invoke(app, ["bench", "--help"])
     assert outcome.exit_code == 0
-    assert set(HELP) == set(MODULES)
-    for name in (*HELP, "decisions", "all"):
+    for name in (*REGISTRY, "all"):
         assert name in outcome.output
 
 

@@ -125,17 +125,17 @@ def test_typing_asks_once_after_a_pause(page: Page) -> None:
 
 
 def test_order_of_options_and_long_numbers_arrive_as_typed(page: Page) -> None:
-    reason = card(page, 1).locator("input.name")
-    reason.nth(1).fill("10")
-    reason.nth(2).fill("9")
-    reason.nth(3).fill("__proto__")
+    wants = card(page, 1).locator("input.name")
+    wants.nth(1).fill("10")
+    wants.nth(2).fill("9")
+    wants.nth(3).fill("__proto__")
     state = '{"id": 12345678901234567890, "one": 1.0}'
     # On a slow machine the names typed before may have been asked about already.
     with page.expect_request(lambda request: state in (request.post_data or "")) as caught:
         page.fill("#state", state)
     text = caught.value.post_data or ""
-    names = ["10", "9", "__proto__", "changed mind"]
-    assert list(json.loads(text)["questions"]["reason"]["criteria"]) == names
+    names = ["10", "9", "__proto__", "advice"]
+    assert list(json.loads(text)["questions"]["wants"]["criteria"]) == names
     page.wait_for_selector(ANSWERED)
     assert sum(shares(page)[1]) == pytest.approx(1)
 
@@ -147,7 +147,7 @@ def test_problems_stand_beside_their_fields_and_nothing_is_sent(page: Page) -> N
     expect(page.locator("#state")).to_have_attribute("aria-invalid", "true")
     page.fill("#state", "12")
     expect(page.locator("#state-problem")).to_contain_text("an object, an array or a text")
-    card(page, 0).get_by_label("Name", exact=True).fill("anger")
+    card(page, 0).get_by_label("Name", exact=True).fill("age")
     expect(card(page, 2).locator(".name-field .problem")).to_contain_text("already one called")
     card(page, 1).get_by_label("Name of option 2").fill(" ")
     expect(card(page, 1).locator(".row").nth(1).locator(".problem")).to_contain_text("needs a name")
@@ -164,7 +164,7 @@ def test_refusals_of_the_server_stand_beside_their_fields(page: Page) -> None:
     page.wait_for_selector(ANSWERED)
     expect(page.locator("#state-problem")).to_be_hidden()
     fault = {
-        "loc": ["body", "questions", "reason", "criteria", 2, "name"],
+        "loc": ["body", "questions", "wants", "criteria", 2, "name"],
         "msg": "odd",
         "type": "x",
     }
@@ -279,7 +279,7 @@ def test_prompt_shows_slots_and_text_stays_text(page: Page) -> None:
     page.get_by_label("Text", exact=True).check()
     page.fill("#state", "<img src=x onerror=alert(1)>")
     page.locator("#prompt-panel summary").click()
-    expect(page.locator("#prompt mark")).to_have_text(["refund", "reason", "anger"])
+    expect(page.locator("#prompt mark")).to_have_text(["refund", "wants", "age"])
     expect(page.locator("#prompt")).to_contain_text("<img src=x onerror=alert(1)>")
     card(page, 0).get_by_label("Name", exact=True).fill("due")
     expect(page.locator("#prompt mark").first).to_have_text("due")
@@ -389,14 +389,14 @@ def test_pydantic_code_declares_the_same_questions(
     ran: dict[str, Any] = {}
     exec(f"from typing import Annotated, Literal\n{declared}", ran)
     schema = ran["Decision"].model_json_schema()["properties"]
-    assert list(schema) == ["class_", "question_2nd_reason_", "anger"]
+    assert list(schema) == ["class_", "question_2nd_reason_", "age"]
     assert (schema["class_"]["minimum"], schema["class_"]["maximum"]) == (0, 1)
     options = [
         (each["const"], each.get("description")) for each in schema["question_2nd_reason_"]["anyOf"]
     ]
-    assert options[0] == ("damaged", "arrived broken")
-    assert options[3] == ("changed mind", None)
-    assert [each["const"] for each in schema["anger"]["anyOf"]] == [0, 1, 2]
+    assert options[0] == ("refund", "money back")
+    assert options[3] == ("advice", None)
+    assert [each["const"] for each in schema["age"]["anyOf"]] == [0, 1, 2]
     assert f'base_url="{address}"' in text
 
 

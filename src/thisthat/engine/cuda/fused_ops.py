@@ -56,7 +56,9 @@ class FusedOps:
         rows, size = x.shape
         out = torch.empty_like(x)
         programs, tile = _by_rows(rows, size)
-        token_kernels.norm_kernel[programs](x, weight, out, rows, size, epsilon, **tile)
+        token_kernels.norm_kernel[programs](
+            x, x, weight, x, out, x, rows, size, epsilon, ADDED=False, SCALES=False, **tile
+        )
         return out
 
     def rounded(self, x: Tensor) -> Rounded:

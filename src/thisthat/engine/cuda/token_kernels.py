@@ -14,17 +14,54 @@ import triton.language as tl
 
 
 @triton.jit
-def norm_kernel(x, weight, out, rows, size, epsilon, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    """out[row] = x[row] / rms(x[row]) * weight."""
+def rows_of(rows, size, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    """A program's rows, the columns of one, which of these numbers exist, and where they stand."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     at = tl.arange(0, WIDTH)
     inside = (row < rows)[:, None] & (at < size)[None, :]
-    place = row.to(tl.int64)[:, None] * size + at[None, :]
-    values = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
-    scale = tl.rsqrt(tl.sum(values * values, 1) / size + epsilon)
-    weights = tl.load(weight + at, mask=at < size, other=0.0)
+    return row, at, inside, row.to(tl.int64)[:, None] * size + at[None, :]
+
+
+@triton.jit
+def reciprocal_rms(values, size, epsilon):
+    """1 / the root of the mean square of each row."""
+    return tl.rsqrt(tl.sum(values * values, 1) / size + epsilon)
+
+
+@triton.jit
+def norm_kernel(
+    hidden,
+    added,
+    weight,
+    total,
+    normed,
+    scales,
+    rows,
+    size,
+    epsilon,
+    ADDED: tl.constexpr,
+    SCALES: tl.constexpr,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """total = hidden + added as it is stored, normed = total / rms(total) * weight.
+
+    Without ADDED the total is ``hidden`` and is not written. With SCALES ``scales`` gets each row's
+    reciprocal RMS, for a backward pass.
+    """
+    row, at, inside, place = rows_of(rows, size, ROWS, WIDTH)
+    values = tl.load(hidden + place, mask=inside, other=0.0)
+    if ADDED:
+        more = tl.load(added + place, mask=inside, other=0.0)
+        values = (values.to(tl.float32) + more.to(tl.float32)).to(total.dtype.element_ty)
+        tl.store(total + place, values, mask=inside)
+    values = values.to(tl.float32)
+    scale = reciprocal_rms(values, size, epsilon)
+    weights = tl.load(weight + at, mask=at < size, other=0.0).to(tl.float32)
     result = values * scale[:, None] * weights[None, :]
-    tl.store(out + place, result.to(out.dtype.element_ty), mask=inside)
+    tl.store(normed + place, result.to(normed.dtype.element_ty), mask=inside)
+    if SCALES:
+        tl.store(scales + row, scale, mask=row < rows)
 
 
 @triton.jit
@@ -42,10 +79,7 @@ def round_kernel(
     x, out, scales, rows, size, LARGEST: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr
 ):
     """out[row] * scales[row] = x[row], as near as eight-bit floats are."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    at = tl.arange(0, WIDTH)
-    inside = (row < rows)[:, None] & (at < size)[None, :]
-    place = row.to(tl.int64)[:, None] * size + at[None, :]
+    row, at, inside, place = rows_of(rows, size, ROWS, WIDTH)
     values = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
     _store_rounded(values, row, at, inside, out, scales, rows, size, LARGEST)
 
@@ -66,17 +100,14 @@ def rounded_norm_kernel(
     WIDTH: tl.constexpr,
 ):
     """x += added, and its norm as in norm_kernel, in eight-bit floats."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    at = tl.arange(0, WIDTH)
-    inside = (row < rows)[:, None] & (at < size)[None, :]
-    place = row.to(tl.int64)[:, None] * size + at[None, :]
+    row, at, inside, place = rows_of(rows, size, ROWS, WIDTH)
     values = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
     if ADDED:
         values += tl.load(added + place, mask=inside, other=0.0).to(tl.float32)
         total = values.to(x.dtype.element_ty)
         tl.store(x + place, total, mask=inside)
         values = total.to(tl.float32)
-    scale = tl.rsqrt(tl.sum(values * values, 1) / size + epsilon)
+    scale = reciprocal_rms(values, size, epsilon)
     weights = tl.load(weight + at, mask=at < size, other=0.0)
     result = values * scale[:, None] * weights[None, :]
     _store_rounded(result, row, at, inside, out, scales, rows, size, LARGEST)

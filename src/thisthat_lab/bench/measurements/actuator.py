@@ -11,7 +11,7 @@ from dataclasses import asdict
 from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
@@ -127,6 +127,3 @@ def _regime(name: str, items: list[Item], replies: list[Reply]) -> list[Line]:
             )
         )
     return lines
-
-
-MEASUREMENT = Measurement("actuator", "Noisy actuator and local geometry", run)

@@ -25,7 +25,7 @@ from thisthat.decide.decider import Decider
 from thisthat.items import metrics
 from thisthat.questions import Decision, Question
 from thisthat.rng import Rng
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.measurements.latency import WORKLOADS, words_for
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.timing.busy import busy_caveats
@@ -172,6 +172,3 @@ def _each(blocks: Array) -> float:
 def _median(label: str, values: Array) -> Line:
     middle = metrics.bootstrap_statistic(lambda rows: float(np.median(values[rows])), values.size)
     return Line.of(f"{label} (n = {values.size})", middle, unit="ms")
-
-
-MEASUREMENT = Measurement("audit", "What the decision log costs", run, engines_only=True)

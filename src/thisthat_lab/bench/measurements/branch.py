@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 
 # Balance by rounds may leave a family a few short of what is asked for: of 66 sixty are left.
 PER_FAMILY, QUICK_PER_FAMILY = 126, 66
@@ -78,6 +78,3 @@ def run(context: Context) -> Findings:
 
 def _held_out(item: Item) -> bool:
     return item.split == "heldout_task"
-
-
-MEASUREMENT = Measurement("branch", "Branch suite and arithmetic", run)

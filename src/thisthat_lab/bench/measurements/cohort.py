@@ -14,7 +14,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities
 
@@ -101,6 +101,3 @@ def run(context: Context) -> Findings:
         scoring.rows_of(items, replies),
         CAVEATS,
     )
-
-
-MEASUREMENT = Measurement("cohort", "Recorded cohort", run, has_subset=False)

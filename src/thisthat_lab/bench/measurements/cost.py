@@ -12,7 +12,7 @@ import numpy as np
 
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement, fair_subset
+from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.cohort import FILE, cohort_items
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
@@ -99,6 +99,3 @@ def _items(context: Context) -> tuple[list[Item], bool]:
 
     drawn = branch.evaluation_items(4, context.setting.seed)
     return fair_subset(drawn, 2)[:OTHER_QUESTIONS], False
-
-
-MEASUREMENT = Measurement("cost", "Cost of one pass, and how it grows", run, has_subset=False)

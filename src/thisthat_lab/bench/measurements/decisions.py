@@ -11,7 +11,7 @@ from thisthat.items import metrics
 from thisthat.items.files import read_items
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
@@ -82,5 +82,4 @@ def _source(item: Item) -> str:
 
 def measurement_of(path: Path) -> Measurement:
     """The measurement of one file."""
-    name = f"decisions-{path.name.partition('.')[0]}"
-    return Measurement(name, f"Decisions of {path.name}", partial(run, path=path))
+    return registered("decisions", partial(run, path=path), file=path.name)

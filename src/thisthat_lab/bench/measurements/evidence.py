@@ -16,7 +16,7 @@ from thisthat.errors import StateTooLongError
 from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat.questions import Support
-from thisthat_lab.bench.measure import Context, Findings, Measurement, fair_subset
+from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.branch import branch_items
 from thisthat_lab.bench.result import Bar, Group, Line
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities, unanswered
@@ -142,6 +142,3 @@ def _groups(found: Sequence[_Found]) -> list[Group]:
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-MEASUREMENT = Measurement("evidence", "Evidence against known facts", run, engines_only=True)

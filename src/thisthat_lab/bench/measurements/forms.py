@@ -9,7 +9,7 @@ from thisthat.items.files import read_items
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.fidelity import Fidelity, compare
-from thisthat_lab.bench.measure import Context, Findings, Measurement, fair_subset
+from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.branch import branch_items
 from thisthat_lab.bench.measurements.decisions import DEV_FILES, dev_file
 from thisthat_lab.bench.measurements.spatial import spatial_items
@@ -105,6 +105,3 @@ def _float32(context: Context, measured: EngineSystem) -> EngineSystem:
     if measured.identity.engine.lower().startswith("torch"):
         return EngineSystem.open(ref, lam=lam, engine="torch", dtype="float32")
     return EngineSystem.open(ref, lam=lam, engine="onnx", form="float32")
-
-
-MEASUREMENT = Measurement("fidelity", "Fidelity of the numeric form", run, engines_only=True)

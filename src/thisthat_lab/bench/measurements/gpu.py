@@ -26,7 +26,7 @@ from thisthat.decide.options import DecideKeywords
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.questions import Boolean, Question
 from thisthat.rng import Rng
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Bar, Line, Timing
 from thisthat_lab.bench.systems.protocol import Identity
 from thisthat_lab.bench.timing.comparison import BOOLEAN, TRIAGE, ask_ours, timing_of
@@ -36,7 +36,7 @@ from thisthat_lab.bench.timing.gpu_names import GRAPHS, LARGE, SMALL
 from thisthat_lab.bench.timing.texts import state_of
 
 if TYPE_CHECKING:
-    from thisthat_lab.bench.timing.gpu_ways import Opened
+    from thisthat_lab.bench.timing.gpu_variants import Opened
 
 BOOLEANS: dict[str, Question] = {
     **BOOLEAN,
@@ -206,11 +206,11 @@ def measure_shape(shape: str, names: Sequence[str], seed: int, seconds: float) -
     """
     import torch
 
-    from thisthat_lab.bench.timing.gpu_ways import in_a_line, open_ways
+    from thisthat_lab.bench.timing.gpu_variants import in_a_line, open_variants
 
     report = Report()
     try:
-        ways = open_ways(shape, torch.device("cuda"))
+        ways = open_variants(shape, torch.device("cuda"))
     except Exception as error:  # the other shape is still to be measured
         report.failure = in_a_line(error)
         return report
@@ -277,7 +277,7 @@ def _turn(
     work: Work, decider: Decider, calls: Sequence[Sequence[str]], into: Found, told: Found
 ) -> bool:
     """Some calls, timed into ``into``; a failure is told, and False."""
-    from thisthat_lab.bench.timing.gpu_ways import in_a_line
+    from thisthat_lab.bench.timing.gpu_variants import in_a_line
 
     _reset_peak()
     started = time.perf_counter()
@@ -410,6 +410,3 @@ def _fla_caveat() -> str:
     if find_spec("fla") is None:
         return "flash-linear-attention is not installed: (c) runs its delta rule in plain torch."
     return "flash-linear-attention is installed, and (c) uses it."
-
-
-MEASUREMENT = Measurement("gpu", "A CUDA device", run, has_subset=False)

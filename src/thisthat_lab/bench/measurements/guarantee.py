@@ -21,7 +21,7 @@ from thisthat.items import metrics
 from thisthat.items.item import KINDS, Item
 from thisthat.questions import Kind
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.splits import Tally, over_splits
 from thisthat_lab.bench.systems.replies import Reply
@@ -158,7 +158,7 @@ def guarantee_items(context: Context, per_family: int | None) -> list[Item]:
 
 def measurement_of(plan: Plan) -> Measurement:
     """The measurement for one plan."""
-    return Measurement("guarantee", "Guarantees of fitted thresholds", partial(run, plan=plan))
+    return registered("guarantee", partial(run, plan=plan))
 
 
 def _pool(items: Sequence[Item], replies: Sequence[Reply], kind: str) -> Scored:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import QUICK_PER_FAMILY, Context, Findings, Measurement
+from thisthat_lab.bench.measure import QUICK_PER_FAMILY, Context, Findings
 from thisthat_lab.bench.measurements.actuator import actuator_items, geometry_items
 
 PER_FAMILY = 300
@@ -49,6 +49,3 @@ def run(context: Context) -> Findings:
         scoring.rows_of(everything, said),
         CAVEATS,
     )
-
-
-MEASUREMENT = Measurement("heldout", "Held-out families and simulator sets", run)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from thisthat.items import metrics
 from thisthat.questions import Choice, Question
 from thisthat.rng import Rng
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.measurements.latency import WORKLOADS, words_for
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.timing.served import serving
@@ -164,6 +164,3 @@ def _found(
 
 def _at(percent: float, values: Array) -> float:
     return float(np.percentile(values, percent))
-
-
-MEASUREMENT = Measurement("http", "What HTTP adds to a decision", run, engines_only=True)

@@ -19,7 +19,7 @@ from thisthat.items.files import read_items
 from thisthat.items.item import Item
 from thisthat.rng import Rng
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement, fair_subset
+from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.branch import branch_items
 from thisthat_lab.bench.measurements.decisions import DEV_FILES, dev_file
 from thisthat_lab.bench.result import Line
@@ -218,6 +218,3 @@ def _neutral_text(length: int) -> str:
             break
         text += f" {NEUTRAL[number % len(NEUTRAL)]}"
     return text
-
-
-MEASUREMENT = Measurement("injection", "Instructions planted in states", run)

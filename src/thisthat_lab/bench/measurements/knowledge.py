@@ -17,7 +17,7 @@ from thisthat.items.files import read_items
 from thisthat.items.item import Item
 from thisthat.questions import Boolean, Choice
 from thisthat.rng import Rng
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.measurements.decisions import DEV_FILES, dev_file
 from thisthat_lab.bench.measurements.written import tasks_folder
 from thisthat_lab.bench.probes import READINGS, ProbeTask, Reader, probe_accuracy
@@ -167,6 +167,3 @@ def _topics(folder: Path, most: int) -> ProbeTask:
         [name for _, name in rows],
         Choice([name.replace("_", " ") for name in domains], "What is this about?"),
     )
-
-
-MEASUREMENT = Measurement("knowledge", "What the model still knows of language", run)

@@ -13,7 +13,7 @@ import numpy as np
 from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Group, Line
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
 from thisthat_lab.bench.systems.replies import Reply
@@ -93,6 +93,3 @@ def _milliseconds(replies: list[Reply]) -> float | None:
         return None
     seconds = [reply.seconds for reply in replies if reply.seconds is not None]
     return round(float(np.median(seconds)) * 1000, 3) if seconds else None
-
-
-MEASUREMENT = Measurement("ladder", "Context ladder", run)

@@ -7,7 +7,7 @@ from typing import Any
 from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement, fair_subset
+from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.actuator import actuator_items, q_of
 from thisthat_lab.bench.measurements.branch import branch_items
 from thisthat_lab.bench.measurements.cohort import FILE, cohort_items
@@ -86,6 +86,3 @@ def _q_line(items: list[Item], replies: list[Reply], label: str) -> Line:
     known = [(p, (1 - q, q)) for p, q in given if p is not None]
     terms = metrics.q_terms([p for p, _ in known], [q for _, q in known])
     return Line.of(label, metrics.bootstrap_mean(terms), unit="score")
-
-
-MEASUREMENT = Measurement("lambda", "λ sweep", run, engines_only=True)

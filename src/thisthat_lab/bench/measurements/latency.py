@@ -16,7 +16,7 @@ from thisthat.decide.decider import Decider
 from thisthat.items import metrics
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.rng import Rng
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.competitors import COMPETITORS, Absent, Competitor, Listed
 from thisthat_lab.bench.timing.busy import busy_caveats
@@ -205,8 +205,3 @@ def words_for(decider: Decider, workload: Workload, rng: Rng) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if tokens(middle) <= workload.tokens else (low, middle - 1)
     return low
-
-
-MEASUREMENT = Measurement(
-    "latency", "Latency in this process", run, engines_only=True, has_subset=False
-)

@@ -19,7 +19,7 @@ from thisthat.decide.decider import Decider
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Boolean
 from thisthat.rng import Rng
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
 from thisthat_lab.bench.measurements.latency import WORKLOADS, words_for
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.timing.served import Served, serving
@@ -56,8 +56,7 @@ def measurement_of(clients: int, seconds: float, overload: bool) -> Measurement:
         with serving(setting.system, setting.options) as served:
             return asyncio.run(_load(served, pool, clients, seconds, overload))
 
-    title = f"{clients} clients at once for {seconds:g} seconds"
-    return Measurement("load", title, run, engines_only=True)
+    return registered("load", run, clients=clients, seconds=seconds)
 
 
 def _pool(decider: Decider, seed: int) -> list[tuple[str, float]]:

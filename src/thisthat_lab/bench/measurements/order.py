@@ -13,7 +13,7 @@ from thisthat.items.item import Item
 from thisthat.questions import Choice
 from thisthat.rng import Rng
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement, fair_subset
+from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.branch import branch_items
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.systems.opening import EngineSystem
@@ -165,6 +165,3 @@ def _distance(one: Reply, two: Reply, first: Sequence[int], second: Sequence[int
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-MEASUREMENT = Measurement("order", "Order of options", run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thisthat.items import metrics
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Line
 
 MAZES = 300
@@ -39,6 +39,3 @@ def run(context: Context) -> Findings:
     return Findings(
         lines, items, replies, groups, rows=scoring.rows_of(items, replies), caveats=CAVEATS
     )
-
-
-MEASUREMENT = Measurement("parity", "The same quantity, asked two ways", run)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from thisthat.rng import Rng
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.timing.busy import busy_caveats
 from thisthat_lab.bench.timing.served import Served, ServerError, serving
@@ -113,8 +113,3 @@ def _load_on(served: Served, body: bytes) -> Iterator[None]:
     yield
     for client in clients:
         client.join()
-
-
-MEASUREMENT = Measurement(
-    "restart", "How long a server is away that was killed", run, engines_only=True
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Line
 
 CAVEATS = (
@@ -59,6 +59,3 @@ def run(context: Context) -> Findings:
         scoring.rows_of(items, replies),
         CAVEATS,
     )
-
-
-MEASUREMENT = Measurement("spatial", "Spatial benchmark", run)

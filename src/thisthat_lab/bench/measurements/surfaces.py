@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from thisthat.items import metrics
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.measurements.spatial import spatial_items
 from thisthat_lab.bench.result import Line
 
@@ -46,6 +46,3 @@ def run(context: Context) -> Findings:
         lambda item: f"{item.family}, {scoring.facts_of(item, 'surface')}",
     )
     return Findings(lines, items, replies, groups, caveats=CAVEATS)
-
-
-MEASUREMENT = Measurement("surfaces", "Surfaces", run)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from thisthat.errors import InvalidInputError, MissingExtraError
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.systems.protocol import Identity
 
@@ -123,7 +123,7 @@ def measure(
     """What was measured, or why it failed; nothing is left on the device."""
     import torch
 
-    from thisthat_lab.bench.timing.gpu_ways import in_a_line
+    from thisthat_lab.bench.timing.gpu_variants import in_a_line
     from thisthat_lab.bench.timing.training_steps import time_steps
     from thisthat_lab.train.config import Optimiser
 
@@ -186,6 +186,3 @@ def _lines(name: str, timed: Timed) -> list[Line]:
     if timed.peak_bytes is not None:
         lines.append(Line(f"{name}: GiB at the peak", timed.peak_bytes / 2**30, unit="number"))
     return lines
-
-
-MEASUREMENT = Measurement("training", "Training speed", run, has_subset=False)

@@ -20,7 +20,7 @@ from thisthat.items.item import Item
 from thisthat.questions import MOST_OPTIONS, Choice
 from thisthat.rng import Rng
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities, unanswered
 
@@ -114,6 +114,5 @@ def _tokens(replies: list[Reply]) -> float:
 
 def measurement_of(path: Path, pool: bool = False) -> Measurement:
     """The measurement of one file, its options as they are or pooled by question."""
-    name = f"wide-{path.name.partition('.')[0]}"
-    title = f"Wide choices of {path.name}{', options pooled' if pool else ''}"
-    return Measurement(name, title, partial(run, path=path, pool=pool), engines_only=True)
+    pooled = ", options pooled" if pool else ""
+    return registered("wide", partial(run, path=path, pool=pool), file=path.name, pooled=pooled)

@@ -10,7 +10,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.items import metrics
 from thisthat.items.item import KINDS, Item
 from thisthat_lab.bench import scoring
-from thisthat_lab.bench.measure import Context, Findings, Measurement
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 from thisthat_lab.suites.written import held_out_items, read_tasks
@@ -69,6 +69,3 @@ def _whole_pairs(items: Sequence[Item], replies: Sequence[Reply]) -> list[bool]:
         if "pair" in item.facts:
             pairs[item.family, item.facts["pair"]].append(bool(hit))
     return [all(found) for found in pairs.values() if len(found) > 1]
-
-
-MEASUREMENT = Measurement("written", "Written tasks that no training saw", run)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from thisthat_lab.bench import anchors
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.report.table import group_cells, kinds_of, line_cells, sheets_of
 from thisthat_lab.bench.result import Result
-from thisthat_lab.bench.suite import MODULES
 
 SPEED = ("latency", "cost", "http", "audit", "load", "restart", "fidelity", "gpu", "training")
 """Measurements of speed and of what it costs, which have a page of their own."""
@@ -83,7 +83,7 @@ def pictures_of(result: Result) -> list[tuple[str, str]]:
 
 
 def _place(result: Result) -> tuple[int, str, str]:
-    known = list(MODULES)
+    known = [name for name, entry in REGISTRY.items() if not entry.takes_arguments]
     name = result.measurement
     place = known.index(name) if name in known else len(known)
     return place, name, result.label

@@ -1,1 +1,4 @@
-"""Whatever answers questions: our engines, baselines, endpoints, other ways with the same model."""
+"""Whatever answers questions: our engines, baselines, endpoints, other uses of the same model.
+
+May import the runtime; nothing else of the bench.
+"""

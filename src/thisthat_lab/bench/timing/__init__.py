@@ -1,1 +1,4 @@
-"""What measurements of time share: workloads, turns, growth, servers and devices."""
+"""What measurements of time share: workloads, alternating runs, growth, servers and devices.
+
+May import ``bench.result``, ``bench.systems``, ``train`` and the runtime.
+"""

@@ -50,7 +50,7 @@ class Grown:
 
 def measure_growth(decider: Decider, seed: int, seconds: float) -> Grown:
     """Every place for about so many seconds; a failure is a note."""
-    from thisthat_lab.bench.timing.gpu_ways import in_a_line
+    from thisthat_lab.bench.timing.gpu_variants import in_a_line
 
     limits = Limits(seconds=seconds, patience=2 * seconds, least=3, most=30)
     spending = Spending(limits, seconds_of_states=50 * seconds)

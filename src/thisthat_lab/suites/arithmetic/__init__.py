@@ -1,6 +1,7 @@
 """Multi-step arithmetic: stories and expressions as choices, booleans and bands.
 
 A family is one module with a ``FAMILY``; ``streams.families`` lists them.
+May import ``base``, ``records`` and ``branch``.
 """
 
 from __future__ import annotations

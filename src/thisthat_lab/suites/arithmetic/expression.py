@@ -77,13 +77,4 @@ def render(case: Case, rng: Rng) -> Asked:
     return Asked(text, question, options, {"deciding": [text], "steps": case.steps})
 
 
-FAMILY: Family[Case, SumSetting] = Family(
-    name="expression",
-    suite="arithmetic",
-    kind="choice",
-    option_count=None,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-)
+FAMILY = Family("expression", "arithmetic", "choice", None, False, draw, solve, render)

@@ -58,13 +58,4 @@ def render(case: Case, rng: Rng) -> Asked:
     return Asked(state, question, numbered_levels(rng.choice(LEVELS)), facts)
 
 
-FAMILY: Family[Case, SumSetting] = Family(
-    name="expression_compare",
-    suite="arithmetic",
-    kind="score",
-    option_count=3,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-)
+FAMILY = Family("expression_compare", "arithmetic", "score", 3, False, draw, solve, render)

@@ -42,13 +42,4 @@ def render(case: Case, rng: Rng) -> Asked:
     return Asked(text, final_question(rng, case.story), options, facts)
 
 
-FAMILY: Family[Case, SumSetting] = Family(
-    name="word_problem",
-    suite="arithmetic",
-    kind="choice",
-    option_count=None,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-)
+FAMILY = Family("word_problem", "arithmetic", "choice", None, False, draw, solve, render)

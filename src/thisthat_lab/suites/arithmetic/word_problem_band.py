@@ -70,13 +70,4 @@ def pairwise_ends(said: list[str], last: list[str]) -> list[tuple[str, str]]:
     return [(low, high) for (low, _), (_, high) in pairwise(zip(said, last, strict=True))]
 
 
-FAMILY: Family[Case, SumSetting] = Family(
-    name="word_problem_band",
-    suite="arithmetic",
-    kind="score",
-    option_count=None,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-)
+FAMILY = Family("word_problem_band", "arithmetic", "score", None, False, draw, solve, render)

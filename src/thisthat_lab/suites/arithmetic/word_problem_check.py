@@ -80,13 +80,4 @@ def render(case: Case, rng: Rng) -> Asked:
     return Asked(text, question, facts={"deciding": told, "steps": case.steps})
 
 
-FAMILY: Family[Case, SumSetting] = Family(
-    name="word_problem_check",
-    suite="arithmetic",
-    kind="boolean",
-    option_count=2,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-)
+FAMILY = Family("word_problem_check", "arithmetic", "boolean", 2, False, draw, solve, render)

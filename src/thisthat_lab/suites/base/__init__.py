@@ -1,1 +1,4 @@
-"""What every suite of records and rules is built on: families, settings, fields, clauses, words."""
+"""What the suites share: families, settings, domains, fields, clauses, rules, layouts, words.
+
+May import no suite.
+"""

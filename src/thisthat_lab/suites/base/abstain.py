@@ -6,19 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thisthat.rng import Rng
+from thisthat_lab.tables import Tables
 
 Options = tuple[tuple[str, str | None], ...]
 
-ABSTAIN_OPTIONS: Options = (
-    ("cannot tell", "the facts given do not settle it"),
-    ("not enough information", None),
-    ("unknown", "a fact that decides is missing"),
-    ("undetermined", "it depends on something that is not stated"),
-    ("none of these", None),
-    ("needs more information", None),
-    ("abstain", "the record does not say enough"),
-    ("unclear", None),
-)
+_TABLES = Tables(__file__)
+ABSTAIN_OPTIONS = _TABLES.read("abstain_options", Options)
 
 
 def with_abstain(

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from thisthat.items.item import Item
+from thisthat.questions import Kind
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.clauses import Clause
-from thisthat_lab.suites.base.family import Family
+from thisthat_lab.suites.base.family import Asked, Family
 from thisthat_lab.suites.base.settings import Setting
 
 CaseT = TypeVar("CaseT")
@@ -52,6 +53,35 @@ class BranchFamily(Family[CaseT, Setting], Generic[CaseT]):
             split=split,
             facts=asked.facts,
         )
+
+
+def branch_family(
+    name: str,
+    kind: Kind,
+    draw: Callable[[Rng, Setting], CaseT | None],
+    solve: Callable[[CaseT], int],
+    render: Callable[[CaseT, Rng], Asked],
+    twin: Callable[[CaseT, Rng], CaseT | None] | None = None,
+    *,
+    option_count: int | None = None,
+    held_out: bool = False,
+    clauses: Callable[[CaseT], Sequence[Clause]] | None = None,
+) -> BranchFamily[CaseT]:
+    """A family of the branch suite; a boolean has two options, others as many as they render."""
+    if kind == "boolean":
+        option_count = 2
+    return BranchFamily(
+        name,
+        "branch",
+        kind,
+        option_count,
+        held_out,
+        draw,
+        solve,
+        render,
+        twin=twin,
+        clauses=clauses,
+    )
 
 
 def turned(

@@ -15,21 +15,13 @@ from typing import Any
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.fields import Day, Field, Flag, Number, Pick, Record, Tags, Value
 from thisthat_lab.suites.base.wording import show_date
+from thisthat_lab.tables import Tables
 
 COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
 OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
-_NUMBER_WORDS = {
-    ">=": ("at least {x}", "{x} or more", "no less than {x}", "not below {x}", "{x} or above"),
-    ">": ("more than {x}", "above {x}", "over {x}", "greater than {x}", "higher than {x}"),
-    "<=": ("at most {x}", "{x} or less", "no more than {x}", "not above {x}", "up to {x}"),
-    "<": ("less than {x}", "below {x}", "under {x}", "lower than {x}", "short of {x}"),
-}
-_DAY_WORDS = {
-    ">=": ("on or after {x}", "no earlier than {x}", "{x} or later"),
-    ">": ("after {x}", "later than {x}"),
-    "<=": ("on or before {x}", "no later than {x}", "{x} or earlier"),
-    "<": ("before {x}", "earlier than {x}"),
-}
+_TABLES = Tables(__file__)
+_NUMBER_WORDS = _TABLES.groups("number_words")
+_DAY_WORDS = _TABLES.groups("day_words")
 
 
 @dataclass(frozen=True)

@@ -11,105 +11,29 @@ from typing import Any
 
 from thisthat.questions import JSONValue, Text, compact_json
 from thisthat.rng import Rng
+from thisthat_lab.tables import Tables
 
-FIRST_NAMES = (
-    "Amara", "Bruno", "Chiara", "Dmitri", "Elif", "Farah", "Goran", "Hana", "Ivo", "Jamila",
-    "Kenji", "Leila", "Marek", "Nadia", "Oskar", "Priya", "Quentin", "Rosa", "Samir", "Tove",
-    "Uma", "Viktor", "Wanda", "Ximena", "Yusuf", "Zofia", "Aaron", "Beth", "Carlos", "Dana",
-    "Emeka", "Fiona", "Grace", "Hugo", "Ines", "Jonas", "Karin", "Luca", "Mira", "Noor", "Olga",
-    "Pavel", "Rafael", "Sofia", "Tomas", "Ursula", "Vera", "Wei", "Yara", "Abel", "Mei", "Tariq",
-    "Linnea", "Kofi", "Sunita", "Diego", "Ayla", "Bjorn", "Thandi", "Keiko",
-)  # fmt: skip
-LAST_NAMES = (
-    "Almeida", "Bergstrom", "Chen", "Dubois", "Eriksen", "Fontana", "Garcia", "Haddad", "Ivanov",
-    "Jensen", "Kowalski", "Lindqvist", "Mensah", "Novak", "Okafor", "Petrov", "Quispe", "Rossi",
-    "Suzuki", "Tanaka", "Ueda", "Varga", "Weber", "Xu", "Yilmaz", "Zhang", "Abbott", "Brooks",
-    "Castillo", "Delgado", "Evans", "Fischer", "Greene", "Hughes", "Iqbal", "Johansson", "Kim",
-    "Larsen", "Moreau", "Nguyen", "Ortiz", "Patel", "Reyes", "Schmidt", "Torres", "Volkov",
-    "Walsh", "Nakamura", "Osei", "Kaplan", "Silva", "Marsh",
-)  # fmt: skip
-COMPANIES = (
-    "Northwind Freight", "Cobalt Labs", "Harbor & Pine", "Lumen Dental", "Redwood Mutual",
-    "Kestrel Software", "Brightwater Foods", "Atlas Rentals", "Juniper Clinics", "Marlow Textiles",
-    "Sable Robotics", "Ostrava Steel", "Tidewater Hotels", "Quarry Bank", "Fernhill Schools",
-    "Basalt Energy", "Orchid Travel", "Pinecrest Homes", "Vega Logistics", "Willow Pharmacy",
-    "Ironbridge Tools", "Cloudberry Media", "Solstice Solar", "Granite Insurance", "Meridian Post",
-    "Copperfield Legal", "Halcyon Games", "Delta Marine", "Saffron Kitchens", "Larkspur Events",
-)  # fmt: skip
-CITIES = (
-    "Lisbon", "Oslo", "Nairobi", "Osaka", "Quito", "Leeds", "Tallinn", "Austin", "Perth", "Lyon",
-    "Cusco", "Hanoi", "Dakar", "Bergen", "Toronto", "Izmir", "Pune", "Gdansk", "Cork", "Denver",
-    "Accra", "Turin", "Malmo", "Santiago", "Busan", "Rabat", "Zagreb", "Ghent", "Durban", "Basel",
-)  # fmt: skip
-PRODUCTS = (
-    "wireless headphones", "espresso machine", "trail shoes", "desk lamp", "mountain bike",
-    "winter coat", "air purifier", "graphics tablet", "kitchen scale", "camping tent",
-    "office chair", "electric kettle", "guitar pedal", "baby stroller", "cordless drill",
-    "yoga mat", "robot vacuum", "garden hose", "label printer", "noise meter", "water filter",
-    "bookshelf", "microphone", "rain jacket", "smart lock", "soldering iron", "travel pillow",
-    "monitor arm", "bread maker", "fishing rod",
-)  # fmt: skip
-SERVICES = (
-    "checkout", "billing", "search", "inventory", "notifications", "auth", "payments", "catalog",
-    "shipping", "reporting", "messaging", "profile", "recommendations", "gateway", "scheduler",
-    "ledger", "media", "export", "webhooks", "analytics",
-)  # fmt: skip
-TEAMS = (
-    "Billing", "Logistics", "Platform", "Security", "Accounts", "Returns", "Field Service",
-    "Network", "Payroll", "Facilities", "Legal", "Procurement", "Data", "Mobile", "Onboarding",
-    "Compliance", "Partnerships", "Warehouse", "Identity", "Quality", "Claims", "Retail",
-)  # fmt: skip
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
+_TABLES = Tables(__file__)
+FIRST_NAMES = _TABLES.words("first_names")
+LAST_NAMES = _TABLES.words("last_names")
+COMPANIES = _TABLES.words("companies")
+CITIES = _TABLES.words("cities")
+PRODUCTS = _TABLES.words("products")
+SERVICES = _TABLES.words("services")
+TEAMS = _TABLES.words("teams")
+MONTHS = _TABLES.words("months")
 COUNT_WORDS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
 )  # fmt: skip
 FIRST_DAY = date(2022, 1, 3)
 PERIOD_DAYS = 1_400
 
-REMARKS = (
-    "{name} called twice last week and left a voicemail.",
-    "The account was moved to the {city} office in {month}.",
-    "{name} from {company} is copied on this thread.",
-    "A survey was sent and has not been answered yet.",
-    "The previous case was closed by {name}.",
-    "Parking at the {city} site is limited this month.",
-    "The contact prefers email over phone.",
-    "{company} changed its letterhead in {month}.",
-    "The attached photo shows the {product} next to its box.",
-    "{name} asked whether the {product} comes in another colour.",
-    "The newsletter subscription was renewed in {month}.",
-    "A copy of this note is kept in folder {number}.",
-    "{name} will be on leave until the middle of {month}.",
-    "The time zone on file is that of {city}.",
-    "Reference {number} belongs to an earlier, unrelated matter.",
-    "The {team} team updated its phone greeting.",
-    "{name} mentioned that the weather in {city} was poor.",
-    "The form was printed on both sides.",
-    "Someone from {team} will review the formatting of this page.",
-    "The spelling of the name was corrected by {name}.",
-    "{company} and {name} have worked together for years.",
-    "A {product} was shown at the trade fair in {city}.",
-    "The call was recorded for training purposes.",
-    "Internal label: {number}-{team}.",
-    "{name} said thank you for the quick reply.",
-    "The {service} dashboard was redesigned in {month}.",
-    "Lunch for the {team} workshop is booked for {number} people.",
-    "An older version of this page is stored in the {city} archive.",
-    "{name} replaced {name2} as the contact in {month}.",
-    "The intranet article about the {product} has {number} views.",
-)
-HEADINGS = (
-    "Background", "Notes", "Misc", "History", "Remarks", "Other information", "Context",
-    "Correspondence", "Log book", "Housekeeping",
-)  # fmt: skip
-EXTRA_KEYS = (
-    "locale", "channel", "queue_position", "created_by", "template", "printer", "office",
-    "language", "folder", "campaign", "last_editor", "view_count", "page", "sync_token", "theme",
-    "newsletter", "badge_colour", "desk", "room", "batch", "revision", "survey_id", "cost_centre",
-)  # fmt: skip
+REMARKS = _TABLES.words("remarks")
+HEADINGS = _TABLES.words("headings")
+EXTRA_KEYS = _TABLES.words("extra_keys")
+STATEMENTS = _TABLES.groups("statements")
+DENIALS = _TABLES.words("denials")
+"""How a fact is put as a statement to judge, by form, and how its failure is."""
 
 
 def person(rng: Rng) -> str:

@@ -1,6 +1,7 @@
 """Generated branch-shaped decisions: refunds, access, routing, severity, … with computed answers.
 
-A family is one module of ``families`` that exposes ``FAMILY``; adding one is adding a file.
+A family is one file of ``families``: a module that exposes ``FAMILY``, or JSON that declares one.
+May import ``base``, ``records`` and ``drills``; no other suite.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The branch families, found by looking: every module of ``families`` that exposes ``FAMILY``."""
+"""The branch families, found by looking: the modules and the JSON files of ``families``."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from typing import Any
 
 from thisthat_lab.suites.base.family import Family
 from thisthat_lab.suites.branch import families as modules
+from thisthat_lab.suites.branch.machinery.declared import declared_family, declared_names
 
 
 @cache
 def families() -> MappingProxyType[str, Family[Any, Any]]:
     """Every branch family by name, in order of name; ValueError when two share a name."""
-    found: dict[str, Family[Any, Any]] = {}
+    found: dict[str, Family[Any, Any]] = {name: declared_family(name) for name in declared_names()}
     for module in pkgutil.iter_modules(modules.__path__):
-        found_module = importlib.import_module(f"{modules.__name__}.{module.name}")
-        family = getattr(found_module, "FAMILY", None)
-        if family is None:
-            continue
+        family = importlib.import_module(f"{modules.__name__}.{module.name}").FAMILY
         if family.name in found:
             raise ValueError(f"two branch families are called {family.name!r}")
         found[family.name] = family

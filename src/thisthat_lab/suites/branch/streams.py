@@ -17,6 +17,7 @@ from thisthat_lab.suites.base.branch_family import with_option_at
 from thisthat_lab.suites.base.family import Family
 from thisthat_lab.suites.base.settings import BranchSettings
 from thisthat_lab.suites.branch.registry import families, trained_families
+from thisthat_lab.suites.drills.about import drills_about
 
 EVALUATION_ABSTAIN = 0.2
 _DRAWS_PER_ITEM = 3
@@ -54,9 +55,6 @@ def _with_drills(
     yield item
     clauses = getattr(family, "clauses", None)
     if settings.drills and clauses is not None:
-        # Drills are made of this folder's clauses and records: at the top it would be a circle.
-        from thisthat_lab.suites.drills.about import drills_about
-
         yield from drills_about(item.state, case.sheet, clauses(case), settings.drills, rng)
 
 

@@ -9,7 +9,7 @@ from thisthat.questions import Text
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.clauses import Clause
 from thisthat_lab.suites.base.fields import Value
-from thisthat_lab.suites.branch.machinery.layout import Sheet
+from thisthat_lab.suites.base.layout import Sheet
 from thisthat_lab.suites.drills.asking import Drill, ask_fact, ask_rule, ask_value, stated
 from thisthat_lab.suites.drills.streams import item_of
 from thisthat_lab.suites.drills.subjects import Subject

@@ -15,10 +15,10 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base.clauses import Clause, Compares, draw_clause
 from thisthat_lab.suites.base.family import YES_NO
 from thisthat_lab.suites.base.fields import Day, Field, Flag, Number, Pick
-from thisthat_lab.suites.base.wording import bullets, sentence
-from thisthat_lab.suites.branch.families.facts_hold import DENIALS, STATEMENTS
-from thisthat_lab.suites.branch.machinery.rules import Rule, draw_rule
+from thisthat_lab.suites.base.rules import Rule, draw_rule
+from thisthat_lab.suites.base.wording import DENIALS, STATEMENTS, bullets, sentence
 from thisthat_lab.suites.drills.subjects import Subject
+from thisthat_lab.tables import Tables
 
 Options = tuple[tuple[str, str | None], ...]
 
@@ -262,70 +262,13 @@ def _labelled(names: tuple[str, ...], ranges: list[str]) -> list[str]:
     return [f"{name}: {text}" for name, text in zip(names, ranges, strict=True)]
 
 
-_SHORT = (
-    "{capital}?",
-    "Is this so: {text}?",
-    "{capital}. Yes or no?",
-    "Check: {text}.",
-    "Does it hold that {text}?",
-)
-_VALUE_ASKS = (
-    "What is the {label}?",
-    "Which {label} does the record give?",
-    "{label}?",
-    "Give the {label} of {id}.",
-    "What does this {noun} say about the {label}?",
-)
-_WHICH_RIGHT = (
-    "Which statement is right?",
-    "Which of these is true of {id}?",
-    "One of these describes the {noun}. Which?",
-)
-_WHICH_WRONG = (
-    "Which statement is wrong?",
-    "Which of these is not true of {id}?",
-    "One of these contradicts the record. Which?",
-)
-_COUNT_ASKS = (
-    "How many of these hold?",
-    "Count the conditions that are met.",
-    "How many of the following statements are true?",
-    "Of these, how many apply?",
-)
-_BAND_ASKS = (
-    "Where does the {label} fall?",
-    "Rate the {label}.",
-    "Which range holds the {label} of {id}?",
-    "How high is the {label} of this {noun}?",
-)
-_BAND_NAMES: tuple[dict[int, tuple[str, ...] | None], ...] = (
-    dict.fromkeys(range(2, 6)),
-    {
-        2: ("low", "high"),
-        3: ("low", "medium", "high"),
-        4: ("low", "medium", "high", "very high"),
-        5: ("very low", "low", "medium", "high", "very high"),
-    },
-    {
-        2: ("minor", "major"),
-        3: ("minor", "moderate", "major"),
-        4: ("negligible", "minor", "moderate", "severe"),
-        5: ("none", "slight", "moderate", "serious", "critical"),
-    },
-    {count: tuple(f"tier {number}" for number in range(1, count + 1)) for count in range(2, 6)},
-)
-_ROUTES = (
-    ("red queue", "blue queue", "green queue", "amber queue", "white queue", "grey queue"),
-    ("approve", "reject", "escalate", "hold", "ask for more", "archive", "return"),
-    ("team A", "team B", "team C", "team D", "team E"),
-    ("finance", "support", "legal", "operations", "security", "sales", "engineering"),
-    ("now", "today", "this week", "next month", "never"),
-    ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot"),
-    ("manual review", "automatic", "second reader", "supervisor", "close"),
-)
-_ROUTE_ASKS = (
-    "Where does {id} go?",
-    "What happens to this {noun}?",
-    "Which one is it for {id}?",
-    "Route the {noun}.",
-)
+_TABLES = Tables(__file__)
+_SHORT = _TABLES.words("short")
+_VALUE_ASKS = _TABLES.words("value_asks")
+_WHICH_RIGHT = _TABLES.words("which_right")
+_WHICH_WRONG = _TABLES.words("which_wrong")
+_COUNT_ASKS = _TABLES.words("count_asks")
+_BAND_ASKS = _TABLES.words("band_asks")
+_BAND_NAMES = _TABLES.read("band_names", tuple[dict[int, tuple[str, ...] | None], ...])
+_ROUTES = _TABLES.rows("routes")
+_ROUTE_ASKS = _TABLES.words("route_asks")

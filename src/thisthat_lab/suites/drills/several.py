@@ -35,6 +35,7 @@ from thisthat_lab.suites.records.fields import (
 )
 from thisthat_lab.suites.records.pairs import draw_other
 from thisthat_lab.suites.records.sheets import compose, write_records
+from thisthat_lab.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -277,60 +278,18 @@ def _about_two(
     return form.format(field=field.phrase, a=a, b=b, **words)
 
 
-_VALUE_OF = (
-    "What is the {field} of {name}?",
-    "Which {field} does {name} have?",
-    "Look up {name}. What stands under '{field}'?",
-    "What does {name} have under '{field}'?",
-)
-_HOLDER = (
-    "Which {noun} has {value} under '{field}'?",
-    "Which one has '{field}': {value}?",
-    "Find the {noun} with '{field}' {value}.",
-    "Which {noun} has the {field} {value}?",
-)
-_SAME = (
-    "Do {a} and {b} have the same {field}?",
-    "Is '{field}' equal for {a} and {b}?",
-    "Do {a} and {b} agree in '{field}'?",
-    "Is '{field}' of {a} the same as of {b}?",
-)
-_DIFFERENT = (
-    "Do {a} and {b} differ in '{field}'?",
-    "Is the {field} of {a} another than that of {b}?",
-    "Is '{field}' different for {a} and {b}?",
-)
-_COMPARED = (
-    "Is '{field}' {more} for {a} than for {b}?",
-    "Is the {field} of {a} {more} than that of {b}?",
-    "Compared with {b}, is '{field}' of {a} {more}?",
-)
+_TABLES = Tables(__file__)
+_VALUE_OF = _TABLES.words("value_of")
+_HOLDER = _TABLES.words("holder")
+_SAME = _TABLES.words("same")
+_DIFFERENT = _TABLES.words("different")
+_COMPARED = _TABLES.words("compared")
 _HIGHER, _LOWER = ("higher", "larger", "greater"), ("lower", "smaller")
-_HIGHEST = (
-    "Which {noun} has the highest {field}?",
-    "Where is '{field}' largest?",
-    "Which one leads in '{field}'?",
-)
-_LOWEST = (
-    "Which {noun} has the lowest {field}?",
-    "Where is '{field}' smallest?",
-    "Which one has the least under '{field}'?",
-)
-_HOW_MANY = (
-    "How many of them have {told}?",
-    "Count the entries with {told}.",
-    "For how many is this so: {told}?",
-)
-_ANY = (
-    "Is there one with {told}?",
-    "Does any of them have {told}?",
-    "Is this so for at least one: {told}?",
-)
-_EVERY = (
-    "Is this so for all of them: {told}?",
-    "Does every one have {told}?",
-    "Do all entries have {told}?",
-)
+_HIGHEST = _TABLES.words("highest")
+_LOWEST = _TABLES.words("lowest")
+_HOW_MANY = _TABLES.words("how_many")
+_ANY = _TABLES.words("any")
+_EVERY = _TABLES.words("every")
 # "Do I and J differ?" reads as somebody who asks.
 _LETTERS = tuple(letter for letter in ascii_uppercase if letter != "I")
 _OTHER_VALUES = 3

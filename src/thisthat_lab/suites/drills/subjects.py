@@ -11,10 +11,10 @@ from functools import cache
 
 from thisthat.questions import Text
 from thisthat.rng import Rng
+from thisthat_lab.suites.base.domains import ALL
 from thisthat_lab.suites.base.family import Difficulty
 from thisthat_lab.suites.base.fields import Domain, Field, Value
-from thisthat_lab.suites.branch.machinery.domains import ALL
-from thisthat_lab.suites.branch.machinery.layout import draw_sheet, lay_out
+from thisthat_lab.suites.base.layout import draw_sheet, lay_out
 
 HELD_OUT_NOUNS = frozenset(
     {

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family, turned
 from thisthat_lab.suites.base.family import YES_NO, Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.records.asking import ask
@@ -191,14 +191,12 @@ def check_family(
     modes: Sequence[str] = MODES,
 ) -> BranchFamily[CheckCase]:
     """A boolean family over these record types."""
-    return BranchFamily(
-        name=name,
-        suite="branch",
-        kind="boolean",
-        option_count=2,
+    return branch_family(
+        name,
+        "boolean",
+        lambda rng, setting: draw_check(rng, setting, types, modes),
+        solve_check,
+        lambda case, rng: render_check(case, rng, wording),
+        twin_check,
         held_out=held_out,
-        draw=lambda rng, setting: draw_check(rng, setting, types, modes),
-        solve=solve_check,
-        render=lambda case, rng: render_check(case, rng, wording),
-        twin=twin_check,
     )

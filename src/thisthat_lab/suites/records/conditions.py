@@ -22,6 +22,7 @@ from thisthat_lab.suites.records.fields import (
     say_day,
     say_number,
 )
+from thisthat_lab.tables import Tables
 
 ORDERED = ("at least", "more than", "at most", "less than")
 OPPOSITE = {
@@ -197,22 +198,9 @@ def _say_names(rng: Rng, names: Sequence[str], positive: bool) -> str:
     return rng.choice((f"none of {listed}", f"neither {' nor '.join(names)}"))
 
 
-NUMBER_WORDS = {
-    "at least": ("at least {}", "no less than {}", "{} or more", "not below {}"),
-    "more than": ("more than {}", "above {}", "over {}", "greater than {}"),
-    "at most": ("at most {}", "no more than {}", "{} or less", "not above {}"),
-    "less than": ("less than {}", "below {}", "under {}", "smaller than {}"),
-    "within": ("from {} to {}", "between {} and {} inclusive", "within {} to {}"),
-    "outside": ("below {} or above {}", "outside the range {} to {}", "not from {} to {}"),
-}
-DAY_WORDS = {
-    "at least": ("on or after {}", "not before {}", "{} or later"),
-    "more than": ("after {}", "later than {}"),
-    "at most": ("on or before {}", "not after {}", "{} or earlier"),
-    "less than": ("before {}", "earlier than {}"),
-    "within": ("from {} to {}", "between {} and {} inclusive"),
-    "outside": ("before {} or after {}", "not from {} to {}"),
-}
+_TABLES = Tables(__file__)
+NUMBER_WORDS = _TABLES.groups("number_words")
+DAY_WORDS = _TABLES.groups("day_words")
 
 
 def sentence(rng: Rng, condition: Condition, noun: str, verb: str = "is") -> str:

@@ -5,7 +5,7 @@ Knows nothing of rules, questions or layouts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TypeAlias
@@ -164,15 +164,9 @@ def say(field: Field, value: Value, day_style: str = "iso") -> str:
     return str(value)
 
 
-def read_types(text: str) -> tuple[RecordType, ...]:
-    """The record types of a catalogue: an entry starts at the margin, its other lines do not."""
-    entries: list[str] = []
-    for line in text.strip().splitlines():
-        if line[:1].isspace():
-            entries[-1] += " " + line.strip()
-        else:
-            entries.append(line.strip())
-    return tuple(read_type(entry) for entry in entries)
+def read_types(entries: Iterable[str]) -> tuple[RecordType, ...]:
+    """The record types of a catalogue, in the order of its entries."""
+    return tuple(map(read_type, entries))
 
 
 def read_type(line: str) -> RecordType:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.records.asking import ask, numbered_levels
@@ -168,14 +168,12 @@ def rating_family(
     held_out: bool = False,
 ) -> BranchFamily[RatingCase]:
     """A score family over these record types."""
-    return BranchFamily(
-        name=name,
-        suite="branch",
-        kind="score",
-        option_count=None,
+    return branch_family(
+        name,
+        "score",
+        lambda rng, setting: draw_rating(rng, setting, types, methods, levels),
+        solve_rating,
+        lambda case, rng: render_rating(case, rng, wording),
+        twin_rating,
         held_out=held_out,
-        draw=lambda rng, setting: draw_rating(rng, setting, types, methods, levels),
-        solve=solve_rating,
-        render=lambda case, rng: render_rating(case, rng, wording),
-        twin=twin_rating,
     )

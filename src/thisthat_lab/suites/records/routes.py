@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import join
@@ -196,14 +196,12 @@ def route_family(
     name: str, types: Sequence[RecordType], wording: RouteWording, *, held_out: bool = False
 ) -> BranchFamily[RouteCase]:
     """A choice family over these record types."""
-    return BranchFamily(
-        name=name,
-        suite="branch",
-        kind="choice",
-        option_count=None,
+    return branch_family(
+        name,
+        "choice",
+        lambda rng, setting: draw_route(rng, setting, types, wording),
+        solve_route,
+        lambda case, rng: render_route(case, rng, wording),
+        twin_route,
         held_out=held_out,
-        draw=lambda rng, setting: draw_route(rng, setting, types, wording),
-        solve=solve_route,
-        render=lambda case, rng: render_route(case, rng, wording),
-        twin=twin_route,
     )

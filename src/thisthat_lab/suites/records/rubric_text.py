@@ -11,36 +11,10 @@ from thisthat_lab.suites.records.conditions import sentence
 from thisthat_lab.suites.records.fields import say_number
 from thisthat_lab.suites.records.rubric import Rubric
 from thisthat_lab.suites.records.rules import capital
+from thisthat_lab.tables import Tables
 
-SCALES: tuple[tuple[str, ...], ...] = (
-    ("not met", "met"),
-    ("low", "high"),
-    ("routine", "special"),
-    ("below standard", "up to standard"),
-    ("low", "medium", "high"),
-    ("green", "amber", "red"),
-    ("weak", "fair", "strong"),
-    ("minor", "moderate", "major"),
-    ("poor", "acceptable", "good"),
-    ("early", "middle", "late"),
-    ("none", "partial", "full"),
-    ("none", "low", "medium", "high"),
-    ("poor", "fair", "good", "excellent"),
-    ("negligible", "minor", "serious", "critical"),
-    ("bronze", "silver", "gold", "platinum"),
-    ("never", "seldom", "often", "always"),
-    ("insufficient", "basic", "solid", "outstanding"),
-    ("very low", "low", "moderate", "high", "very high"),
-    ("terrible", "bad", "mediocre", "good", "great"),
-    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
-    ("trivial", "minor", "moderate", "major", "severe"),
-    ("absent", "emerging", "developing", "proficient", "exemplary"),
-    ("dormant", "slow", "steady", "brisk", "hectic"),
-    ("none", "trace", "light", "moderate", "heavy", "extreme"),
-    ("F", "E", "D", "C", "B", "A"),
-    ("calm", "quiet", "normal", "lively", "busy", "overloaded"),
-    ("very poor", "poor", "below average", "average", "above average", "good", "very good"),
-)
+_TABLES = Tables(__file__)
+SCALES = _TABLES.rows("scales")
 NUMBERED = ("level {}", "grade {}", "step {}", "tier {}", "class {}", "{}", "{} points", "band {}")
 
 

@@ -12,6 +12,7 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base.wording import COUNT_WORDS, join
 from thisthat_lab.suites.records.conditions import Condition, draw_condition, sentence, symbolic
 from thisthat_lab.suites.records.fields import NumberField, Record, RecordType, Value
+from thisthat_lab.tables import Tables
 
 MODES = ("all", "any", "none", "at least", "unless")
 
@@ -153,24 +154,8 @@ def deciding_phrases(rule: Rule, record: Record) -> tuple[str, ...]:
     return rule.phrases
 
 
-LEADS = {
-    "all": (
-        "All of the following must be true",
-        "Every one of these conditions has to be met",
-        "The conditions below apply together",
-        "Each point on this list is required",
-    ),
-    "any": (
-        "At least one of the following must be true",
-        "One of these conditions is enough",
-        "It suffices that any one of the points below is met",
-    ),
-    "none": (
-        "None of the following may be true",
-        "Not one of these conditions may be met",
-        "Every point below must be false",
-    ),
-}
+_TABLES = Tables(__file__)
+LEADS = _TABLES.groups("leads")
 
 
 def say_rule(rng: Rng, rule: Rule, noun: str, form: str | None = None) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from thisthat.questions import compact_json
 from thisthat.rng import Rng
+from thisthat_lab.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -43,37 +44,13 @@ class Parameter:
         return isinstance(value, str) and bool(value)
 
 
-INTEGERS = (
-    ("quantity", 1, 50), ("limit", 1, 200), ("page", 1, 99), ("age", 16, 110), ("priority", 1, 9),
-    ("timeout_seconds", 1, 300), ("retries", 0, 10), ("amount_cents", 50, 90000), ("floor", 0,
-    40), ("seats", 1, 12), ("score", 0, 100), ("port", 1024, 9999), ("width", 10, 4000),
-    ("nights", 1, 30), ("copies", 1, 90), ("duration_minutes", 5, 480), ("weight_grams", 1,
-    30000), ("year", 1950, 2030),
-)  # fmt: skip
-ENUMS = (
-    ("currency", ("EUR", "USD", "GBP", "JPY", "NOK")), ("status", ("draft", "open", "closed",
-    "void")), ("color", ("red", "green", "blue", "black", "white")), ("size", ("XS", "S", "M",
-    "L", "XL")), ("method", ("card", "cash", "transfer", "voucher")), ("format", ("pdf", "csv",
-    "html", "txt")), ("role", ("viewer", "editor", "owner", "guest")), ("region", ("north",
-    "south", "east", "west")), ("language", ("en", "fr", "de", "sv", "pl")), ("channel", ("email",
-    "sms", "push", "post")), ("sort", ("asc", "desc", "random")), ("unit", ("kg", "lb", "g",
-    "oz")), ("environment", ("dev", "test", "stage", "prod")), ("visibility", ("public",
-    "private", "team")),
-)  # fmt: skip
-BOOLEANS = (
-    "dry_run", "urgent", "notify", "gift_wrap", "archived", "verified", "recursive", "overwrite",
-    "consent", "anonymous", "expedited", "refundable", "private", "subscribe",
-)  # fmt: skip
-STRINGS = (
-    "title", "code", "city", "nickname", "sku", "reference", "comment", "label", "address", "note",
-    "contact", "product", "reason", "owner", "device",
-)  # fmt: skip
+_TABLES = Tables(__file__)
+INTEGERS = _TABLES.read("integers", tuple[tuple[str, int, int], ...])
+ENUMS = _TABLES.read("enums", tuple[tuple[str, tuple[str, ...]], ...])
+BOOLEANS = _TABLES.words("booleans")
+STRINGS = _TABLES.words("strings")
 LISTS = ("tags", "items", "recipients", "scopes", "attachments", "columns", "rooms")
-WORDS = (
-    "amber", "basil", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "jade",
-    "koala", "lilac", "maple", "north", "ocean", "pearl", "quartz", "river", "sable", "tulip",
-    "umber", "wren",
-)  # fmt: skip
+WORDS = _TABLES.words("words")
 
 
 def draw_spec(rng: Rng, size: int) -> tuple[Parameter, ...]:

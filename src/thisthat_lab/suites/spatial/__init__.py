@@ -1,1 +1,4 @@
-"""Questions about mazes and snakes: the fifteen benchmark families, held-out and auxiliary ones."""
+"""Questions about mazes and snakes: the fifteen benchmark families, held-out and auxiliary ones.
+
+May import ``worlds`` and ``base``.
+"""

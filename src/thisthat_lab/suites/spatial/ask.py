@@ -1,24 +1,27 @@
 """Builders for spatial families: a boolean, a choice or a score about one scene.
 
 A family gives a ``fill`` (what to ask, as blanks of the wording), a truth function and its
-wordings. The first wording and the first option names are the fixed ones of the benchmark; on a
-scene that does not ask for those, the wording is drawn at random, booleans are asked the other
-way round as well, and options may be described or reordered.
+words, which stand in the ``wordings.json`` of its folder. The first wording and the first option
+names are the fixed ones of the benchmark; on a scene that does not ask for those, the wording is
+drawn at random, booleans are asked the other way round as well, and options may be described or
+reordered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.family import Asked, Family
 from thisthat_lab.suites.spatial.scene import MapScene, SceneKind, SnakeScene, WindowScene
+from thisthat_lab.tables import Tables
 
 SceneT = TypeVar("SceneT", WindowScene, MapScene, SnakeScene)
 Blanks: TypeAlias = "Mapping[str, Any]"
-Wordings: TypeAlias = "tuple[str, ...]"
 
 NEGATED_SHARE = 0.35
 DESCRIBED_SHARE = 0.35
@@ -32,6 +35,34 @@ class Case(Generic[SceneT]):
     scene: SceneT
     blanks: Blanks
     negated: bool = False
+
+
+@dataclass(frozen=True)
+class Words:
+    """How a family asks; every text may hold blanks.
+
+    A boolean has ``negated`` wordings and ``described`` pairs (what false means, what true means);
+    a choice has ``names``, the recorded ones and then other ways to say them, and
+    ``descriptions``; a score has several ways to write its ``levels``.
+    """
+
+    wordings: tuple[str, ...]
+    negated: tuple[str, ...] = ()
+    described: tuple[tuple[str, str], ...] = ()
+    names: tuple[tuple[str, ...], ...] = ()
+    descriptions: tuple[str, ...] = ()
+    levels: tuple[tuple[str, ...], ...] = ()
+
+
+def words_of(module: str) -> Words:
+    """The words of the family in that file, from the ``wordings.json`` beside it."""
+    file = Path(module)
+    return _wordings(file.with_name("wordings")).read(file.stem, Words)
+
+
+@cache
+def _wordings(file: Path) -> Tables:
+    return Tables(str(file))
 
 
 @dataclass(frozen=True)
@@ -50,14 +81,13 @@ def boolean(
     scene_kind: SceneKind,
     fill: Callable[[Rng, SceneT], Blanks | None],
     truth: Callable[[SceneT, Blanks], bool],
-    wordings: Wordings,
-    negated: Wordings,
-    described: tuple[tuple[str, str], ...] = (),
+    words: Words,
     facts: Callable[[Case[SceneT]], Blanks] | None = None,
     balanced: bool = True,
     held_out: bool = False,
 ) -> SpatialFamily[SceneT]:
-    """A yes-or-no family. ``described`` holds (what false means, what true means) pairs."""
+    """A yes-or-no family."""
+    negated, described = words.negated, words.described
 
     def draw(rng: Rng, scene: SceneT) -> Case[SceneT] | None:
         blanks = fill(rng, scene)
@@ -71,7 +101,7 @@ def boolean(
 
     def render(case: Case[SceneT], rng: Rng) -> Asked:
         scene, blanks = case.scene, case.blanks
-        wording = _pick(negated if case.negated else wordings, scene.fixed, rng)
+        wording = _pick(negated if case.negated else words.wordings, scene.fixed, rng)
         no: str | None = None
         yes: str | None = None
         if described and not scene.fixed and rng.chance(DESCRIBED_SHARE):
@@ -96,16 +126,12 @@ def choice(
     scene_kind: SceneKind,
     fill: Callable[[Rng, SceneT], Blanks | None],
     truth: Callable[[SceneT, Blanks], int],
-    wordings: Wordings,
-    names: tuple[tuple[str, ...], ...],
-    descriptions: tuple[str, ...] | None = None,
+    words: Words,
     shuffle: bool = True,
     held_out: bool = False,
 ) -> SpatialFamily[SceneT]:
-    """A family with named options; ``names`` holds the recorded names, then other ways to say them.
-
-    Names may hold blanks. ``shuffle`` is False where the order of the options means something.
-    """
+    """A family with named options; ``shuffle`` is False where their order means something."""
+    names, descriptions = words.names, words.descriptions
     count = len(names[0])
     if any(len(way) != count for way in names) or len(descriptions or names[0]) != count:
         raise ValueError(f"{name}: every way to name the options must name {count}")
@@ -119,7 +145,7 @@ def choice(
 
     def render(case: Case[SceneT], rng: Rng) -> Asked:
         scene, blanks = case.scene, case.blanks
-        wording = _pick(wordings, scene.fixed, rng)
+        wording = _pick(words.wordings, scene.fixed, rng)
         chosen = _pick(names, scene.fixed, rng)
         tell = bool(descriptions) and not scene.fixed and rng.chance(DESCRIBED_SHARE)
         texts = descriptions if tell and descriptions else (None,) * count
@@ -140,10 +166,10 @@ def score(
     scene_kind: SceneKind,
     fill: Callable[[Rng, SceneT], Blanks | None],
     truth: Callable[[SceneT, Blanks], int],
-    wordings: Wordings,
-    levels: tuple[tuple[str, ...], ...],
+    words: Words,
 ) -> SpatialFamily[SceneT]:
-    """A family with ordered levels; ``levels`` holds several ways to write the same scale."""
+    """A family with ordered levels."""
+    levels = words.levels
     count = len(levels[0])
 
     def draw(rng: Rng, scene: SceneT) -> Case[SceneT] | None:
@@ -155,7 +181,7 @@ def score(
 
     def render(case: Case[SceneT], rng: Rng) -> Asked:
         scene = case.scene
-        wording = _pick(wordings, scene.fixed, rng).format(**case.blanks)
+        wording = _pick(words.wordings, scene.fixed, rng).format(**case.blanks)
         texts = _pick(levels, scene.fixed, rng)
         options = tuple((str(level), text) for level, text in enumerate(texts))
         return Asked(scene.state, wording, options, scene.facts)

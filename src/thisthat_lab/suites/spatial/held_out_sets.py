@@ -35,6 +35,11 @@ LOCAL_QUESTION = (
     "and not a wall? Use the local map: '.' and 'A' are traversable, '#' is a wall, and 'X' is "
     "outside the maze."
 )
+LOCAL_OPTIONS = (
+    "The destination of the one-cell {direction} attempt is a wall or outside the maze.",
+    "The destination of the one-cell {direction} attempt is inside the maze and traversable.",
+)
+"""The recorded cohort's descriptions of no and yes; no training shows them."""
 
 
 def local_geometry(states_per_side: int = 50) -> list[Item]:
@@ -42,9 +47,9 @@ def local_geometry(states_per_side: int = 50) -> list[Item]:
     pool = EvaluationPool("local geometry", SIDES, states_per_side)
     rng = Rng("local geometry")
     return [
-        _step_question(scene, way, LOCAL_QUESTION, "local_geometry", described=True)
+        _step_question(scene, direction, LOCAL_QUESTION, "local_geometry", described=True)
         for scene in _windows(pool, rng, states_per_side)
-        for way in DIRECTIONS
+        for direction in DIRECTIONS
     ]
 
 
@@ -107,9 +112,13 @@ def context_ladder(worlds_per_side: int = 12) -> list[Item]:
             field = distances_from(maze.grid, goal)
             whole = MapScene(window.place, window.agent, goal, field)
             for arm, scene in (("whole", whole), ("window", window)):
-                for way in DIRECTIONS:
+                for direction in DIRECTIONS:
                     item = _step_question(
-                        scene, way, move_legal.WORDINGS[0], "context_ladder", described=False
+                        scene,
+                        direction,
+                        move_legal.WORDS.wordings[0],
+                        "context_ladder",
+                        described=False,
                     )
                     items.append(replace(item, facts={**item.facts, "world": world, "arm": arm}))
             world += 1
@@ -139,12 +148,12 @@ def _item(family: SpatialFamily[Any], case: Case[Any], rng: Rng, name: str) -> I
 
 
 def _step_question(
-    scene: WindowScene | MapScene, way: Direction, wording: str, name: str, described: bool
+    scene: WindowScene | MapScene, direction: Direction, wording: str, name: str, described: bool
 ) -> Item:
-    blanks = direction_blanks(way)
+    blanks = direction_blanks(direction)
     maze = scene.place.maze
     case = Case(_as_window(scene), blanks)
-    no, yes = (text.format(**blanks) for text in move_legal.DESCRIBED[0])
+    no, yes = (text.format(**blanks) for text in LOCAL_OPTIONS)
     return Item(
         source="generated_spatial",
         family=name,

@@ -13,22 +13,12 @@ DELTAS: dict[Direction, str] = {
     "south": "row+1",
     "west": "column-1",
 }
-SHIFTS: dict[Direction, str] = {
-    "north": "row minus one, same column",
-    "east": "same row, column plus one",
-    "south": "row plus one, same column",
-    "west": "same row, column minus one",
-}
 _COUNTS = ("no", "one", "two")
 
 
 def direction_blanks(direction: Direction) -> dict[str, Any]:
-    """``{direction}``, ``{delta}`` (row-1) and ``{shift}`` (row minus one, same column)."""
-    return {
-        "direction": direction,
-        "delta": DELTAS[direction],
-        "shift": SHIFTS[direction],
-    }
+    """``{direction}`` and ``{delta}`` (row-1)."""
+    return {"direction": direction, "delta": DELTAS[direction]}
 
 
 def cell_blanks(cell: Cell, agent: Cell) -> dict[str, Any]:

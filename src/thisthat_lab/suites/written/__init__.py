@@ -1,4 +1,7 @@
-"""Tasks written by hand: everyday branches with their states, and what training makes of them."""
+"""Tasks written by hand: everyday branches with their states, and what training makes of them.
+
+May import ``base`` and ``forms``.
+"""
 
 from __future__ import annotations
 

@@ -4,37 +4,11 @@ from __future__ import annotations
 
 from thisthat.questions import Text
 from thisthat.rng import Rng
+from thisthat_lab.tables import Tables
 
-_BEFORE = (
-    "Forwarded without comment.",
-    "See below.",
-    "For your information:",
-    "Copied from the shared folder.",
-    "Found this in the queue just now.",
-    "Entry as it was recorded:",
-    "Please read the following.",
-    "Next one on the list:",
-    "From this morning's batch:",
-    "Pasting it here as it is.",
-    "[start of text]",
-    "Good morning everyone,",
-)
-_AFTER = (
-    "Sent from my phone.",
-    "(End of text.)",
-    "The kitchen on the second floor is closed for painting this week.",
-    "PS: thanks for the birthday card!",
-    "Printed on recycled paper.",
-    "The train was full again today.",
-    "Reference: none.",
-    "It has been raining here since Sunday.",
-    "Page 1 of 1",
-    "My desk is by the window now, in case you look for me.",
-    "Have a good day.",
-    "Lunch today: lentil soup.",
-    "[end of text]",
-    "The lift is working again.",
-)
+_TABLES = Tables(__file__)
+_BEFORE = _TABLES.words("before")
+_AFTER = _TABLES.words("after")
 
 
 def with_remark(state: Text, rng: Rng) -> Text:

@@ -1,4 +1,4 @@
-"""Which stratum every training row comes from, and its how-manieth row it is.
+"""Which stratum every training row comes from, and which row of that stratum it is.
 
 The mixture is a fixed pattern repeated for ever: a stratum's share of the pattern is its weight,
 and its places in it are random. So row r of a run is a pure function of r: nothing needs to be

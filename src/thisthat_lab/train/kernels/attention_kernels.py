@@ -32,7 +32,7 @@ def block_of(table, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def turned(heads, cosines, sines, places, there, BACK: tl.constexpr):
+def roped(heads, cosines, sines, places, there, BACK: tl.constexpr):
     """Heads (tokens x width) turned to their places, or BACK from them, in float32."""
     tokens: tl.constexpr = heads.shape[0]
     width: tl.constexpr = heads.shape[1]
@@ -48,7 +48,7 @@ def turned(heads, cosines, sines, places, there, BACK: tl.constexpr):
 
 
 @triton.jit
-def turn_keys_kernel(
+def rope_keys_kernel(
     joined,
     table,
     cosines,
@@ -66,7 +66,7 @@ def turn_keys_kernel(
     keys = joined + start.to(tl.int64) * stride + (HEADS + tl.program_id(0)) * WIDTH
     at = places[:, None] * stride + tl.arange(0, WIDTH)[None, :]
     given = tl.load(keys + at, mask=there[:, None], other=0.0)
-    made = turned(given, cosines, sines, places, there, False)
+    made = roped(given, cosines, sines, places, there, False)
     tl.store(keys + at, made.to(given.dtype), mask=there[:, None])
 
 
@@ -177,7 +177,7 @@ def attend_kernel(
     there = places < length
     asks = rows + places[:, None] * stride + head * WIDTH + at
     query = tl.load(asks, mask=there[:, None], other=0.0)
-    query = turned(query, cosines, sines, places, there, False).to(query.dtype)
+    query = roped(query, cosines, sines, places, there, False).to(query.dtype)
     tl.store(asks, query, mask=there[:, None])
     keys = rows + (HEADS + head // (HEADS // KEY_HEADS)) * WIDTH
     values = keys + KEY_HEADS * WIDTH
@@ -186,40 +186,24 @@ def attend_kernel(
     total = tl.zeros([BLOCK, WIDTH], tl.float32)
     sums = tl.zeros([BLOCK], tl.float32)
     largest = tl.full([BLOCK], float("-inf"), tl.float32)
-    total, sums, largest = seen_steps(
-        total,
-        sums,
-        largest,
-        query,
-        keys,
-        values,
-        stride,
-        length,
-        last,
-        0,
-        whole,
-        factor,
-        BLOCK,
-        False,
-        STAGES,
-    )
-    total, sums, largest = seen_steps(
-        total,
-        sums,
-        largest,
-        query,
-        keys,
-        values,
-        stride,
-        length,
-        last,
-        whole,
-        end,
-        factor,
-        BLOCK,
-        True,
-        STAGES,
-    )
+    for edge in tl.static_range(2):
+        total, sums, largest = seen_steps(
+            total,
+            sums,
+            largest,
+            query,
+            keys,
+            values,
+            stride,
+            length,
+            last,
+            whole if edge else 0,
+            end if edge else whole,
+            factor,
+            BLOCK,
+            edge == 1,
+            STAGES,
+        )
     target = out + start.to(tl.int64) * (HEADS * WIDTH) + head * WIDTH
     made = (total / sums[:, None]).to(out.dtype.element_ty)
     tl.store(target + places[:, None] * (HEADS * WIDTH) + at, made, mask=there[:, None])
@@ -304,43 +288,26 @@ def back_query_kernel(
         values = keys + KEY_HEADS * WIDTH
         factor = scale * 1.4426950408889634
         last, whole, end = sight_of(until, first, start, length, BLOCK)
-        d_query = query_steps(
-            d_query,
-            query,
-            given,
-            log,
-            along,
-            keys,
-            values,
-            stride,
-            length,
-            last,
-            0,
-            whole,
-            factor,
-            BLOCK,
-            False,
-            STAGES,
-        )
-        d_query = query_steps(
-            d_query,
-            query,
-            given,
-            log,
-            along,
-            keys,
-            values,
-            stride,
-            length,
-            last,
-            whole,
-            end,
-            factor,
-            BLOCK,
-            True,
-            STAGES,
-        )
-        d_query = turned(d_query * scale, cosines, sines, places, there, True)
+        for edge in tl.static_range(2):
+            d_query = query_steps(
+                d_query,
+                query,
+                given,
+                log,
+                along,
+                keys,
+                values,
+                stride,
+                length,
+                last,
+                whole if edge else 0,
+                end if edge else whole,
+                factor,
+                BLOCK,
+                edge == 1,
+                STAGES,
+            )
+        d_query = roped(d_query * scale, cosines, sines, places, there, True)
     tl.store(d_joined + own, d_query.to(d_joined.dtype.element_ty), mask=there[:, None])
 
 
@@ -413,7 +380,7 @@ def back_key_kernel(
         d_value = tl.dot(shares.to(given.dtype), given, d_value)
         d_scores = shares * (tl.dot(value, given.T) - along[None, :])
         d_key = tl.dot(d_scores.to(q.dtype), q, d_key)
-    d_key = turned(d_key * scale, cosines, sines, places, there, True)
+    d_key = roped(d_key * scale, cosines, sines, places, there, True)
     target = d_joined + start.to(tl.int64) * stride
     kind = d_joined.dtype.element_ty
     tl.store(target + at_key, d_key.to(kind), mask=there[:, None])

@@ -38,7 +38,7 @@ def forward(
     room = BLOCK * len(table)
     logs = torch.empty((heads, room), dtype=torch.float32, device=joined.device)
     shape = {"HEADS": heads, "KEY_HEADS": key_heads, "WIDTH": width, "BLOCK": BLOCK}
-    kernels.turn_keys_kernel[(key_heads, len(table))](joined, table, cos, sin, **shape)
+    kernels.rope_keys_kernel[(key_heads, len(table))](joined, table, cos, sin, **shape)
     kernels.attend_kernel[(heads, len(table))](
         joined,
         out,

@@ -14,6 +14,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from thisthat.engine.cuda.token_kernels import reciprocal_rms, rows_of
+
 
 @triton.jit
 def within(values, MOST: tl.constexpr):
@@ -28,7 +30,7 @@ def power_below(value):
 
 
 @triton.jit
-def turn_kernel(x, out, rows, size, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+def transpose_kernel(x, out, rows, size, ROWS: tl.constexpr, WIDTH: tl.constexpr):
     """out = x transposed, in bytes."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     at = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
@@ -78,16 +80,13 @@ def norm_kernel(
     No number of a normed row is larger than the root of its size times its largest weight, which
     gives one scale for all rows; ``inverse`` gets what undoes it.
     """
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    at = tl.arange(0, WIDTH)
-    inside = (row < rows)[:, None] & (at < size)[None, :]
-    place = row.to(tl.int64)[:, None] * size + at[None, :]
+    row, at, inside, place = rows_of(rows, size, ROWS, WIDTH)
     values = tl.load(hidden + place, mask=inside, other=0.0).to(tl.float32)
     more = tl.load(added + place, mask=inside, other=0.0).to(tl.float32)
     summed = (values + more).to(total.dtype.element_ty)
     tl.store(total + place, summed, mask=inside)
     values = summed.to(tl.float32)
-    rms = tl.rsqrt(tl.sum(values * values, 1) / size + epsilon)
+    rms = reciprocal_rms(values, size, epsilon)
     tl.store(scales + row, rms, mask=row < rows)
     weights = tl.load(weight + at, mask=at < size, other=0.0).to(tl.float32)
     most = tl.maximum(tl.max(tl.abs(weights)), 1e-30) * tl.sqrt(size.to(tl.float32))
@@ -111,10 +110,7 @@ def gate_kernel(
     WIDTH: tl.constexpr,
 ):
     """silu(first half of both) * second half: as it is, and with a scale for every row."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    at = tl.arange(0, WIDTH)
-    inside = (row < rows)[:, None] & (at < size)[None, :]
-    place = row.to(tl.int64)[:, None] * size + at[None, :]
+    row, at, inside, place = rows_of(rows, size, ROWS, WIDTH)
     given = row.to(tl.int64)[:, None] * (2 * size) + at[None, :]
     gate = tl.load(both + given, mask=inside, other=0.0).to(tl.float32)
     value = tl.load(both + given + size, mask=inside, other=0.0).to(tl.float32)
@@ -139,10 +135,7 @@ def rows_kernel(
     WIDTH: tl.constexpr,
 ):
     """Rows with a scale for each; ``largest``, given as 0, gets the largest number of all."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    at = tl.arange(0, WIDTH)
-    inside = (row < rows)[:, None] & (at < size)[None, :]
-    place = row.to(tl.int64)[:, None] * size + at[None, :]
+    row, _, inside, place = rows_of(rows, size, ROWS, WIDTH)
     values = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
     most = tl.max(tl.abs(values), 1)
     tl.atomic_max(largest, tl.max(most))

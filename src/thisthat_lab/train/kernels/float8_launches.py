@@ -17,7 +17,7 @@ _MOST = {kind: torch.finfo(kind).max for kind in (FINE, WIDE)}
 _TILE = 4096
 _ROWS = 4
 _GATE_WIDTH = 512
-_TURNED_ROWS, _TURNED_WIDTH = 64, 128
+_TRANSPOSED_ROWS, _TRANSPOSED_WIDTH = 64, 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,18 @@ class Scaled:
     matrix: Tensor
     inverse: Tensor
 
-    def turned(self) -> Scaled:
+    def transposed(self) -> Scaled:
         """The transpose, its rows together in memory; for a matrix with one scale."""
         rows, size = self.matrix.shape
         out = torch.empty((size, rows), dtype=self.matrix.dtype, device=self.matrix.device)
         # As bytes: of numbers that it has just rounded, Triton 3.6 turns some into others.
-        kernels.turn_kernel[(pieces(rows, _TURNED_ROWS), pieces(size, _TURNED_WIDTH))](
+        kernels.transpose_kernel[(pieces(rows, _TRANSPOSED_ROWS), pieces(size, _TRANSPOSED_WIDTH))](
             self.matrix.view(torch.uint8),
             out.view(torch.uint8),
             rows,
             size,
-            ROWS=_TURNED_ROWS,
-            WIDTH=_TURNED_WIDTH,
+            ROWS=_TRANSPOSED_ROWS,
+            WIDTH=_TRANSPOSED_WIDTH,
             num_warps=8,
         )
         return Scaled(out, self.inverse)

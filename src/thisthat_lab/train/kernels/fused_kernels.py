@@ -13,41 +13,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-
-@triton.jit
-def norm_kernel(
-    hidden,
-    added,
-    weight,
-    total,
-    normed,
-    scales,
-    rows,
-    size,
-    epsilon,
-    ADDED: tl.constexpr,
-    ROWS: tl.constexpr,
-    WIDTH: tl.constexpr,
-):
-    """total = hidden + added as it is stored, normed = total / rms(total) * weight.
-
-    Without ADDED the total is ``hidden`` and is not written.
-    """
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    at = tl.arange(0, WIDTH)
-    inside = (row < rows)[:, None] & (at < size)[None, :]
-    place = row.to(tl.int64)[:, None] * size + at[None, :]
-    values = tl.load(hidden + place, mask=inside, other=0.0)
-    if ADDED:
-        more = tl.load(added + place, mask=inside, other=0.0)
-        values = (values.to(tl.float32) + more.to(tl.float32)).to(total.dtype.element_ty)
-        tl.store(total + place, values, mask=inside)
-    values = values.to(tl.float32)
-    scale = tl.rsqrt(tl.sum(values * values, 1) / size + epsilon)
-    weights = tl.load(weight + at, mask=at < size, other=0.0).to(tl.float32)
-    result = values * scale[:, None] * weights[None, :]
-    tl.store(normed + place, result.to(normed.dtype.element_ty), mask=inside)
-    tl.store(scales + row, scale, mask=row < rows)
+from thisthat.engine.cuda.token_kernels import rows_of
 
 
 @triton.jit
@@ -90,7 +56,7 @@ def norm_back_kernel(
 
 
 @triton.jit
-def turn_heads(
+def rope_heads(
     source,
     source_row,
     source_token,
@@ -107,7 +73,7 @@ def turn_heads(
     HEADS: tl.constexpr,
     HALF: tl.constexpr,
     WIDTH: tl.constexpr,
-    TURN: tl.constexpr,
+    ROPE: tl.constexpr,
 ):
     """The heads of one tensor in another, turned by the angles or as they are.
 
@@ -120,7 +86,7 @@ def turn_heads(
     for head in range(HEADS):
         low = tl.load(read + head * source_head, mask=there, other=0.0)
         high = tl.load(read + head * source_head + HALF, mask=there, other=0.0)
-        if TURN:
+        if ROPE:
             near, far = low.to(tl.float32), high.to(tl.float32)
             low = (near * cosine - far * sine).to(kind)
             high = (far * cosine + near * sine).to(kind)
@@ -129,7 +95,7 @@ def turn_heads(
 
 
 @triton.jit
-def turn_kernel(
+def rope_kernel(
     query,
     query_row,
     query_token,
@@ -179,7 +145,7 @@ def turn_kernel(
     sine = tl.load(sines + angle, mask=there, other=0.0).to(tl.float32)
     if BACK:
         sine = -sine
-    turn_heads(
+    rope_heads(
         query,
         query_row,
         query_token,
@@ -198,7 +164,7 @@ def turn_kernel(
         WIDTH,
         True,
     )
-    turn_heads(
+    rope_heads(
         key,
         key_row,
         key_token,
@@ -217,7 +183,7 @@ def turn_kernel(
         WIDTH,
         True,
     )
-    turn_heads(
+    rope_heads(
         value,
         value_row,
         value_token,
@@ -270,10 +236,7 @@ def gate_back_kernel(both, d_out, d_both, rows, size, ROWS: tl.constexpr, WIDTH:
 @triton.jit
 def round_kernel(x, out, rows, size, ROWS: tl.constexpr, WIDTH: tl.constexpr):
     """Every row in whole multiples of its largest number / 127, halves to the even one."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    at = tl.arange(0, WIDTH)
-    inside = (row < rows)[:, None] & (at < size)[None, :]
-    place = row.to(tl.int64)[:, None] * size + at[None, :]
+    _, _, inside, place = rows_of(rows, size, ROWS, WIDTH)
     values = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
     step = tl.div_rn(tl.max(tl.abs(values), 1), 127.0)
     step = tl.maximum(step, 1e-12)[:, None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from thisthat.engine.cuda.token_kernels import norm_kernel
 from thisthat_lab.train.kernels import fused_kernels as kernels
 from thisthat_lab.train.kernels.launch_sizes import pieces, power_of_two
 
@@ -28,7 +29,7 @@ def norm(
     normed = torch.empty_like(hidden)
     scales = torch.empty(rows, dtype=torch.float32, device=hidden.device)
     block, width, warps = _row_tile(size)
-    kernels.norm_kernel[(pieces(rows, block),)](
+    norm_kernel[(pieces(rows, block),)](
         hidden,
         hidden if added is None else added.contiguous(),
         weight,
@@ -39,6 +40,7 @@ def norm(
         size,
         epsilon,
         ADDED=added is not None,
+        SCALES=True,
         ROWS=block,
         WIDTH=width,
         num_warps=warps,
@@ -72,7 +74,7 @@ def norm_back(
     return d_hidden, d_weights.sum(0).to(weight.dtype)
 
 
-def turn(
+def rope(
     joined: Tensor, cos: Tensor, sin: Tensor, heads: int, key_heads: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """See LayerOps."""
@@ -83,11 +85,11 @@ def turn(
         for many in (heads, key_heads, key_heads)
     )
     query, key, value = made
-    _turn(_by_kind(given, heads, key_heads), made, cos, sin, back=False)
+    _rope(_by_kind(given, heads, key_heads), made, cos, sin, back=False)
     return query, key, value
 
 
-def turn_back(d_query: Tensor, d_key: Tensor, d_value: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rope_back(d_query: Tensor, d_key: Tensor, d_value: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """See LayerOps."""
     rows, length, heads, width = d_query.shape
     key_heads = d_key.shape[2]
@@ -97,7 +99,7 @@ def turn_back(d_query: Tensor, d_key: Tensor, d_value: Tensor, cos: Tensor, sin:
         device=d_query.device,
     )
     targets = _by_kind(d_joined.view(rows, length, -1, width), heads, key_heads)
-    _turn((d_query, d_key, d_value), targets, cos, sin, back=True)
+    _rope((d_query, d_key, d_value), targets, cos, sin, back=True)
     return d_joined
 
 
@@ -142,7 +144,7 @@ def round_rows(x: Tensor) -> Tensor:
     return out
 
 
-def _turn(
+def _rope(
     sources: tuple[Tensor, ...], targets: tuple[Tensor, ...], cos: Tensor, sin: Tensor, back: bool
 ) -> None:
     """All tensors are rows x tokens x heads x width."""
@@ -153,7 +155,7 @@ def _turn(
         for tensor in (*map(_last_together, sources), *targets)
         for given in (tensor, *tensor.stride()[:3])
     ]
-    kernels.turn_kernel[(pieces(rows * length, _TOKENS),)](
+    kernels.rope_kernel[(pieces(rows * length, _TOKENS),)](
         *places,
         cos.contiguous(),
         sin.contiguous(),

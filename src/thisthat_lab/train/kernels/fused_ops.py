@@ -35,12 +35,12 @@ class LayerOps(Protocol):
     ) -> tuple[Tensor, Tensor]:
         """The gradients of the summands, which are the same, and of the weight."""
 
-    def turn(
+    def rope(
         self, joined: Tensor, cos: Tensor, sin: Tensor, heads: int, key_heads: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries and keys turned to their positions, and values."""
 
-    def turn_back(
+    def rope_back(
         self, d_query: Tensor, d_key: Tensor, d_value: Tensor, cos: Tensor, sin: Tensor
     ) -> Tensor:
         """The gradient of ``joined``; the three may have any strides."""
@@ -97,7 +97,7 @@ def added_norm(
     return cast("tuple[Tensor, Tensor]", made)
 
 
-def turned(
+def roped(
     joined: Tensor, cos: Tensor, sin: Tensor, heads: int, key_heads: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values, rows x length x heads x width, out of one product.
@@ -105,7 +105,7 @@ def turned(
     Queries and keys are turned by the angles, of which there is one per place in a row. Three
     results and not views of one: autograd would fill each view's gradient up with zeros.
     """
-    made = _Turned.apply(joined, cos, sin, heads, key_heads)  # type: ignore[no-untyped-call]
+    made = _Roped.apply(joined, cos, sin, heads, key_heads)  # type: ignore[no-untyped-call]
     return cast("tuple[Tensor, Tensor, Tensor]", made)
 
 
@@ -139,20 +139,20 @@ class _AddedNorm(Function):
         return d_hidden, d_hidden if ctx.adds else None, d_weight, None
 
 
-class _Turned(Function):
+class _Roped(Function):
     @staticmethod
     def forward(
         ctx: Any, joined: Tensor, cos: Tensor, sin: Tensor, heads: int, key_heads: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         ctx.save_for_backward(cos, sin)
-        return _ops(joined).turn(joined, cos, sin, heads, key_heads)
+        return _ops(joined).rope(joined, cos, sin, heads, key_heads)
 
     @staticmethod
     def backward(
         ctx: Any, d_query: Tensor, d_key: Tensor, d_value: Tensor
     ) -> tuple[Tensor | None, ...]:
         cos, sin = ctx.saved_tensors
-        d_joined = _ops(d_query).turn_back(d_query, d_key, d_value, cos, sin)
+        d_joined = _ops(d_query).rope_back(d_query, d_key, d_value, cos, sin)
         return d_joined, None, None, None, None
 
 

@@ -30,19 +30,19 @@ def norm_back(
     return d_hidden.to(total.dtype), (from_norm * unit).sum(0).to(weight.dtype)
 
 
-def turn(
+def rope(
     joined: Tensor, cos: Tensor, sin: Tensor, heads: int, key_heads: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """See LayerOps."""
     length, width = cos.shape
     given = joined.view(-1, length, heads + 2 * key_heads, width)
     query, key, value = torch.tensor_split(given, (heads, heads + key_heads), dim=2)
-    return _turned(query, cos, sin), _turned(key, cos, sin), value.clone()
+    return _roped(query, cos, sin), _roped(key, cos, sin), value.clone()
 
 
-def turn_back(d_query: Tensor, d_key: Tensor, d_value: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rope_back(d_query: Tensor, d_key: Tensor, d_value: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """See LayerOps."""
-    parts = (_turned(d_query, cos, -sin), _turned(d_key, cos, -sin), d_value)
+    parts = (_roped(d_query, cos, -sin), _roped(d_key, cos, -sin), d_value)
     return torch.cat(parts, dim=2).flatten(0, 1).flatten(1)
 
 
@@ -68,7 +68,7 @@ def round_rows(x: Tensor) -> Tensor:
     return (torch.round(wide / step) * step).to(x.dtype)
 
 
-def _turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def _roped(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     half = cos.shape[-1] // 2
     low, high = _wide(heads).chunk(2, dim=-1)
     cosine, sine = (_wide(angle[:, None, :half]) for angle in (cos, sin))

@@ -22,7 +22,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
-from thisthat_lab.train.kernels.fused_ops import turned
+from thisthat_lab.train.kernels.fused_ops import roped
 
 ATTENTION = "packed_rows"
 _BLOCK = 128
@@ -216,7 +216,7 @@ class PlainAttention:
 
     def __call__(self, joined: Tensor, slots: Tensor | None) -> Tensor:
         """What the queries see, at all tokens or at slots."""
-        query, key, value = turned(joined, *self._angles, *self._heads)
+        query, key, value = roped(joined, *self._angles, *self._heads)
         if self._packed is None:
             found = attend_padded(query, key, value, self._mask)
         else:

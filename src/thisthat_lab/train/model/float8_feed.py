@@ -85,10 +85,12 @@ class _Fed(Function):
             launches.Scaled(*pair) for pair in zip(eight_bit[::2], eight_bit[1::2], strict=True)
         )
         d_fed8, largest = launches.by_rows(d_fed)
-        d_opened = launches.product(d_fed8, closing.turned())
+        d_opened = launches.product(d_fed8, closing.transposed())
         d_down = d_fed.t() @ opened
         d_both = launches.gate_back(both, d_opened, largest)
-        d_normed = launches.product(d_both, opening.turned())
-        d_gate, d_up = launches.product(d_both.turned(), normed.turned(), exact=True).chunk(2)
+        d_normed = launches.product(d_both, opening.transposed())
+        d_gate, d_up = launches.product(d_both.transposed(), normed.transposed(), exact=True).chunk(
+            2
+        )
         d_hidden, d_after = fused_launches.norm_back(total, after, scales, d_normed, d_total)
         return d_hidden, d_hidden, d_after, d_gate, d_up, d_down, None

@@ -137,8 +137,8 @@ def _parse_json(data: dict[str, Any]) -> Window:
 _SENTENCE = {"#": "a wall", ".": "open", "X": "outside", "A": "the agent"}
 
 
-def _prose_recorded(window: Window) -> str:
-    (row, column), (top, left) = window.agent, window.first
+def _cell_by_cell(window: Window) -> str:
+    top, left = window.first
     sentences = [
         f"In row {top + index}, "
         + ", ".join(
@@ -146,9 +146,14 @@ def _prose_recorded(window: Window) -> str:
         )
         for index, line in enumerate(window.rows)
     ]
+    return ". ".join(sentences) + "."
+
+
+def _prose_recorded(window: Window) -> str:
+    row, column = window.agent
     return (
         f"The agent stands at row {row}, column {column}, both counted from zero; rows increase "
-        "south and columns increase east. " + ". ".join(sentences) + "."
+        f"south and columns increase east. {_cell_by_cell(window)}"
     )
 
 
@@ -177,17 +182,10 @@ def _prose_relative(window: Window) -> str:
 
 
 def _prose_listed(window: Window) -> str:
-    (row, column), (top, left) = window.agent, window.first
-    sentences = [
-        f"In row {top + index}, "
-        + ", ".join(
-            f"column {left + place} is {_SENTENCE[mark]}" for place, mark in enumerate(line)
-        )
-        for index, line in enumerate(window.rows)
-    ]
+    row, column = window.agent
     return (
         f"A robot waits at row {row}, column {column} of a grid maze and senses the cells around "
-        "it. " + ". ".join(sentences) + "."
+        f"it. {_cell_by_cell(window)}"
     )
 
 

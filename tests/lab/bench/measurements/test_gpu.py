@@ -26,11 +26,11 @@ from thisthat_lab.bench.measurements.gpu import Found, Report, Work
 from thisthat_lab.bench.report.results_page import pictures_of
 from thisthat_lab.bench.report.table import print_result
 from thisthat_lab.bench.result import Result, read_result
-from thisthat_lab.bench.timing import contest, gpu_ways, growth
+from thisthat_lab.bench.timing import contest, gpu_variants, growth
 from thisthat_lab.bench.timing.contest import Chosen
 from thisthat_lab.bench.timing.gpu_growth import Grown, measure_growth
 from thisthat_lab.bench.timing.gpu_names import EAGER, FLOAT8, GRAPHS, LARGE, SMALL, UNRECORDED
-from thisthat_lab.bench.timing.gpu_ways import Opened, PlainPasses
+from thisthat_lab.bench.timing.gpu_variants import Opened, PlainPasses
 
 ONE = next(work for work in gpu.WORKS if work.shape == SMALL and work.states == 1)
 LONG = next(work for work in gpu.WORKS if work.tokens > 4096)
@@ -213,7 +213,7 @@ def test_plain_passes_read_open_states(rows: list[Row]) -> None:
 
 
 def test_plain_passes_cut_a_batch_by_its_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_ways, "PASS_TOKENS", 8)
+    monkeypatch.setattr(gpu_variants, "PASS_TOKENS", 8)
     model = trees.random_model("llama")
     rows = [Row((), (1, 2, 3), (trees.question((4,)), trees.question((5, n)))) for n in range(3)]
     for row, result in zip(rows, PlainPasses(model, trees.LABELS).run(rows), strict=True):
@@ -222,12 +222,12 @@ def test_plain_passes_cut_a_batch_by_its_tokens(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.weights
 def test_ways_that_do_not_open_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    small: dict[str, Any] = {**gpu_ways.LARGE_SHAPE, "hidden_size": 32, "num_hidden_layers": 4}
+    small: dict[str, Any] = {**gpu_variants.LARGE_SHAPE, "hidden_size": 32, "num_hidden_layers": 4}
     small |= {"intermediate_size": 48, "head_dim": 8, "num_attention_heads": 4}
     small |= {"linear_num_key_heads": 2, "linear_num_value_heads": 2, "vocab_size": 50_000}
     small |= {"linear_key_head_dim": 8, "linear_value_head_dim": 8}
-    monkeypatch.setattr(gpu_ways, "LARGE_SHAPE", small)
-    opened = gpu_ways.open_ways(LARGE, torch.device("cpu"))
+    monkeypatch.setattr(gpu_variants, "LARGE_SHAPE", small)
+    opened = gpu_variants.open_variants(LARGE, torch.device("cpu"))
     assert set(opened.absent) == {GRAPHS, UNRECORDED, FLOAT8}
     work = Work("short", LARGE, 40, ONE.questions)
     found = gpu.do_work(work, opened, 1, seconds=0.0)

@@ -18,9 +18,10 @@ from thisthat.errors import InvalidInputError
 from thisthat_lab.bench.measure import Context, Findings, Measurement, Setting, run_measurement
 from thisthat_lab.bench.measurements import training
 from thisthat_lab.bench.measurements.training import VARIANTS, Variant, findings_of, measure
+from thisthat_lab.bench.registry import SUITE
 from thisthat_lab.bench.report.results_page import PERFORMANCE, RESULTS
 from thisthat_lab.bench.result import Result, read_result
-from thisthat_lab.bench.suite import SUITE, measurement
+from thisthat_lab.bench.suite import measurement
 from thisthat_lab.bench.timing.training_steps import RandomRows, Segment, Timed
 
 CPU = torch.device("cpu")
@@ -53,7 +54,7 @@ def test_without_a_gpu_the_command_says_so(tmp_path: Path) -> None:
 
 def test_it_is_a_measurement_of_its_own() -> None:
     assert "training" not in SUITE
-    assert measurement("training") is training.MEASUREMENT
+    assert measurement("training").run is training.run
 
 
 @pytest.mark.parametrize(("packed", "opened"), [(True, False), (False, False), (True, True)])

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.lab.suites.branch.oracle import rule_truth
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.clauses import draw_clause
+from thisthat_lab.suites.base.domains import ALL
 from thisthat_lab.suites.base.fields import Domain
+from thisthat_lab.suites.base.rules import draw_record, draw_record_for, draw_rule
 from thisthat_lab.suites.base.wording import EXTRA_KEYS
-from thisthat_lab.suites.branch.machinery.domains import ALL
-from thisthat_lab.suites.branch.machinery.rules import draw_record, draw_record_for, draw_rule
 
 seeds = st.integers(0, 2**32)
 

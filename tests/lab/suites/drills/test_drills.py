@@ -99,7 +99,7 @@ def test_a_number_lies_in_the_range_that_is_the_answer() -> None:
 
 
 def _label(item: Item) -> str | None:
-    from thisthat_lab.suites.branch.machinery.domains import ALL
+    from thisthat_lab.suites.base.domains import ALL
 
     found = {
         field.key

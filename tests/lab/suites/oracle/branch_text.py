@@ -14,9 +14,9 @@ from tests.lab.suites.oracle.logic import Clause
 from tests.lab.suites.oracle.reading import COMPARE, DATE, NUMBER, one_of
 from tests.lab.suites.oracle.scanner import Rule, Scanner
 from thisthat.items.item import Item
+from thisthat_lab.suites.base.domains import ALL
 from thisthat_lab.suites.base.fields import Day, Domain, Field, Flag, Number, Pick, Tags
 from thisthat_lab.suites.base.wording import HEADINGS
-from thisthat_lab.suites.branch.machinery.domains import ALL
 
 BLANK = ("not recorded", "unknown", "pending", "(blank)", "n/a")
 _BEFORE = one_of(reading.BOUNDS)

@@ -11,34 +11,16 @@ from tests.lab.suites.oracle import reading
 from tests.lab.suites.oracle.logic import TOKEN, Clause, holds, outcomes
 from tests.lab.suites.oracle.record_text import Sheet, flat, vocabulary
 from thisthat.items.item import Item
-from thisthat_lab.suites.branch.families import (
-    candidate_fit,
-    contract_clause,
-    duplicate_ticket,
-    expense_compliance,
-    expense_level,
-    feature_flag,
-    format_grade,
-    loan_precheck,
-    password_score,
-    reorder_urgency,
-    retention_action,
-    risk_points,
-    sla_tier,
-    travel_level,
-)
+from thisthat_lab.suites.branch.families import duplicate_ticket
+from thisthat_lab.suites.branch.machinery.declared import declared_names, own_types
 from thisthat_lab.suites.records.catalogue import record_types
 from thisthat_lab.suites.records.fields import NumberField, RecordType
 
 Truth = Callable[[Sequence[bool]], bool]
 _OWN_TYPES: dict[str, tuple[RecordType, ...]] = {
-    module.FAMILY.name: module.TYPES
-    for module in (
-        candidate_fit, contract_clause, duplicate_ticket, expense_compliance, expense_level,
-        feature_flag, format_grade, loan_precheck, password_score, reorder_urgency,
-        retention_action, risk_points, sla_tier, travel_level,
-    )
-}  # fmt: skip
+    "duplicate_ticket": duplicate_ticket.TYPES,
+    **{name: types for name in declared_names() if (types := own_types(name))},
+}
 
 
 def sheet_of(item: Item) -> Sheet:

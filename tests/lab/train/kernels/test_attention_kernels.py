@@ -66,7 +66,7 @@ class Case:
         rows = []
         for start, end in pairwise(sorted(set(self.bounds.tolist()))):
             long = end - start
-            parts = plain_ops.turn(
+            parts = plain_ops.rope(
                 joined[start:end], cos[:long], sin[:long], self.heads, self.key_heads
             )
             query, key, value = (part.transpose(1, 2) for part in parts)

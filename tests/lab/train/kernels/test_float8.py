@@ -86,7 +86,7 @@ def test_gradients_of_any_size_keep_their_bits(launches: Any, size: float) -> No
     assert largest == behind.abs().max()
     found = launches.gate_back(both, d_out, largest)
     assert_rounded(found, plain_ops.gate_back(both.float(), d_out.float()), bits=2)
-    turned = found.turned()
+    turned = found.transposed()
     assert torch.equal(turned.matrix.view(torch.uint8), found.matrix.view(torch.uint8).t())
 
 
@@ -95,7 +95,7 @@ def test_weights_stand_one_below_the_other_and_may_be_turned(launches: Any) -> N
     gate, up = numbers(INNER, SIZE, dtype=BF16), numbers(INNER, SIZE, dtype=BF16, seed=7) / 50
     found = launches.weights(gate, up)
     assert_rounded(found, torch.cat((gate, up)).float(), bits=3)
-    turned = found.turned()
+    turned = found.transposed()
     assert turned.matrix.shape == (SIZE, 2 * INNER)
     assert turned.matrix.is_contiguous()
     assert torch.equal(turned.matrix.view(torch.uint8), found.matrix.view(torch.uint8).t())

@@ -63,9 +63,9 @@ def test_turns_there_and_back(fused: Any, width: int, dtype: torch.dtype) -> Non
     joined = numbers(rows * length, (heads + 2 * key_heads) * width, dtype=dtype)
     turn = numbers(length, width // 2, dtype=torch.float32).repeat(1, 2)
     angles = turn.cos().to(dtype), turn.sin().to(dtype)
-    found = fused.turn(joined, *angles, heads, key_heads)
-    assert_near(found, plain_ops.turn(joined, *angles, heads, key_heads))
-    assert_near(fused.turn_back(*found, *angles), joined)
+    found = fused.rope(joined, *angles, heads, key_heads)
+    assert_near(found, plain_ops.rope(joined, *angles, heads, key_heads))
+    assert_near(fused.rope_back(*found, *angles), joined)
     heads_first = [
         numbers(rows, many, length, width, dtype=dtype).transpose(1, 2)
         for many in (heads, key_heads, key_heads)
@@ -73,8 +73,8 @@ def test_turns_there_and_back(fused: Any, width: int, dtype: torch.dtype) -> Non
     spread = [numbers(*part.shape, 2, dtype=dtype)[..., 0] for part in found]
     for query, key, value in (heads_first, spread):
         assert_near(
-            fused.turn_back(query, key, value, *angles),
-            plain_ops.turn_back(query, key, value, *angles),
+            fused.rope_back(query, key, value, *angles),
+            plain_ops.rope_back(query, key, value, *angles),
         )
 
 

@@ -9,7 +9,7 @@ from torch.autograd import gradcheck
 from torch.nn import functional
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
-from thisthat_lab.train.kernels.fused_ops import added_norm, gated, rounded, turned
+from thisthat_lab.train.kernels.fused_ops import added_norm, gated, roped, rounded
 
 
 def numbers(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -48,7 +48,7 @@ def test_heads_are_turned_as_transformers_turns_them() -> None:
     rows, length, heads, key_heads, width = 2, 5, 3, 1, 8
     joined = numbers(rows * length, (heads + 2 * key_heads) * width)
     cos, sin = angles(length, width)
-    query, key, value = turned(joined, cos, sin, heads, key_heads)
+    query, key, value = roped(joined, cos, sin, heads, key_heads)
     parts = joined.view(rows, length, -1, width).transpose(1, 2)
     wanted = apply_rotary_pos_emb(parts[:, :3], parts[:, 3:4], cos[None], sin[None])
     torch.testing.assert_close(query.transpose(1, 2), wanted[0])
@@ -57,7 +57,7 @@ def test_heads_are_turned_as_transformers_turns_them() -> None:
     # Through transposed views, so that gradients come back with strides of their own.
     assert gradcheck(
         lambda given: tuple(
-            part.transpose(1, 2).contiguous() for part in turned(given, cos, sin, heads, key_heads)
+            part.transpose(1, 2).contiguous() for part in roped(given, cos, sin, heads, key_heads)
         ),
         (joined,),
     )
@@ -87,7 +87,7 @@ def test_results_have_the_type_of_what_is_given(dtype: torch.dtype) -> None:
     cos, sin = angles(3, 4, dtype)
     made = [
         *added_norm(hidden, hidden, weight, 1e-5),
-        *turned(hidden, cos, sin, 2, 1),
+        *roped(hidden, cos, sin, 2, 1),
         gated(hidden),
         rounded(hidden),
     ]

@@ -9,6 +9,7 @@ const REFUND = {
   "order": 1187,
   "item": "ceramic teapot",
   "paid": "89.00 EUR",
+  "goods_damaged": true,
   "delivered_days_ago": 12,
   "message": "The spout was broken off when I opened the box. I would like my money back."
 }`,
@@ -16,22 +17,22 @@ const REFUND = {
   questions: [
     question("boolean", "refund", {
       instructions: "Is this refund within policy?",
-      yes: "damaged or wrong goods, at most 30 days after delivery",
+      yes: "the goods are damaged and the number of days since delivery is at most 30",
       no: "anything else",
       threshold: 0.8,
     }),
-    question("choice", "reason", {
-      instructions: "Why does the customer write?",
+    question("choice", "wants", {
+      instructions: "What does the customer ask for?",
       options: [
-        { name: "damaged", description: "arrived broken" },
-        { name: "late", description: "came late or not at all" },
-        { name: "wrong item", description: "not what was ordered" },
-        { name: "changed mind", description: "no fault of ours" },
+        { name: "refund", description: "money back" },
+        { name: "replacement", description: "a new one instead" },
+        { name: "repair", description: "to have it mended" },
+        { name: "advice", description: "an answer to a question" },
       ],
     }),
-    question("score", "anger", {
-      instructions: "How angry is the customer?",
-      levels: ["calm", "annoyed", "furious"],
+    question("score", "age", {
+      instructions: "How high is the number of days since delivery?",
+      levels: ["at most 10 days", "11 to 30 days", "more than 30 days"],
     }),
   ],
 };
@@ -39,26 +40,32 @@ const REFUND = {
 const SHELL = {
   state: {
     kind: "text",
-    text: `An agent wants to run this in ~/projects/site, a git checkout with uncommitted work:
+    text: `[Command policy]
+The command must not run exactly when the program is rm or the command runs under sudo.
 
-git clean -fdx && npm ci`,
+[Terminal]
+Host: db-2
+User: ops
+Proposed command: rm -r /srv/app/*.log`,
   },
   questions: [
-    question("boolean", "destroys", {
-      instructions: "Can this command destroy work that cannot be brought back?",
-      threshold: 0.3,
+    question("boolean", "may_run", {
+      instructions: "May the command run?",
+      threshold: 0.8,
     }),
-    question("choice", "then", {
-      instructions: "What should the agent do?",
-      options: [
-        { name: "run", description: "harmless or easily undone" },
-        { name: "ask first", description: "a person should look at it" },
-        { name: "refuse", description: "never run this" },
+    question("choice", "directory", {
+      instructions: "Which directory does the command touch?",
+      options: ["/srv/app", "/etc", "/var/log", "/home/ana"].map((name) => ({
+        name, description: "",
+      })),
+    }),
+    question("score", "risk", {
+      instructions: "How risky is the command?",
+      levels: [
+        "harmless: the program is not rm",
+        "careful: the program is rm",
+        "dangerous: the command runs under sudo",
       ],
-    }),
-    question("score", "reach", {
-      instructions: "How far does the command reach?",
-      levels: ["only reads", "changes the project folder", "changes the whole machine"],
     }),
   ],
 };
@@ -69,8 +76,7 @@ const TICKET = {
     text: [
       "Subject: Charged twice??",
       "My card shows two payments of 24.90 for the June invoice.",
-      "The app logs me out every time I open the billing page, so I cannot check it myself.",
-      "Please sort this out before Friday, my account will be overdrawn otherwise.",
+      "Please pay one of them back before Friday.",
       "Thanks, Jo",
     ].join("\n\n"),
   },
@@ -85,12 +91,12 @@ const TICKET = {
       ],
       threshold: 0.6,
     }),
-    question("boolean", "deadline", {
-      instructions: "Does the customer name a deadline?",
+    question("boolean", "friday", {
+      instructions: "Does the customer mention Friday?",
     }),
-    question("score", "urgency", {
-      instructions: "How urgent is it?",
-      levels: ["whenever", "this week", "today", "right now"],
+    question("score", "amount", {
+      instructions: "How high is the amount?",
+      levels: ["under 10", "10 to 50", "more than 50"],
     }),
   ],
 };
@@ -98,17 +104,15 @@ const TICKET = {
 const MAZE = {
   state: {
     kind: "text",
-    text: `Maze 9x9. Coordinates are zero-based (row,column). Agent=(4,5), goal=(1,3).
+    text: `Maze 7x7. Coordinates are zero-based (row,column). Agent=(1,1), goal=(5,3).
 #=wall, .=free, A=agent, G=goal, @=agent at goal. Move one cell north/east/south/west; no diagonals or wraparound. Stop on the goal.
-#########
-#..G#...#
-#.###.#.#
-#.#.#.#.#
-#.#.#A#.#
-#.#...#.#
-#.#####.#
-#.......#
-#########`,
+#######
+#A#...#
+#.#.###
+#.#...#
+#.###.#
+#..G..#
+#######`,
   },
   questions: [
     question("choice", "first_move", {
@@ -121,7 +125,7 @@ const MAZE = {
     }),
     question("score", "distance", {
       instructions: "How many moves is the shortest path to the goal?",
-      levels: ["at most 8", "9 to 16", "17 to 24", "more than 24"],
+      levels: ["at most 4", "5 to 8", "9 to 12", "more than 12"],
     }),
   ],
 };

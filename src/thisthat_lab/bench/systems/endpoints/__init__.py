@@ -1,4 +1,7 @@
-"""Systems behind HTTP: one file per wire format, one client with retries, one recording."""
+"""Systems behind HTTP: one file per wire format, one client with retries, one recording.
+
+May import ``systems.protocol`` and ``systems.replies``.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,5 @@
-"""The branch families, one file each: a module here with a ``FAMILY`` is one."""
+"""The branch families, one file each: a module with a ``FAMILY``, or a JSON file that declares one.
+
+A module may have a JSON file of its own words beside it. May import ``branch.machinery``,
+``records`` and ``base``, never another suite.
+"""

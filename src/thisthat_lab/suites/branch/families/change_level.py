@@ -6,24 +6,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import json_span
 from thisthat_lab.suites.records.asking import ask, numbered_levels
 from thisthat_lab.suites.records.catalogue import record_types
 from thisthat_lab.suites.records.fields import NumberField, key_of, say_number
+from thisthat_lab.tables import Tables
 
 BEFORE = ("last month", "before", "in the morning", "at the first visit", "previous", "baseline")
 AFTER = ("this month", "after", "in the evening", "at the second visit", "current", "latest")
-NAMES = {
-    2: (("not higher", "higher"), ("down or flat", "up")),
-    3: (("fell", "about the same", "rose"), ("worse", "unchanged", "better")),
-    5: (
-        ("fell sharply", "fell", "steady", "rose", "rose sharply"),
-        ("much lower", "lower", "level", "higher", "much higher"),
-    ),
-}
+_TABLES = Tables(__file__)
+NAMES = _TABLES.read("names", dict[int, tuple[tuple[str, ...], ...]])
 
 
 @dataclass(frozen=True)
@@ -178,20 +173,5 @@ def _margins(rng: Rng, case: Case, names: list[str]) -> str:
     )
 
 
-QUESTIONS = (
-    "How did the {phrase} of the {noun} change?",
-    "Rate the movement in {phrase}.",
-    "Which level describes the change in {phrase}?",
-    "Compare the two readings of {phrase}.",
-)
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="change_level",
-    suite="branch",
-    kind="score",
-    option_count=None,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+QUESTIONS = _TABLES.words("questions")
+FAMILY = branch_family("change_level", "score", draw, solve, render, twin)

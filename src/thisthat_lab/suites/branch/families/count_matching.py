@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.records.asking import ask, numbered_levels
@@ -14,6 +14,7 @@ from thisthat_lab.suites.records.checks import draw_names
 from thisthat_lab.suites.records.fields import Record, RecordType
 from thisthat_lab.suites.records.rules import Rule, draw_rule, say_rule
 from thisthat_lab.suites.records.sheets import write_records
+from thisthat_lab.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -103,26 +104,7 @@ def render(case: Case, rng: Rng) -> Asked:
     )
 
 
-SATISFYING = (
-    "How many entries satisfy this? {rule}",
-    "Count the records for which the following is so. {rule}",
-    "For how many does this hold? {rule}",
-    "Condition: {rule} How many of the listed ones meet it?",
-)
-FAILING = (
-    "How many entries do not satisfy this? {rule}",
-    "Count the records for which the following is not so. {rule}",
-    "For how many does this fail? {rule}",
-    "Condition: {rule} How many of the listed ones miss it?",
-)
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="count_matching",
-    suite="branch",
-    kind="score",
-    option_count=None,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+_TABLES = Tables(__file__)
+SATISFYING = _TABLES.words("satisfying")
+FAILING = _TABLES.words("failing")
+FAMILY = branch_family("count_matching", "score", draw, solve, render, twin)

@@ -7,20 +7,20 @@ from typing import Any
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.abstain import with_abstain
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.clauses import draw_clause
+from thisthat_lab.suites.base.domains import domains
 from thisthat_lab.suites.base.family import Asked
+from thisthat_lab.suites.base.layout import Sheet, lay_out
+from thisthat_lab.suites.base.rules import Rule
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import bullets
 from thisthat_lab.suites.branch.machinery.branches import (
     Branches,
-    draw_record_taking,
+    draw_sheet_taking,
     twin_of,
-    without_one,
 )
-from thisthat_lab.suites.branch.machinery.domains import domains
-from thisthat_lab.suites.branch.machinery.layout import Sheet, draw_sheet, lay_out
-from thisthat_lab.suites.branch.machinery.rules import Rule
+from thisthat_lab.tables import Tables
 
 _DOMAINS = domains(
     "release candidate",
@@ -31,12 +31,8 @@ _DOMAINS = domains(
     "clinical sample",
     "building inspection",
 )
-_ASKS = (
-    "Which requirement blocks {id}?",
-    "What stops this {noun}?",
-    "Which check fails for {id}?",
-    "On which point is the {noun} held up?",
-)
+_TABLES = Tables(__file__)
+_ASKS = _TABLES.words("asks")
 _NOTHING = ("nothing", "no blocker", "all clear", "none fails")
 
 
@@ -57,22 +53,9 @@ def draw(rng: Rng, setting: Setting) -> BlockerCase | None:
     count = max(2, min(setting.clauses + 1, 5))
     fields = rng.sample(domain.fields, count)
     failing = Branches(tuple(Rule("all", (draw_clause(field, rng),)) for field in fields))
-    wanted = rng.below(failing.count + setting.abstain)
-    is_open = wanted == failing.count
-    record = draw_record_taking(
-        domain, failing, rng.below(failing.count) if is_open else wanted, rng
-    )
-    if record is None:
+    sheet = draw_sheet_taking(domain, failing, setting, rng, may_omit=False)
+    if sheet is None:
         return None
-    needed = failing.keys()
-    if setting.abstain:
-        lacking = without_one(domain, failing, record, is_open, rng)
-        if lacking is None:
-            return None
-        record, key = lacking
-        if key not in needed:
-            needed.append(key)
-    sheet = draw_sheet(domain, record, needed, setting.distractors, rng)
     return BlockerCase(sheet, failing, rng.chance(0.6), setting, rng.raw())
 
 
@@ -125,14 +108,4 @@ def twin(case: BlockerCase, rng: Rng) -> BlockerCase | None:
     return replace(case, sheet=replace(case.sheet, record=changed))
 
 
-FAMILY = BranchFamily(
-    name="deploy_blocker",
-    suite="branch",
-    kind="choice",
-    option_count=None,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+FAMILY = branch_family("deploy_blocker", "choice", draw, solve, render, twin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import join
@@ -15,26 +15,10 @@ from thisthat_lab.suites.records.checks import draw_names
 from thisthat_lab.suites.records.fields import DateField, Record, RecordType, TagsField, read_types
 from thisthat_lab.suites.records.pairs import agree, draw_other
 from thisthat_lab.suites.records.sheets import write_records
+from thisthat_lab.tables import Tables
 
-TYPES = (
-    *read_types(
-        """
-help ticket HT: reporter = Amara, Bruno, Chen, Dana, Elif | product = portal, printer, scanner,
-  router | error code # 100-140 | building = north wing, south wing, annex | urgent ? | symptoms *
-  freeze, noise, smell, no power | reported on @
-crash report CR: module = parser, cache, login, export | build # 300-330 | signal = abort,
-  segfault, timeout | device = phone, tablet, desktop | reproducible ? | stack depth # 5-60 |
-  received on @
-lead LE: company = Orvex, Balmo, Cindra, Dento | contact city = Graz, Pisa, Turku, Cork |
-  employees # 10-90/10 | source = fair, web, referral, call | newsletter ~ wanted ? | created on @
-lost item report LI: item = umbrella, wallet, scarf, phone, keys | colour = black, red, blue, grey
-  | line # 1-12 | found by staff ? | station = harbour, market, museum, stadium | reported on @
-citation CI: author = Berg, Cole, Diaz, Endo | year # 1990-2024 | journal = Nature Notes, Field
-  Work, Open Letters | pages # 2-40 | peer reviewed ? | accessed on @
-"""
-    ),
-    *record_types(),
-)
+_TABLES = Tables(__file__)
+TYPES = (*read_types(_TABLES.words("types")), *record_types())
 OPEN = 2
 
 
@@ -160,35 +144,8 @@ def render(case: Case, rng: Rng) -> Asked:
     )
 
 
-RULES = (
-    "Two entries are duplicates when {listed} agree.",
-    "Treat a {noun} as a repeat of another if both have equal {listed}.",
-    "Same {listed}: same {noun}. All else may differ.",
-    "Only {listed} matter for spotting duplicates; they must be identical.",
-)
-DAYS = (
-    " In addition '{day}' must lie at most {window} days apart.",
-    " They must also be no more than {window} days apart by '{day}'.",
-    " More than {window} days between the '{day}' dates rules it out.",
-)
-SAME = (
-    "Is {left} a duplicate of {right}?",
-    "Do {left} and {right} count as the same {noun}?",
-    "Should {left} and {right} be merged?",
-)
-DIFFERENT = (
-    "Are {left} and {right} separate cases?",
-    "Should {left} and {right} be kept apart?",
-    "Is it wrong to merge {left} with {right}?",
-)
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="duplicate_ticket",
-    suite="branch",
-    kind="boolean",
-    option_count=2,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+RULES = _TABLES.words("rules")
+DAYS = _TABLES.words("days")
+SAME = _TABLES.words("same")
+DIFFERENT = _TABLES.words("different")
+FAMILY = branch_family("duplicate_ticket", "boolean", draw, solve, render, twin)

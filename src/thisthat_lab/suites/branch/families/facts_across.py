@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import COUNT_WORDS
@@ -22,6 +22,7 @@ from thisthat_lab.suites.records.fields import (
     TagsField,
 )
 from thisthat_lab.suites.records.sheets import write_records
+from thisthat_lab.tables import Tables
 
 FORMS = ("any", "all", "none", "at least", "exactly", "larger", "smaller", "same", "largest")
 
@@ -180,26 +181,7 @@ def render(case: Case, rng: Rng) -> Asked:
     )
 
 
-ASKED = (
-    "Is it true that {text}?",
-    "Does the list show that {text}?",
-    "Statement: {text}. Is it right?",
-    "Would it be correct to say that {text}?",
-    "Check: {text}.",
-)
-DENIED = (
-    "Is it false that {text}?",
-    "Statement: {text}. Is it wrong?",
-    "Does the list contradict the claim that {text}?",
-)
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="facts_across",
-    suite="branch",
-    kind="boolean",
-    option_count=2,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+_TABLES = Tables(__file__)
+ASKED = _TABLES.words("asked")
+DENIED = _TABLES.words("denied")
+FAMILY = branch_family("facts_across", "boolean", draw, solve, render, twin)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family
 from thisthat_lab.suites.base.family import YES_NO, Asked
 from thisthat_lab.suites.base.settings import Setting
-from thisthat_lab.suites.base.wording import join
+from thisthat_lab.suites.base.wording import DENIALS, STATEMENTS, join
 from thisthat_lab.suites.records.asking import ask
 from thisthat_lab.suites.records.catalogue import record_types
 from thisthat_lab.suites.records.checks import (
@@ -93,38 +93,6 @@ def _ask(rng: Rng, case: FactsCase, where: str) -> tuple[str, tuple[tuple[str, s
     return rng.choice(STATEMENTS[case.form]).format(text=text, capital=capital(text)), YES_NO
 
 
-STATEMENTS = {
-    "question": ("Is it true that {text}?", "Would you say that {text}?", "Is it so that {text}?"),
-    "statement": (
-        "Statement: {capital}. Is it right?",
-        "{capital}. True?",
-        "Does the record say that {text}?",
-        "True or false: {text}.",
-        "Check this against the data: {text}.",
-    ),
-    "criterion": (
-        "Criterion: {text}. Is it met?",
-        "Answer yes if {text}, otherwise no.",
-        "The branch is taken when {text}. Is it taken?",
-        "if ({text}) then proceed. Does it proceed?",
-    ),
-    "claim": (
-        "A colleague claims that {text}. Does the record bear this out?",
-        "Someone reports that {text}. Is the report correct?",
-        "The summary says that {text}. Does that agree with the entry?",
-        "Can it be confirmed that {text}?",
-    ),
-}
-DENIALS = (
-    "Statement: {capital}. Is it wrong?",
-    "Is it false that {text}?",
-    "A colleague claims that {text}. Does the record contradict this?",
-    "Answer no if {text}, otherwise yes.",
-    "Skip the entry unless {text}. Is it skipped?",
-    "The summary says that {text}. Is the summary mistaken?",
-)
-
-
 def _direct(rng: Rng, rule: Rule, noun: str, where: str) -> str:
     parts = [question(rng, condition, noun) for condition in rule.conditions]
     if rule.mode == "none":
@@ -149,14 +117,11 @@ def say_facts(rng: Rng, rule: Rule, noun: str) -> str:
     return join(parts, "and")
 
 
-FAMILY: BranchFamily[FactsCase] = BranchFamily(
-    name="facts_hold",
-    suite="branch",
-    kind="boolean",
-    option_count=2,
-    held_out=False,
-    draw=draw,
-    solve=solve_check,
-    render=render,
-    twin=twin_check,  # type: ignore[arg-type]
+FAMILY: BranchFamily[FactsCase] = branch_family(
+    "facts_hold",
+    "boolean",
+    draw,
+    solve_check,
+    render,
+    twin_check,  # type: ignore[arg-type]
 )

@@ -5,27 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
-from thisthat_lab.suites.base.wording import CITIES, FIRST_NAMES, SERVICES
 from thisthat_lab.suites.records.asking import ask
 from thisthat_lab.suites.records.fields import say_day
+from thisthat_lab.tables import Tables
 
-SUBJECTS = (
-    ("the {x} alert fired", SERVICES),
-    ("{x} signed the form", FIRST_NAMES),
-    ("the parcel reached {x}", CITIES),
-    ("{x} restarted", SERVICES),
-    ("{x} sent a reminder", FIRST_NAMES),
-    ("the office in {x} opened", CITIES),
-    ("{x} paid the fee", FIRST_NAMES),
-    ("the backup of {x} finished", SERVICES),
-    ("{x} left the building", FIRST_NAMES),
-    ("the train stopped at {x}", CITIES),
-    ("the inspection in {x} took place", CITIES),
-    ("{x} was promoted", FIRST_NAMES),
-)
+_TABLES = Tables(__file__)
+SUBJECTS = _TABLES.read("subjects", tuple[tuple[str, tuple[str, ...]], ...])
 RANKS = ("first", "second", "third")
 
 
@@ -128,35 +116,6 @@ def render(case: Case, rng: Rng) -> Asked:
     return ask(rng, sections, question, options, deciding=deciding, notes=case.notes)
 
 
-ENDS = {
-    "first": (
-        "Which of these happened first?",
-        "What came before everything else?",
-        "Which event is the earliest?",
-        "What started the sequence?",
-    ),
-    "last": (
-        "Which of these happened last?",
-        "What came after everything else?",
-        "Which event is the latest?",
-        "What ended the sequence?",
-    ),
-}
-NEXT = {
-    "after": ("What happened next after this: {known}?", "Which event directly followed: {known}?"),
-    "before": (
-        "What happened just before this: {known}?",
-        "Which event directly preceded: {known}?",
-    ),
-}
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="first_event",
-    suite="branch",
-    kind="choice",
-    option_count=None,
-    held_out=True,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+ENDS = _TABLES.groups("ends")
+NEXT = _TABLES.groups("next")
+FAMILY = branch_family("first_event", "choice", draw, solve, render, twin, held_out=True)

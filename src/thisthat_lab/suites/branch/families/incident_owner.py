@@ -7,20 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
-from thisthat_lab.suites.base.wording import FIRST_NAMES, SERVICES, TEAMS, json_span
+from thisthat_lab.suites.base.wording import FIRST_NAMES, json_span
 from thisthat_lab.suites.records.asking import ask
+from thisthat_lab.tables import Tables
 
-AREAS = (
-    SERVICES,
-    TEAMS,
-    ("boiler room", "car park", "lobby", "roof", "canteen", "laboratory", "archive", "loading bay"),
-    ("ward 1", "ward 2", "ward 3", "theatre", "pharmacy", "radiology", "reception", "kitchen"),
-    ("platform 1", "platform 2", "ticket hall", "depot", "bridge", "signal box", "yard"),
-    ("press line", "paint shop", "kiln", "packing", "tool store", "test bench", "compressor"),
-)
+_TABLES = Tables(__file__)
+AREAS = _TABLES.rows("areas")
 SHIFTS = (("early", 6, 14), ("late", 14, 22), ("night", 22, 30))
 
 
@@ -200,14 +195,4 @@ def _names(case: Case) -> list[str]:
     return [name for name, _, _ in case.shifts]
 
 
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="incident_owner",
-    suite="branch",
-    kind="choice",
-    option_count=None,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+FAMILY = branch_family("incident_owner", "choice", draw, solve, render, twin)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from thisthat.questions import Text, compact_json
 from thisthat.rng import Rng
 from thisthat_lab.suites.base import wording
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.branch.machinery.outputs import (
@@ -17,19 +17,11 @@ from thisthat_lab.suites.branch.machinery.outputs import (
     follows,
     say_instruction,
 )
+from thisthat_lab.tables import Tables
 
-_ASKS = (
-    "Does the output follow every instruction?",
-    "Are all the instructions kept?",
-    "Is the output what was asked for?",
-    "Does the text pass all the checks?",
-)
-_OPPOSITE_ASKS = (
-    "Does the output break any instruction?",
-    "Is at least one instruction not kept?",
-    "Does the output miss something that was asked for?",
-    "Does the text fail one of the checks?",
-)
+_TABLES = Tables(__file__)
+_ASKS = _TABLES.words("asks")
+_OPPOSITE_ASKS = _TABLES.words("opposite_asks")
 
 
 @dataclass(frozen=True)
@@ -121,14 +113,4 @@ def twin(case: CheckCase, rng: Rng) -> CheckCase | None:
     return replace(case, instructions=tuple(changed))
 
 
-FAMILY = BranchFamily(
-    name="instruction_check",
-    suite="branch",
-    kind="boolean",
-    option_count=2,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+FAMILY = branch_family("instruction_check", "boolean", draw, solve, render, twin)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.records.asking import ask
@@ -85,14 +85,4 @@ def render(case: Case, rng: Rng) -> Asked:
     )
 
 
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="invalid_field",
-    suite="branch",
-    kind="choice",
-    option_count=None,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+FAMILY = branch_family("invalid_field", "choice", draw, solve, render, twin)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import PRODUCTS, json_span, reference
 from thisthat_lab.suites.records.asking import ask
 from thisthat_lab.suites.records.rules import capital
+from thisthat_lab.tables import Tables
 
 THINGS = (
     *PRODUCTS, "bag of oats", "toner cartridge", "brake pad", "syringe pack", "roof tile",
@@ -178,26 +179,7 @@ def _plain(value: int | bool | str | None) -> str:
     return "not counted" if value is None else str(value)
 
 
-ORDER = (
-    "Should more of the {thing} be ordered?",
-    "Is a new order due?",
-    "Does the rule call for an order of this item?",
-    "Must the {thing} be restocked now?",
-)
-LEAVE = (
-    "Can the order for the {thing} wait?",
-    "Is there no need to order now?",
-    "Does the rule leave this item alone?",
-    "Is the stock of the {thing} sufficient under the rule?",
-)
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="inventory_reorder",
-    suite="branch",
-    kind="boolean",
-    option_count=2,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+_TABLES = Tables(__file__)
+ORDER = _TABLES.words("order")
+LEAVE = _TABLES.words("leave")
+FAMILY = branch_family("inventory_reorder", "boolean", draw, solve, render, twin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import FIRST_NAMES, as_shown, join
@@ -19,17 +19,11 @@ from thisthat_lab.suites.branch.machinery.calendars import (
     draw_entries,
     write_calendar,
 )
+from thisthat_lab.tables import Tables
 
-_CLASH = (
-    "Does the proposed meeting clash with anything?",
-    "Is there a conflict for those invited?",
-    "Is the proposed time taken for at least one of the people invited?",
-)
-_FREE = (
-    "Is the proposed time free for everyone invited?",
-    "Can the meeting be held as proposed?",
-    "Are all the people invited available?",
-)
+_TABLES = Tables(__file__)
+_CLASH = _TABLES.words("clash")
+_FREE = _TABLES.words("free")
 _TRIES = 200
 
 
@@ -116,14 +110,4 @@ def twin(case: MeetingCase, rng: Rng) -> MeetingCase | None:
     return None
 
 
-FAMILY = BranchFamily(
-    name="meeting_conflict",
-    suite="branch",
-    kind="boolean",
-    option_count=2,
-    held_out=True,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+FAMILY = branch_family("meeting_conflict", "boolean", draw, solve, render, twin, held_out=True)

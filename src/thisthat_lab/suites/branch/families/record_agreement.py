@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import join
@@ -129,14 +129,4 @@ QUESTIONS = (
     "Look only at {listed}: how many of these {count} fields {word} between the two?",
     "Of {listed}, how many {word}?",
 )
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="record_agreement",
-    suite="branch",
-    kind="score",
-    option_count=None,
-    held_out=True,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+FAMILY = branch_family("record_agreement", "score", draw, solve, render, twin, held_out=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.records.asking import ask
@@ -20,12 +20,10 @@ from thisthat_lab.suites.records.specs import (
     fault,
     write_request,
 )
+from thisthat_lab.tables import Tables
 
-ENDPOINTS = (
-    "POST /orders", "POST /bookings", "PUT /profiles/42", "POST /exports", "PATCH /devices/42",
-    "POST /tickets", "POST /payments", "PUT /listings/42", "POST /reports", "POST /invites",
-    "POST /shipments", "PATCH /lessons/42", "POST /jobs", "POST /surveys",
-)  # fmt: skip
+_TABLES = Tables(__file__)
+ENDPOINTS = _TABLES.words("endpoints")
 
 
 @dataclass(frozen=True)
@@ -92,26 +90,6 @@ def render(case: Case, rng: Rng) -> Asked:
     )
 
 
-VALID = (
-    "Is the request valid?",
-    "Does the body conform to the specification?",
-    "Will {endpoint} accept this body?",
-    "Is every field of the payload in order?",
-)
-INVALID = (
-    "Must the request be rejected?",
-    "Does the body break the specification anywhere?",
-    "Will {endpoint} answer 400 to this body?",
-    "Is any field of the payload missing or wrong?",
-)
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="request_valid",
-    suite="branch",
-    kind="boolean",
-    option_count=2,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+VALID = _TABLES.words("valid")
+INVALID = _TABLES.words("invalid")
+FAMILY = branch_family("request_valid", "boolean", draw, solve, render, twin)

@@ -8,15 +8,16 @@ from typing import Any
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.abstain import with_abstain
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.clauses import Among, Between, Clause, Compares, Is
+from thisthat_lab.suites.base.domains import domains
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.fields import Domain, Field, Flag, Number, Pick
+from thisthat_lab.suites.base.layout import Sheet, draw_sheet, lay_out
+from thisthat_lab.suites.base.rules import Rule
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import CITIES, TEAMS, bullets
-from thisthat_lab.suites.branch.machinery.domains import domains
-from thisthat_lab.suites.branch.machinery.layout import Sheet, draw_sheet, lay_out
-from thisthat_lab.suites.branch.machinery.rules import Rule
+from thisthat_lab.tables import Tables
 
 _DOMAINS = domains(
     "support ticket",
@@ -30,12 +31,8 @@ _DOMAINS = domains(
     "marketplace seller",
     "loan application",
 )
-_ASKS = (
-    "Which queue takes {id}?",
-    "Where should this {noun} be routed?",
-    "Who handles this {noun}?",
-    "Which team gets {id}?",
-)
+_TABLES = Tables(__file__)
+_ASKS = _TABLES.words("asks")
 
 
 @dataclass(frozen=True)
@@ -161,14 +158,4 @@ def twin(case: RoutingCase, rng: Rng) -> RoutingCase | None:
     return replace(case, sheet=moved)
 
 
-FAMILY = BranchFamily(
-    name="routing",
-    suite="branch",
-    kind="choice",
-    option_count=None,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+FAMILY = branch_family("routing", "choice", draw, solve, render, twin)

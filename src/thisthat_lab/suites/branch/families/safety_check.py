@@ -9,19 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import FIRST_NAMES, join, json_span
 from thisthat_lab.suites.records.asking import ask
+from thisthat_lab.tables import Tables
 
 OPEN = 2
 HEADS = ("Zor", "Mel", "Kav", "Tri", "Ond", "Pel", "Vas", "Lum", "Quor", "Bex", "Nyl", "Sar")
 TAILS = ("ane", "imol", "axin", "orel", "edra", "uvite", "aphen", "ilium", "osta", "entil")
-PARTS = (
-    "moonroot", "ashleaf", "silver moss", "drake oil", "salt pollen", "amber resin", "frost berry",
-    "cave pepper", "river clay", "star thistle", "honeybark", "glowcap", "blue lichen", "iron tea",
-)  # fmt: skip
+_TABLES = Tables(__file__)
+PARTS = _TABLES.words("parts")
 TAKERS = ("traveller", "griffin", "apprentice", "dragon", "miner", "sea captain", "golem", "elk")
 
 
@@ -120,20 +119,7 @@ def twin(case: Case, rng: Rng) -> Case | None:
     return turned(case, others, solve, OPEN)
 
 
-RULES = {
-    "allergy": (
-        "Nothing in it may be on the list of things {taker} cannot bear.",
-        "It must not contain anything {taker} reacts to.",
-    ),
-    "mixture": (
-        "It must not meet a preparation it clashes with.",
-        "If something already taken is on its clash list, leave it.",
-    ),
-    "dose": (
-        "The dose may be at most {rate} drops for each stone of weight.",
-        "Up to {rate} drops per stone of weight are allowed.",
-    ),
-}
+RULES = _TABLES.groups("rules")
 
 
 def render(case: Case, rng: Rng) -> Asked:
@@ -189,26 +175,6 @@ def render(case: Case, rng: Rng) -> Asked:
     )
 
 
-SAFE = (
-    "May {taker} be given the {name}?",
-    "Is the {name} safe for {taker} under the rules?",
-    "Are all rules in force kept?",
-    "Can the {name} be handed out?",
-)
-UNSAFE = (
-    "Must the {name} be withheld?",
-    "Do the rules forbid giving {taker} the {name}?",
-    "Is there a rule in force that this breaks?",
-    "Should the {name} be kept back?",
-)
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="safety_check",
-    suite="branch",
-    kind="boolean",
-    option_count=2,
-    held_out=True,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+SAFE = _TABLES.words("safe")
+UNSAFE = _TABLES.words("unsafe")
+FAMILY = branch_family("safety_check", "boolean", draw, solve, render, twin, held_out=True)

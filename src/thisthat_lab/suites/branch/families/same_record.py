@@ -9,8 +9,8 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base import wording
 from thisthat_lab.suites.base.family import Difficulty
 from thisthat_lab.suites.base.fields import Domain, Flag
+from thisthat_lab.suites.base.layout import Page, Policy, Sheet
 from thisthat_lab.suites.branch.machinery.identities import KINDS, SAME_MEANING, Kind, near_miss
-from thisthat_lab.suites.branch.machinery.layout import Page, Policy, Sheet
 from thisthat_lab.suites.branch.machinery.verdicts import Words, verdict_family
 
 

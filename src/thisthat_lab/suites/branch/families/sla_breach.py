@@ -6,26 +6,15 @@ from dataclasses import dataclass, replace
 
 from thisthat.questions import JSONValue
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import json_span, person
 from thisthat_lab.suites.records.asking import ask
+from thisthat_lab.tables import Tables
 
-WORLDS = (
-    ("ticket", "first reply", ("P1", "P2", "P3", "P4")),
-    ("outage", "restoration", ("critical", "major", "minor", "cosmetic")),
-    ("parcel pickup", "collection", ("express", "standard", "economy", "freight")),
-    ("lift fault", "engineer on site", ("people trapped", "out of service", "noisy", "cosmetic")),
-    ("lab order", "result", ("emergency", "urgent", "routine", "research")),
-    ("call", "callback", ("platinum", "gold", "silver", "bronze")),
-    ("room service order", "delivery", ("suite", "club floor", "standard room", "annex")),
-    ("burst pipe report", "crew arrival", ("flooding", "strong leak", "drip", "low pressure")),
-    ("translation request", "delivery", ("same day", "rush", "normal", "archive")),
-    ("pothole report", "repair", ("motorway", "main road", "side street", "footpath")),
-    ("chat", "human takeover", ("VIP", "member", "guest", "bot test")),
-    ("lost card report", "card block", ("abroad", "online", "domestic", "prepaid")),
-)
+_TABLES = Tables(__file__)
+WORLDS = _TABLES.read("worlds", tuple[tuple[str, str, tuple[str, ...]], ...])
 
 
 @dataclass(frozen=True)
@@ -180,26 +169,6 @@ def render(case: Case, rng: Rng) -> Asked:
     )
 
 
-BREACHED = (
-    "Was the service level missed?",
-    "Did the {goal} come too late?",
-    "Is this {noun} a breach of the agreement?",
-    "Was the limit exceeded?",
-)
-KEPT = (
-    "Was the service level kept?",
-    "Did the {goal} come in time?",
-    "Is this {noun} within the agreement?",
-    "Was the limit respected?",
-)
-FAMILY: BranchFamily[Case] = BranchFamily(
-    name="sla_breach",
-    suite="branch",
-    kind="boolean",
-    option_count=2,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-    twin=twin,
-)
+BREACHED = _TABLES.words("breached")
+KEPT = _TABLES.words("kept")
+FAMILY = branch_family("sla_breach", "boolean", draw, solve, render, twin)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.base import wording
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.branch.families.instruction_check import draw_instructions, write_output
@@ -80,13 +80,4 @@ def render(case: ViolationCase, rng: Rng) -> Asked:
     return Asked(state, wording.sentence(rng.choice(_ASKS)), tuple(options), facts)
 
 
-FAMILY = BranchFamily(
-    name="which_instruction",
-    suite="branch",
-    kind="choice",
-    option_count=4,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-)
+FAMILY = branch_family("which_instruction", "choice", draw, solve, render, option_count=4)

@@ -8,7 +8,7 @@ from typing import Any
 from thisthat.questions import Text, compact_json
 from thisthat.rng import Rng
 from thisthat_lab.suites.base import wording
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.branch.machinery.identities import KINDS, SAME_MEANING, Kind, near_miss
@@ -142,13 +142,4 @@ def _line(record: dict[str, str]) -> str:
     return "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in record.items())
 
 
-FAMILY = BranchFamily(
-    name="which_record",
-    suite="branch",
-    kind="choice",
-    option_count=None,
-    held_out=True,
-    draw=draw,
-    solve=solve,
-    render=render,
-)
+FAMILY = branch_family("which_record", "choice", draw, solve, render, held_out=True)

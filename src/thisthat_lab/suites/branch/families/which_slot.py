@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import FIRST_NAMES, as_shown, join
@@ -124,13 +124,4 @@ def render(case: SlotCase, rng: Rng) -> Asked:
     )
 
 
-FAMILY = BranchFamily(
-    name="which_slot",
-    suite="branch",
-    kind="choice",
-    option_count=None,
-    held_out=False,
-    draw=draw,
-    solve=solve,
-    render=render,
-)
+FAMILY = branch_family("which_slot", "choice", draw, solve, render)

@@ -1,1 +1,4 @@
-"""What branch families are made of: domains, rules, branches, layouts."""
+"""What branch families are made of: branches, bands, points, and the patterns a file can declare.
+
+May import ``base`` and ``records``, never ``families``.
+"""

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.clauses import Clause
 from thisthat_lab.suites.base.fields import Domain, Record, Value
-from thisthat_lab.suites.branch.machinery.rules import Rule, draw_record, draw_rule
+from thisthat_lab.suites.base.layout import Sheet, draw_sheet
+from thisthat_lab.suites.base.rules import Rule, draw_record, draw_rule
+from thisthat_lab.suites.base.settings import Setting
 
 _TRIES = 400
 
@@ -125,3 +127,29 @@ def twin_of(branches: Branches, record: Record, rng: Rng) -> Branches | dict[str
             if branches.outcome(moved) not in (before, None):
                 return moved
     return None
+
+
+def draw_sheet_taking(
+    domain: Domain, branches: Branches, setting: Setting, rng: Rng, *, may_omit: bool
+) -> Sheet | None:
+    """A sheet that takes every branch (or leaves it open, where offered) equally often, or None.
+
+    With ``abstain`` one fact is unknown; ``may_omit`` leaves its line out half of the time.
+    """
+    wanted = rng.below(branches.count + setting.abstain)
+    is_open = wanted == branches.count
+    taken = rng.below(branches.count) if is_open else wanted
+    record = draw_record_taking(domain, branches, taken, rng)
+    if record is None:
+        return None
+    needed = branches.keys()
+    if setting.abstain:
+        lacking = without_one(domain, branches, record, is_open, rng)
+        if lacking is None:
+            return None
+        record, key = lacking
+        if may_omit and rng.chance(0.5):
+            needed = [name for name in needed if name != key]
+        elif key not in needed:
+            needed.append(key)
+    return draw_sheet(domain, record, needed, setting.distractors, rng)

@@ -13,20 +13,19 @@ from typing import Any
 from thisthat.questions import Kind
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.abstain import with_abstain
-from thisthat_lab.suites.base.branch_family import BranchFamily
+from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family
 from thisthat_lab.suites.base.clauses import Clause
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.fields import Domain
+from thisthat_lab.suites.base.layout import MakePage, Sheet, lay_out
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import bullets, sentence
 from thisthat_lab.suites.branch.machinery.branches import (
     Branches,
     draw_branches,
-    draw_record_taking,
+    draw_sheet_taking,
     twin_of,
-    without_one,
 )
-from thisthat_lab.suites.branch.machinery.layout import MakePage, Sheet, draw_sheet, lay_out
 
 DrawBranches = Callable[[Domain, int, int, Rng], Branches]
 
@@ -88,7 +87,10 @@ def outcome_family(
             names = tuple(reversed(pool))
         else:
             names = tuple(rng.sample(rng.choice(pools), count))
-        return _draw_case(domain, branches, names, kind, rng, setting)
+        sheet = draw_sheet_taking(domain, branches, setting, rng, may_omit=True)
+        if sheet is None:
+            return None
+        return OutcomeCase(sheet, branches, names, rng.chance(0.4), setting, rng.raw())
 
     def solve(case: OutcomeCase) -> int:
         taken = case.branches.outcome(case.sheet.record)
@@ -100,52 +102,21 @@ def outcome_family(
     def render(case: OutcomeCase, rng: Rng) -> Asked:
         return _render(case, words, kind, page)
 
-    return BranchFamily(
-        name=name,
-        suite="branch",
-        kind=kind,
+    return branch_family(
+        name,
+        kind,
+        draw,
+        solve,
+        render,
+        _twin,
         option_count=counts[0] if counts[0] == counts[1] else None,
         held_out=held_out,
-        draw=draw,
-        solve=solve,
-        render=render,
-        twin=_twin,
         clauses=_clauses if page is lay_out else None,
     )
 
 
 def _clauses(case: OutcomeCase) -> list[Clause]:
     return [clause for rule in case.branches.rules for clause in rule.clauses]
-
-
-def _draw_case(
-    domain: Domain,
-    branches: Branches,
-    names: tuple[str, ...],
-    kind: Kind,
-    rng: Rng,
-    setting: Setting,
-) -> OutcomeCase | None:
-    wanted = rng.below(branches.count + setting.abstain)
-    is_open = wanted == branches.count
-    record = draw_record_taking(
-        domain, branches, rng.below(branches.count) if is_open else wanted, rng
-    )
-    if record is None:
-        return None
-    needed = branches.keys()
-    if setting.abstain:
-        lacking = without_one(domain, branches, record, is_open, rng)
-        if lacking is None:
-            return None
-        record, key = lacking
-        if rng.chance(0.5):
-            needed = [name for name in needed if name != key]
-        elif key not in needed:
-            needed.append(key)
-    extra = setting.distractors
-    sheet = draw_sheet(domain, record, needed, extra, rng)
-    return OutcomeCase(sheet, branches, names, rng.chance(0.4), setting, rng.raw())
 
 
 def _twin(case: OutcomeCase, rng: Rng) -> OutcomeCase | None:

@@ -13,25 +13,10 @@ from typing import Any
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.wording import CITIES, COMPANIES, FIRST_NAMES, MONTHS, PRODUCTS
+from thisthat_lab.tables import Tables
 
-_SENTENCES = (
-    "the {product} arrives on {number} {month}",
-    "our shop in {city} opens at {hour}",
-    "{name} will call you back today",
-    "please keep the receipt for the {product}",
-    "we have moved the visit to {city}",
-    "the {product} comes with a two year warranty",
-    "{company} has confirmed the booking",
-    "nothing else is needed from your side",
-    "{name} and {name2} will meet you at the station",
-    "the price includes delivery, setup and training",
-    "your request has been forwarded to {company}",
-    "the new {product} is lighter, quieter and cheaper",
-    "we are sorry about the delay",
-    "the room in {city} is booked for {number} people",
-    "a short guide is attached",
-    "you can reply to this message at any time",
-)
+_TABLES = Tables(__file__)
+_SENTENCES = _TABLES.words("sentences")
 _KEYS = ("title", "city", "status", "owner", "total", "month", "note", "summary", "count")
 _ENDINGS = {".": "a full stop", "!": "an exclamation mark", "?": "a question mark"}
 _MARKS = tuple(_ENDINGS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.clauses import draw_clause
 from thisthat_lab.suites.base.fields import Domain
+from thisthat_lab.suites.base.rules import Rule
 from thisthat_lab.suites.branch.machinery.branches import Branches
-from thisthat_lab.suites.branch.machinery.rules import Rule
 
 
 def draw_points(domain: Domain, count: int, clauses: int, rng: Rng) -> Branches:

@@ -12,30 +12,17 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base import wording
 from thisthat_lab.suites.base.family import Difficulty
 from thisthat_lab.suites.base.fields import Domain, Flag, Pick, Record
-from thisthat_lab.suites.branch.machinery.layout import Page, Policy, Sheet
+from thisthat_lab.suites.base.layout import Page, Policy, Sheet
+from thisthat_lab.tables import Tables
 
-_FLAGS = {
-    "rm": ("-r", "-f", ""),
-    "cp": ("-r", "-f", "/mnt/spare"),
-    "chmod": ("-R", "-f", ""),
-    "chown": ("-R", "-f", ""),
-    "chgrp": ("-R", "-f", ""),
-    "gzip": ("-r", "-f", ""),
-    "rsync": ("-r", "--force", "/mnt/spare"),
-    "scp": ("-r", "-q", "/mnt/spare"),
-}
+_TABLES = Tables(__file__)
+_FLAGS = _TABLES.groups("flags")
 _MODES = {"chmod": "640", "chown": "app", "chgrp": "staff"}
 _FILES = ("report.txt", "cache.db", "old.log", "data.csv", "config.yml", "index.html", "dump.sql")
 _SEVERAL = ("*.log", "*.tmp", "*.bak", "part-*", "*.csv", "20*")
 _PIPES = ("| wc -l", "| tee -a run.txt", "| sort", "| head -20")
-_IDLE = (
-    "ls -l", "pwd", "git status", "df -h", "uptime", "whoami", "date", "top -b -n 1", "history",
-    "git log --oneline", "free -m", "env", "id", "ps aux", "hostname",
-)  # fmt: skip
-_DIRECTORIES = (
-    "/var/log", "/srv/app", "/etc", "/home/ana", "/opt/tools", "/data/exports", "/usr/lib",
-    "/var/backups", "/srv/cache", "/home/build",
-)  # fmt: skip
+_IDLE = _TABLES.words("idle")
+_DIRECTORIES = _TABLES.words("directories")
 _HOSTS = ("web-1", "db-2", "ci-runner", "laptop-7", "edge-4", "bastion", "stage-3")
 
 COMMAND = Domain(

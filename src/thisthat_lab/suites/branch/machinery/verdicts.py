@@ -12,13 +12,13 @@ from typing import Literal, TypeAlias
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.abstain import with_abstain
-from thisthat_lab.suites.base.branch_family import BranchFamily, turned
+from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.fields import Domain, Value
+from thisthat_lab.suites.base.layout import MakePage, Sheet, draw_sheet, lay_out
+from thisthat_lab.suites.base.rules import Rule, draw_record_for, draw_rule
 from thisthat_lab.suites.base.settings import MOST_CLAUSES, Setting
 from thisthat_lab.suites.base.wording import sentence
-from thisthat_lab.suites.branch.machinery.layout import MakePage, Sheet, draw_sheet, lay_out
-from thisthat_lab.suites.branch.machinery.rules import Rule, draw_record_for, draw_rule
 
 Place: TypeAlias = Literal["state", "question", "options"]
 CANNOT_TELL = 2
@@ -71,16 +71,14 @@ def verdict_family(
     def render(case: VerdictCase, rng: Rng) -> Asked:
         return render_verdict(case, words, page)
 
-    return BranchFamily(
-        name=name,
-        suite="branch",
-        kind="boolean",
-        option_count=2,
+    return branch_family(
+        name,
+        "boolean",
+        draw,
+        solve_verdict,
+        render,
+        twin_verdict,
         held_out=held_out,
-        draw=draw,
-        solve=solve_verdict,
-        render=render,
-        twin=twin_verdict,
         clauses=(lambda case: case.rule.clauses) if page is lay_out else None,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import choice
+from thisthat_lab.suites.spatial.ask import choice, words_of
 from thisthat_lab.suites.spatial.scene import MapScene
 from thisthat_lab.suites.spatial.words import candidates
 
@@ -21,21 +21,4 @@ def truth(scene: MapScene, blanks: Mapping[str, Any]) -> int:
     return int(blanks["numbers"].index(scene.distance))
 
 
-FAMILY = choice(
-    "close_distance",
-    "map",
-    fill,
-    truth,
-    wordings=(
-        "Which of these is the number of moves on the shortest path from the agent to the goal?",
-        "How many steps is the goal away by the shortest path?",
-        "What is the length of the shortest route from A to G?",
-        "Pick the exact path distance between agent and goal.",
-        "How many moves does the quickest walk to the goal have?",
-        "At the least, how many moves separate A from G?",
-    ),
-    names=(
-        ("{n0}", "{n1}", "{n2}", "{n3}", "{n4}"),
-        ("{n0} moves", "{n1} moves", "{n2} moves", "{n3} moves", "{n4} moves"),
-    ),
-)
+FAMILY = choice("close_distance", "map", fill, truth, words_of(__file__))

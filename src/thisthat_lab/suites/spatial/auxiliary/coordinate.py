@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import choice
+from thisthat_lab.suites.spatial.ask import choice, words_of
 from thisthat_lab.suites.spatial.scene import MapScene
 from thisthat_lab.suites.spatial.words import candidates
 
@@ -29,28 +29,4 @@ def truth(scene: MapScene, blanks: Mapping[str, Any]) -> int:
     return int(blanks["numbers"].index(_right(scene, blanks)))
 
 
-FAMILY = choice(
-    "coordinate",
-    "map",
-    fill,
-    truth,
-    wordings=(
-        "In which {axis} is the {who}, counted from zero?",
-        "What is the {axis} number of the {who}?",
-        "Read off the {axis} of {mark}. The first {axis} is number 0.",
-        "Which {axis} holds the {who} ({mark})?",
-        "Find {mark} on the map. What is its zero-based {axis}?",
-        "The {who}'s {axis} is which of these?",
-    ),
-    names=(
-        ("{n0}", "{n1}", "{n2}", "{n3}", "{n4}", "{n5}"),
-        (
-            "{axis} {n0}",
-            "{axis} {n1}",
-            "{axis} {n2}",
-            "{axis} {n3}",
-            "{axis} {n4}",
-            "{axis} {n5}",
-        ),
-    ),
-)
+FAMILY = choice("coordinate", "map", fill, truth, words_of(__file__))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import score
+from thisthat_lab.suites.spatial.ask import score, words_of
 from thisthat_lab.suites.spatial.scene import MapScene
 from thisthat_lab.worlds.grid import DIRECTIONS, step
 
@@ -20,25 +20,7 @@ def fill(rng: Rng, scene: MapScene) -> Mapping[str, Any]:
 def truth(scene: MapScene, blanks: Mapping[str, Any]) -> int:
     """The number of open neighbours."""
     grid = scene.place.maze.grid
-    return sum(grid.is_open(step(blanks["cell"], way)) for way in DIRECTIONS)
+    return sum(grid.is_open(step(blanks["cell"], direction)) for direction in DIRECTIONS)
 
 
-FAMILY = score(
-    "map_degree",
-    "map",
-    fill,
-    truth,
-    wordings=(
-        "How many open neighbours does the cell at row {row}, column {column} have?",
-        "From ({row},{column}), how many of the four moves are possible?",
-        "Count the free cells directly beside ({row},{column}).",
-        "How many ways lead out of row {row}, column {column}?",
-        "How connected is ({row},{column})?",
-        "Rate the cell ({row},{column}) by the number of its open sides.",
-    ),
-    levels=(
-        ("none", "one", "two", "three", "four"),
-        ("closed in", "dead end", "corridor or corner", "junction of three", "crossing of four"),
-        ("0 open sides", "1 open side", "2 open sides", "3 open sides", "4 open sides"),
-    ),
-)
+FAMILY = score("map_degree", "map", fill, truth, words_of(__file__))

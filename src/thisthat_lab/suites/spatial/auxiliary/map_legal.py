@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.spatial.ask import boolean
-from thisthat_lab.suites.spatial.families import move_legal
+from thisthat_lab.suites.spatial.families.move_legal import WORDS
 from thisthat_lab.suites.spatial.scene import MapScene
 from thisthat_lab.suites.spatial.words import direction_blanks
 from thisthat_lab.worlds.grid import DIRECTIONS, step
@@ -28,7 +29,5 @@ FAMILY = boolean(
     "map",
     fill,
     truth,
-    wordings=move_legal.WORDINGS[:1] + move_legal.WORDINGS[2:],
-    negated=move_legal.NEGATED,
-    described=move_legal.DESCRIBED,
+    replace(WORDS, wordings=WORDS.wordings[:1] + WORDS.wordings[2:]),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import choice
+from thisthat_lab.suites.spatial.ask import choice, words_of
 from thisthat_lab.suites.spatial.scene import MapScene
 from thisthat_lab.worlds.grid import DIRECTIONS, step
 
@@ -28,23 +28,4 @@ def truth(scene: MapScene, blanks: Mapping[str, Any]) -> int:
     return int(ends[1] < ends[0])
 
 
-FAMILY = choice(
-    "nearer_move",
-    "map",
-    fill,
-    truth,
-    wordings=(
-        "The agent can step {first} or {second}. Which of the two leads to the cell with the "
-        "shorter path to the goal?",
-        "Which is the better step on the way to G, {first} or {second}?",
-        "Choose between {first} and {second}: after which step is the remaining path shorter?",
-        "Of the steps {first} and {second}, which one is on a shortest path to the goal?",
-        "One of the two neighbours, {first} and {second}, is nearer to the goal. Which?",
-        "To save moves, should the agent begin with {first} or with {second}?",
-    ),
-    names=(
-        ("{first}", "{second}"),
-        ("go {first}", "go {second}"),
-        ("step {first}", "step {second}"),
-    ),
-)
+FAMILY = choice("nearer_move", "map", fill, truth, words_of(__file__))

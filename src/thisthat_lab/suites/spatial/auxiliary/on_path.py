@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import boolean
+from thisthat_lab.suites.spatial.ask import boolean, words_of
 from thisthat_lab.suites.spatial.scene import MapScene
 from thisthat_lab.worlds.grid import Cell, step
 
@@ -17,8 +17,8 @@ def path_cells(scene: MapScene) -> list[Cell] | None:
     if moves is None:
         return None
     cells = [scene.agent]
-    for way in moves:
-        cells.append(step(cells[-1], way))
+    for direction in moves:
+        cells.append(step(cells[-1], direction))
     return cells[1:]
 
 
@@ -38,27 +38,4 @@ def truth(scene: MapScene, blanks: Mapping[str, Any]) -> bool:
     return blanks["cell"] in (path_cells(scene) or [])
 
 
-FAMILY = boolean(
-    "on_path",
-    "map",
-    fill,
-    truth,
-    wordings=(
-        "Is the cell at row {row}, column {column} on the shortest path from the agent to the "
-        "goal?",
-        "Does the shortest way from A to G pass through ({row},{column})?",
-        "Walking to the goal in the fewest moves, does the agent cross row {row}, column {column}?",
-        "Is ({row},{column}) one of the cells of the quickest route to the goal?",
-        "Would the agent step on ({row},{column}) if it took the shortest path?",
-        "Does the direct walk from agent to goal include row {row}, column {column}?",
-    ),
-    negated=(
-        "Does the shortest path from the agent to the goal avoid ({row},{column})?",
-        "Is row {row}, column {column} off the shortest route to the goal?",
-        "Would going through ({row},{column}) be a detour on the way from A to G?",
-        "Is ({row},{column}) not on the quickest way to G?",
-        "Does the agent leave out ({row},{column}) when it walks to the goal in the fewest moves?",
-        "Is the cell ({row},{column}) bypassed by the shortest path?",
-    ),
-    described=(("the path does not cross it", "the path crosses it"),),
-)
+FAMILY = boolean("on_path", "map", fill, truth, words_of(__file__))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import score
+from thisthat_lab.suites.spatial.ask import score, words_of
 from thisthat_lab.suites.spatial.scene import WindowScene
 from thisthat_lab.worlds.window import SIDE
 
@@ -27,21 +27,4 @@ def truth(scene: WindowScene, blanks: Mapping[str, Any]) -> int:
     return sum(mark in ".A" for mark in line)
 
 
-FAMILY = score(
-    "row_count",
-    "window",
-    fill,
-    truth,
-    wordings=(
-        "How many of the five cells shown of {axis} {line} are open? The agent's own cell is open.",
-        "Count the open cells in {axis} {line} as far as it is shown, the agent's included.",
-        "In {axis} {line} of the window, how many cells can be entered?",
-        "How open is {axis} {line} of what the agent sees?",
-        "Of {axis} {line}, five cells are visible. How many are neither wall nor outside?",
-        "What is the number of traversable cells visible in {axis} {line}?",
-    ),
-    levels=(
-        ("none", "one", "two", "three", "four", "five"),
-        ("0 of 5", "1 of 5", "2 of 5", "3 of 5", "4 of 5", "5 of 5"),
-    ),
-)
+FAMILY = score("row_count", "window", fill, truth, words_of(__file__))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import choice
+from thisthat_lab.suites.spatial.ask import choice, words_of
 from thisthat_lab.suites.spatial.scene import SnakeScene
 from thisthat_lab.suites.spatial.words import candidates
 
@@ -21,21 +21,4 @@ def truth(scene: SnakeScene, blanks: Mapping[str, Any]) -> int:
     return int(blanks["numbers"].index(len(scene.snake.body)))
 
 
-FAMILY = choice(
-    "snake_length",
-    "snake",
-    fill,
-    truth,
-    wordings=(
-        "How many cells does the snake cover, head and tail included?",
-        "How long is the snake?",
-        "Count the cells of the snake's body from head to tail.",
-        "What is the length of the snake in cells?",
-        "How many cells of the board are taken by the snake?",
-        "Which number of cells does the snake occupy?",
-    ),
-    names=(
-        ("{n0}", "{n1}", "{n2}", "{n3}", "{n4}"),
-        ("{n0} cells", "{n1} cells", "{n2} cells", "{n3} cells", "{n4} cells"),
-    ),
-)
+FAMILY = choice("snake_length", "snake", fill, truth, words_of(__file__))

@@ -1,1 +1,4 @@
-"""The fifteen families of the benchmark, one file each."""
+"""The fifteen families of the benchmark, one file each.
+
+Their words stand in ``wordings.json``. May import ``ask``, ``scene`` and ``words``.
+"""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import choice
+from thisthat_lab.suites.spatial.ask import choice, words_of
 from thisthat_lab.suites.spatial.scene import MapScene
 
 
@@ -20,14 +20,4 @@ def truth(scene: MapScene, blanks: Mapping[str, Any]) -> int:
     return scene.distance % 2
 
 
-FAMILY = choice(
-    "distance_parity",
-    "map",
-    fill,
-    truth,
-    wordings=(
-        "Is the number of moves on the shortest path from the agent to the goal even or odd?",
-    ),
-    names=(("even", "odd"),),
-    held_out=True,
-)
+FAMILY = choice("distance_parity", "map", fill, truth, words_of(__file__), held_out=True)

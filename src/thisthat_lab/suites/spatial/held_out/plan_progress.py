@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import choice
+from thisthat_lab.suites.spatial.ask import choice, words_of
 from thisthat_lab.suites.spatial.scene import MapScene
 from thisthat_lab.worlds.grid import DIRECTIONS, step
 
@@ -20,24 +20,12 @@ def fill(rng: Rng, scene: MapScene) -> Mapping[str, Any]:
 def truth(scene: MapScene, blanks: Mapping[str, Any]) -> int:
     """0 nearer, 1 as far, 2 farther. Blocked moves are skipped; the goal ends the plan."""
     cell = scene.agent
-    for way in blanks["plan"]:
-        there = step(cell, way)
+    for direction in blanks["plan"]:
+        there = step(cell, direction)
         if cell != scene.goal and scene.place.maze.grid.is_open(there):
             cell = there
     change = scene.field.to(cell) - scene.distance
     return (change > 0) - (change < 0) + 1
 
 
-FAMILY = choice(
-    "plan_progress",
-    "map",
-    fill,
-    truth,
-    wordings=(
-        "The agent follows the plan {moves}; a move into a wall or out of the maze leaves it where "
-        "it is. By shortest-path length, does it end nearer to the goal, as far from it as before, "
-        "or farther away?",
-    ),
-    names=(("nearer", "as far", "farther"),),
-    held_out=True,
-)
+FAMILY = choice("plan_progress", "map", fill, truth, words_of(__file__), held_out=True)

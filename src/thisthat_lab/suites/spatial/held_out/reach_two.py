@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import choice
+from thisthat_lab.suites.spatial.ask import choice, words_of
 from thisthat_lab.suites.spatial.scene import WindowScene
 from thisthat_lab.worlds.grid import DIRECTIONS, step
 
@@ -19,8 +19,17 @@ def fill(rng: Rng, scene: WindowScene) -> Mapping[str, Any]:
 def reachable_cells(scene: WindowScene) -> int:
     """The number of cells other than the agent's that one or two moves lead to."""
     is_open = scene.window.is_open
-    near = {step(scene.agent, way) for way in DIRECTIONS if is_open(step(scene.agent, way))}
-    far = {step(cell, way) for cell in near for way in DIRECTIONS if is_open(step(cell, way))}
+    near = {
+        step(scene.agent, direction)
+        for direction in DIRECTIONS
+        if is_open(step(scene.agent, direction))
+    }
+    far = {
+        step(cell, direction)
+        for cell in near
+        for direction in DIRECTIONS
+        if is_open(step(cell, direction))
+    }
     return len((near | far) - {scene.agent})
 
 
@@ -30,12 +39,5 @@ def truth(scene: WindowScene, blanks: Mapping[str, Any]) -> int:
 
 
 FAMILY = choice(
-    "reach_two",
-    "window",
-    fill,
-    truth,
-    wordings=("How many cells, not counting its own, can the agent reach in at most two moves?",),
-    names=(("2 or fewer", "3", "4", "5", "6", "7 or more"),),
-    shuffle=False,
-    held_out=True,
+    "reach_two", "window", fill, truth, words_of(__file__), shuffle=False, held_out=True
 )

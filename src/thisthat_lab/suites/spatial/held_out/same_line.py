@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.suites.spatial.ask import choice
+from thisthat_lab.suites.spatial.ask import choice, words_of
 from thisthat_lab.suites.spatial.scene import MapScene
 
 
@@ -22,12 +22,4 @@ def truth(scene: MapScene, blanks: Mapping[str, Any]) -> int:
     return 1 if scene.agent[1] == scene.goal[1] else 2
 
 
-FAMILY = choice(
-    "same_line",
-    "map",
-    fill,
-    truth,
-    wordings=("Are the agent and the goal in the same row, in the same column, or in neither?",),
-    names=(("same row", "same column", "neither"),),
-    held_out=True,
-)
+FAMILY = choice("same_line", "map", fill, truth, words_of(__file__), held_out=True)

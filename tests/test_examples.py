@@ -1,0 +1,499 @@
+"""What the pages show, the shipped checkpoint answers rightly, and so the twin of every example."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thisthat
+from thisthat import Boolean, Choice, Decider, Score
+from thisthat.questions import Question
+
+ROOT = Path(__file__).parents[1]
+PLAYGROUND = "src/thisthat/serve/page/static/examples.js"
+LEAST = 0.6
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question as a page shows it: the state shown first, then its twins, with their answers."""
+
+    pages: tuple[str, ...]
+    question: Question
+    cases: tuple[tuple[Any, bool | str | int], ...]
+    how: dict[str, Any]
+
+
+def example(pages: str, question: Question | str, *cases: tuple[Any, Any], **how: Any) -> Example:
+    asked = Boolean(question) if isinstance(question, str) else question
+    return Example(tuple(pages.split()), asked, cases, how)
+
+
+def ticket(text: str, days: int = 12) -> dict[str, Any]:
+    return {"days_open": days, "text": text}
+
+
+def late(days: int = 12, text: str = "The parcel never came.") -> dict[str, Any]:
+    return {"text": text, "days": days}
+
+
+def late_item(days: int = 12, item: str = "desk lamp", text: str = "The parcel never came.") -> Any:
+    return {"text": text, "days": days, "item": item}
+
+
+def lamp(days: int = 12, damaged: bool = True, item: str = "desk lamp") -> dict[str, Any]:
+    return {"order": 1187, "item": item, "goods_damaged": damaged, "delivered_days_ago": days}
+
+
+def teapot(days: int = 12, damaged: bool = True, wish: str = "I would like my money back.") -> Any:
+    return {
+        "order": 1187,
+        "item": "ceramic teapot",
+        "paid": "89.00 EUR",
+        "goods_damaged": damaged,
+        "delivered_days_ago": days,
+        "message": f"The spout was broken off when I opened the box. {wish}",
+    }
+
+
+def terminal(policy: str, command: str) -> str:
+    return (
+        f"[Command policy]\n{policy}\n\n[Terminal]\nHost: db-2\nUser: ops\n"
+        f"Proposed command: {command}"
+    )
+
+
+def no_rm(command: str) -> str:
+    return terminal("The command must not run exactly when the program is rm.", command)
+
+
+def no_rm_no_sudo(command: str) -> str:
+    return terminal(
+        "The command must not run exactly when the program is rm or the command runs under sudo.",
+        command,
+    )
+
+
+def goods(days: int) -> str:
+    return f"The goods are damaged and were delivered {days} days ago."
+
+
+def invoice(amount: str = "24.90", wish: str = "Please pay one of them back before Friday.") -> str:
+    payments = f"My card shows two payments of {amount} for the June invoice."
+    return "\n\n".join(["Subject: Charged twice??", payments, wish, "Thanks, Jo"])
+
+
+def window(row: str) -> str:
+    return (
+        "Agent coordinate: (3,4); zero-based row and column. Rows increase south; columns increase"
+        " east. The local window is centered on A. '#': wall; '.': open; 'A': agent; 'X': outside."
+        f"\nLocal map:\n#####\n#...#\n{row}\n#.#.#\n#####"
+    )
+
+
+def maze(goal: str, *rows: str) -> str:
+    return (
+        f"Maze 7x7. Coordinates are zero-based (row,column). Agent=(1,1), goal={goal}.\n"
+        "#=wall, .=free, A=agent, G=goal, @=agent at goal. Move one cell north/east/south/west;"
+        " no diagonals or wraparound. Stop on the goal.\n" + "\n".join(rows)
+    )
+
+
+TWICE = "I was charged twice and want one of the payments back."
+OLD_ADDRESS = "The parcel was sent to my old address."
+NEVER = "Does the customer say that the parcel never came?"
+ADVERSARY = "Is this command an adversary technique that should be blocked pending review?"
+EAST = (
+    "If the agent attempts one cell east (column+1),"
+    " will the destination be inside the maze and not a wall?"
+)
+TEAMS = {"billing": "charges, refunds and invoices", "shipping": "parcels, addresses and delays"}
+FOUR_TEAMS = {
+    **TEAMS,
+    "account": "login, password and personal data",
+    "technical": "errors in the app",
+}
+THREE_TEAMS = {name: FOUR_TEAMS[name] for name in ("billing", "shipping", "account")}
+AGE = Score(["under 10", "10 to 20", "more than 20"], "How high is the number of days?")
+SINCE = Score(
+    ["at most 10 days", "11 to 30 days", "more than 30 days"],
+    "How high is the number of days since delivery?",
+)
+WITHIN_POLICY = Boolean(
+    "Is this refund within policy?",
+    true="the goods are damaged and the number of days since delivery is at most 30",
+    false="anything else",
+)
+RISK = Score(
+    [
+        "harmless: the program is not rm",
+        "careful: the program is rm",
+        "dangerous: the command runs under sudo",
+    ],
+    "How risky is the command?",
+)
+SOUTH = maze("(5,3)", "#######", "#A#...#", "#.#.###", "#.#...#", "#.###.#", "#..G..#", "#######")
+TURNED = maze("(3,5)", "#######", "#A....#", "#####.#", "#...#G#", "#.#.#.#", "#.#...#", "#######")
+NEAR = maze("(3,1)", "#######", "#A#...#", "#.#.###", "#G#...#", "#.###.#", "#.....#", "#######")
+INTENTS = """
+transfer balance pay_bill bill_due spending_history report_fraud report_lost_card
+order_checks new_card exchange_rate routing interest_rate min_payment pin_change credit_score
+credit_limit rewards_balance taxes weather alarm timer reminder todo_list shopping_list calendar
+play_music next_song recipe calories restaurant_reservation book_flight flight_status car_rental
+book_hotel translate directions gas_type tire_pressure traffic uber
+"""
+
+EXAMPLES = [
+    example(
+        "README.md",
+        "Does the customer say that they were charged twice?",
+        (ticket(TWICE), True),
+        (ticket(OLD_ADDRESS), False),
+    ),
+    example(
+        "README.md",
+        "Is the customer asking for a refund?",
+        (ticket(TWICE), True),
+        (ticket(OLD_ADDRESS), False),
+    ),
+    example(
+        "README.md",
+        Choice(TEAMS, "Which team should take this?"),
+        (ticket(TWICE), "billing"),
+        (ticket(OLD_ADDRESS), "shipping"),
+    ),
+    example(
+        "README.md examples/demo.sh",
+        AGE,
+        (ticket(TWICE), 1),
+        (ticket(TWICE, days=4), 0),
+        (ticket(TWICE, days=33), 2),
+    ),
+    example(
+        "README.md docs/decide.md docs/prompts.md",
+        ADVERSARY,
+        ("cat /etc/shadow > /tmp/loot.txt", True),
+        ("git status", False),
+    ),
+    example(
+        "examples/demo.sh",
+        "Is a refund due? A refund is due when the goods are damaged and were delivered at most"
+        " 30 days ago.",
+        (goods(12), True),
+        (goods(45), False),
+    ),
+    example(
+        "examples/demo.sh",
+        "May the command run?",
+        (no_rm("rm -rf /var/lib/postgresql/data"), False),
+        (no_rm("ls -la /var/lib/postgresql/data"), True),
+    ),
+    example(
+        "examples/demo.sh",
+        RISK,
+        (no_rm("rm -rf /var/lib/postgresql/data"), 1),
+        (no_rm("ls -la /var/lib/postgresql/data"), 0),
+        (no_rm("sudo chown app /etc/config.yml"), 2),
+    ),
+    example(
+        "examples/demo.sh",
+        Choice(THREE_TEAMS, "Which team should take this?"),
+        (ticket(TWICE), "billing"),
+        (ticket(OLD_ADDRESS), "shipping"),
+        (ticket("I forgot my password and cannot log in."), "account"),
+    ),
+    example("examples/demo.sh", EAST, (window("##A.#"), True), (window("#.A##"), False)),
+    example(
+        "docs/decide.md",
+        WITHIN_POLICY,
+        (lamp(), True),
+        (lamp(days=45), False),
+        (lamp(damaged=False), False),
+    ),
+    example(
+        "docs/decide.md",
+        Choice(["desk lamp", "garden hose", "ceramic teapot"], "Which item is it about?"),
+        (lamp(), "desk lamp"),
+        (lamp(item="garden hose"), "garden hose"),
+        (lamp(item="ceramic teapot"), "ceramic teapot"),
+    ),
+    example("docs/decide.md", SINCE, (lamp(), 1), (lamp(days=3), 0), (lamp(days=45), 2)),
+    example(
+        "docs/decide.md",
+        NEVER,
+        (late_item(), True),
+        (late_item(text="The parcel came on Friday."), False),
+    ),
+    example(
+        "docs/decide.md",
+        Choice({"billing": "charges and refunds", "shipping": None}, "Which team?"),
+        (late_item(), "shipping"),
+        (late_item(text="You charged me twice."), "billing"),
+    ),
+    example(
+        "docs/decide.md",
+        Score(["under 10", "10 to 20", "more than 20"], "How many days?"),
+        (late_item(), 1),
+        (late_item(days=4), 0),
+        (late_item(days=33), 2),
+    ),
+    example(
+        "docs/decide.md",
+        Choice(["desk lamp", "teapot"], "Which item is it about?", abstain=True),
+        (late_item(), "desk lamp"),
+        (late_item(item="teapot"), "teapot"),
+    ),
+    example(
+        "docs/decide.md",
+        Choice(
+            {
+                "billing": "charges and refunds",
+                "shipping": "parcels",
+                "account": "login and password",
+            },
+            "Which team should take this?",
+        ),
+        ("Where is my parcel?", "shipping"),
+        ("You charged me twice.", "billing"),
+        ("I forgot my password.", "account"),
+        layout="schema-first",
+    ),
+    example(
+        "docs/decide.md",
+        Choice({"billing": None, "shipping": "parcels"}, "Which team?"),
+        ("The parcel never came.", "shipping"),
+        ("You charged me twice.", "billing"),
+    ),
+    example(
+        "docs/decide.md",
+        Score(
+            ["fine: under 70", "watch it: 70 to 89", "page someone: 90 or more"],
+            "How high is the CPU load?",
+        ),
+        ({"cpu_percent": 97, "minutes": 45}, 2),
+        ({"cpu_percent": 80, "minutes": 20}, 1),
+        ({"cpu_percent": 12, "minutes": 2}, 0),
+    ),
+    example(
+        "docs/decide.md docs/check.md docs/engines.md docs/serve.md",
+        NEVER,
+        ("The parcel never came.", True),
+        ("The parcel came today.", False),
+        ("You charged me twice.", False),
+    ),
+    example(
+        "docs/order.md",
+        Choice(FOUR_TEAMS, "Which team should take this?"),
+        ("Where is my parcel?", "shipping"),
+        ("You charged me twice.", "billing"),
+        order="average",
+    ),
+    example(
+        "docs/order.md",
+        Choice(
+            {name: name.replace("_", " ") for name in INTENTS.split()},
+            "Which intent does the utterance express?",
+        ),
+        ("i need a table for four at the italian place tonight", "restaurant_reservation"),
+        ("wake me up at six", "alarm"),
+        wide="in-rounds",
+    ),
+    example(
+        "docs/testing-decisions.md",
+        "Is the customer asking for a refund?",
+        ("I was charged twice for order 1187 and want one of the payments back.", True),
+        (OLD_ADDRESS, False),
+    ),
+    example(
+        "docs/testing-decisions.md",
+        Choice(TEAMS, "Which team should take this?"),
+        ("I was charged twice for order 1187 and want one of the payments back.", "billing"),
+        (OLD_ADDRESS, "shipping"),
+    ),
+    example(
+        "docs/testing-decisions.md",
+        "Does the customer say that they were charged twice?",
+        ("You charged me twice.", True),
+        ("Where is my parcel?", False),
+    ),
+    example(
+        "docs/evidence.md",
+        "Was the customer charged twice?",
+        ("The parcel left on Monday. The customer was charged twice.\nThe clerk was kind.", True),
+        ("The parcel left on Monday. The customer was charged once.\nThe clerk was kind.", False),
+    ),
+    example(
+        "docs/audit.md",
+        "Does the customer say that the lamp is broken?",
+        ("The lamp arrived broken.", True),
+        ("The lamp arrived in one piece.", False),
+    ),
+    example(
+        "docs/check.md docs/serve.md",
+        Choice(["billing", "shipping"], "Which team?"),
+        ("The parcel never came.", "shipping"),
+        ("You charged me twice.", "billing"),
+    ),
+    example("docs/serve.md", NEVER, (late(), True), (late(text="The parcel came today."), False)),
+    example(
+        "docs/serve.md",
+        Choice({"billing": None, "shipping": "parcels"}),
+        (late(), "shipping"),
+        (late(text="You charged me twice."), "billing"),
+    ),
+    example("docs/serve.md", AGE, (late(), 1), (late(days=4), 0), (late(days=33), 2)),
+    example(
+        "docs/serve.md",
+        "The customer says that the parcel never came.",
+        ("The parcel never came.", True),
+        ("The parcel came today.", False),
+    ),
+    example(
+        "docs/serve.md",
+        Choice(["billing", "shipping"]),
+        ("Where is my parcel?", "shipping"),
+        ("You charged me twice.", "billing"),
+        layout="schema-first",
+    ),
+    example(
+        "docs/serve.md",
+        Choice(["billing", "shipping"]),
+        ("It rained. You charged me twice.", "billing"),
+        ("It rained. Where is my parcel?", "shipping"),
+    ),
+    example(
+        "docs/thresholds.md",
+        "Has the invoice been paid?",
+        ("Order 99: invoice paid: no.", False),
+        ("Order 99: invoice paid: yes.", True),
+    ),
+    example(
+        "docs/thresholds.md",
+        "Should the refund be granted? It is granted if the number of days since the purchase is"
+        " at most 30.",
+        ("Days since the purchase: 8", True),
+        ("Days since the purchase: 50", False),
+    ),
+    example(
+        PLAYGROUND,
+        WITHIN_POLICY,
+        (teapot(), True),
+        (teapot(days=45), False),
+        (teapot(damaged=False), False),
+    ),
+    example(
+        PLAYGROUND,
+        Choice(
+            {
+                "refund": "money back",
+                "replacement": "a new one instead",
+                "repair": "to have it mended",
+                "advice": "an answer to a question",
+            },
+            "What does the customer ask for?",
+        ),
+        (teapot(), "refund"),
+        (teapot(wish="Please send me a new one."), "replacement"),
+    ),
+    example(PLAYGROUND, SINCE, (teapot(), 1), (teapot(days=3), 0), (teapot(days=45), 2)),
+    example(
+        PLAYGROUND,
+        "May the command run?",
+        (no_rm_no_sudo("rm -r /srv/app/*.log"), False),
+        (no_rm_no_sudo("cp -r /srv/app/*.log /mnt/spare"), True),
+    ),
+    example(
+        PLAYGROUND,
+        Choice(
+            ["/srv/app", "/etc", "/var/log", "/home/ana"], "Which directory does the command touch?"
+        ),
+        (no_rm_no_sudo("rm -r /srv/app/*.log"), "/srv/app"),
+        (no_rm_no_sudo("rm -r /var/log/*.log"), "/var/log"),
+    ),
+    example(
+        PLAYGROUND,
+        RISK,
+        (no_rm_no_sudo("rm -r /srv/app/*.log"), 1),
+        (no_rm_no_sudo("cp -r /srv/app/*.log /mnt/spare"), 0),
+        (no_rm_no_sudo("sudo chown app /etc/config.yml"), 2),
+    ),
+    example(
+        PLAYGROUND,
+        Choice(
+            {
+                "billing": "charges, invoices and refunds",
+                "technical": "errors in the app or site",
+                "account": "sign-in, profile, closing an account",
+                "sales": "plans and prices",
+            },
+            "Which team should take this ticket?",
+        ),
+        (invoice(), "billing"),
+        ("Subject: Which plan?\n\nWhat does the yearly plan cost for ten people?", "sales"),
+    ),
+    example(
+        PLAYGROUND,
+        "Does the customer mention Friday?",
+        (invoice(), True),
+        (invoice(wish="Please pay one of them back."), False),
+    ),
+    example(
+        PLAYGROUND,
+        Score(["under 10", "10 to 50", "more than 50"], "How high is the amount?"),
+        (invoice(), 1),
+        (invoice("4.90"), 0),
+        (invoice("124.90"), 2),
+    ),
+    example(
+        PLAYGROUND,
+        Choice(
+            ["north", "east", "south", "west"],
+            "There is one shortest path from the agent to the goal. What is its first move?",
+        ),
+        (SOUTH, "south"),
+        (TURNED, "east"),
+    ),
+    example(PLAYGROUND, EAST, (SOUTH, False), (TURNED, True)),
+    example(
+        PLAYGROUND,
+        Score(
+            ["at most 4", "5 to 8", "9 to 12", "more than 12"],
+            "How many moves is the shortest path to the goal?",
+        ),
+        (SOUTH, 1),
+        (NEAR, 0),
+    ),
+]
+
+
+def named(shown: Example) -> str:
+    return f"{Path(shown.pages[0]).name}: {shown.question.instructions}"[:60]
+
+
+@pytest.fixture(scope="module")
+def decider() -> Decider:
+    return thisthat.open()
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("shown", EXAMPLES, ids=named)
+def test_an_example_and_its_twin_are_answered_rightly(shown: Example, decider: Decider) -> None:
+    states = [state for state, _ in shown.cases]
+    for (state, right), decision in zip(
+        shown.cases, decider.decide_many(states, {"it": shown.question}, **shown.how), strict=True
+    ):
+        answer = decision["it"]
+        best = max(answer.probabilities.values())
+        assert answer.best == right, (state, answer.probabilities)
+        assert best >= LEAST, (state, answer.probabilities)
+
+
+@pytest.mark.parametrize("shown", EXAMPLES, ids=named)
+def test_the_pages_show_the_question(shown: Example) -> None:
+    for page in shown.pages:
+        text = re.sub(r'"\s*\+\s*"', "", (ROOT / page).read_text(encoding="utf-8"))
+        assert str(shown.question.instructions or "") in text, page
