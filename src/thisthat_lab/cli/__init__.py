@@ -1,4 +1,4 @@
-"""Commands of the laboratory, added to `thisthat` by ``thisthat.cli.lab``. Thin, like its own.
+"""Commands of the laboratory, added to `thisthat` by ``thisthat.cli.lab``.
 
 May import everything of the laboratory, but at the top only what is light.
 """

@@ -283,6 +283,6 @@ _WITH_ARGUMENTS: dict[str, tuple[Callable[..., None], list[inspect.Parameter]]] 
 for _entry in REGISTRY.values():
     _act, _extra = _WITH_ARGUMENTS.get(_entry.name) or (_one(_entry.name), [])
     app.command(_entry.name, help=_entry.help)(_with_shared_options(_act, _extra))
-app.command("all", help="The whole suite; go on after an interruption by running it again.")(
+app.command("all", help="The whole suite; run it again to resume after an interruption.")(
     _with_shared_options(_all)
 )
