@@ -12,7 +12,7 @@ from thisthat.engine.bidirectional import since
 from thisthat.engine.protocol import Engine
 from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder
-from thisthat.prompt.format import PromptFormat
+from thisthat.prompt_format import PromptFormat
 from thisthat.questions import Source
 from thisthat.temperature import Temperatures
 

@@ -34,6 +34,7 @@ MOVED = {
     "thisthat.engine.onnx_engine": "thisthat.engine.onnx.engine",
     "thisthat.engine.torch_engine": "thisthat.engine.torch.engine",
     "thisthat.opening": "thisthat.decide.opening",
+    "thisthat.prompt.format": "thisthat.prompt_format",
     "thisthat.probes": "thisthat.calibrate",
     "thisthat.probes.injection": "thisthat.calibrate.injection_probes",
     "thisthat.random": "thisthat.rng",

@@ -21,7 +21,7 @@ from thisthat.checkpoint.card import (
     write_card,
 )
 from thisthat.errors import CheckpointError
-from thisthat.prompt.format import PromptFormat
+from thisthat.prompt_format import PromptFormat
 from thisthat.temperature import OptionsRule, Temperatures
 
 HASH = "ab" * 32

@@ -15,7 +15,7 @@ from thisthat.decide.run import run_jobs
 from thisthat.engine.protocol import Capabilities
 from thisthat.engine.rows import Row, RowResult
 from thisthat.prompt.builder import PromptBuilder
-from thisthat.prompt.format import PromptFormat
+from thisthat.prompt_format import PromptFormat
 from thisthat.temperature import OptionsRule, Temperatures, softmax
 
 QUESTIONS = {

@@ -19,7 +19,7 @@ from thisthat.engine.native.compiler import CannotCompileError, library_here
 from thisthat.engine.native.library import Library, Variant
 from thisthat.engine.onnx import int8_probe
 from thisthat.errors import CheckpointError, InvalidInputError
-from thisthat.prompt.format import Layout
+from thisthat.prompt_format import Layout
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thisthat import Boolean, Choice, Score
-from thisthat.prompt.format import Layout, Packing, PromptFormat
+from thisthat.prompt_format import Layout, Packing, PromptFormat
 from thisthat.questions import Question, Text
 
 Pieces = list[str | int]

@@ -9,9 +9,9 @@ from thisthat import Boolean, Choice, InvalidInputError, Score, StateTooLongErro
 from thisthat.engine.rows import Row
 from thisthat.errors import CheckpointError
 from thisthat.prompt.builder import ChatFrame, PromptBuilder
-from thisthat.prompt.format import Layout, Packing, PromptFormat
 from thisthat.prompt.labels import label_ids
 from thisthat.prompt.show import show_row
+from thisthat.prompt_format import Layout, Packing, PromptFormat
 from thisthat.questions import Question
 
 OURS = PromptBuilder(encode, PromptFormat())
@@ -198,7 +198,7 @@ def test_questions_that_leave_no_room_are_refused() -> None:
     [
         ({"layout": "sideways"}, "layout: 'sideways' is neither"),
         ({"packing": "loose"}, "packing: 'loose' is neither"),
-        ({"keep": "middle"}, "keep: 'middle' is none of"),
+        ({"keep": "middle"}, "keep: 'middle' is not one of"),
     ],
 )
 def test_unknown_settings_are_named(how: dict[str, str], message: str) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from tests.prompt.format_cases import CASES, Case, Pieces
 from thisthat.prompt.builder import ChatFrame, PromptBuilder
-from thisthat.prompt.format import PromptFormat
 from thisthat.prompt.labels import label_ids
+from thisthat.prompt_format import PromptFormat
 
 GOLDEN = Path(__file__).with_name("golden_ids.json")
 Encode = Callable[[str], list[int]]

@@ -13,7 +13,7 @@ from thisthat.calibrate.fit import LEAST_ROWS, GroupFit, Labelled, fit_temperatu
 from thisthat.checkpoint.card import CARD_FILE, read_card, write_card
 from thisthat.errors import CheckpointError
 from thisthat.items.item import Item
-from thisthat.prompt.format import Layout
+from thisthat.prompt_format import Layout
 from thisthat.temperature import Temperatures
 
 if TYPE_CHECKING:

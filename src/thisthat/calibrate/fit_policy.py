@@ -34,7 +34,7 @@ from thisthat.decide.recalibration import MonotoneMap
 from thisthat.decide.target import Target
 from thisthat.errors import InvalidInputError
 from thisthat.identity import question_hash, schema_hash
-from thisthat.prompt.format import Layout, Packing
+from thisthat.prompt_format import Layout, Packing
 from thisthat.questions import Answer, Question, ScoreAnswer
 
 if TYPE_CHECKING:

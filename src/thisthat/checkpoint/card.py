@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from thisthat.checkpoint.fields import Fields
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.files import write_atomically
-from thisthat.prompt.format import Family, Layout, PromptFormat
+from thisthat.prompt_format import Family, Layout, PromptFormat
 from thisthat.questions import Kind
 from thisthat.temperature import OptionsRule, Temperatures
 

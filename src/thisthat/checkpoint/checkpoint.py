@@ -37,7 +37,7 @@ from thisthat.checkpoint.store import sha256_of
 from thisthat.checkpoint.word_cache import WordCache, cuts_words
 from thisthat.cpus import usable_cores
 from thisthat.errors import CheckpointError, InvalidInputError
-from thisthat.prompt.format import PromptFormat
+from thisthat.prompt_format import PromptFormat
 
 DEFAULT = "default"
 _LONG = 4_096

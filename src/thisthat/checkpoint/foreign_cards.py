@@ -13,7 +13,7 @@ from typing import Any
 from thisthat.checkpoint.card import Base, Card, Limits
 from thisthat.checkpoint.fields import Fields
 from thisthat.errors import CheckpointError, InvalidInputError
-from thisthat.prompt.format import PromptFormat
+from thisthat.prompt_format import PromptFormat
 from thisthat.questions import Kind
 from thisthat.temperature import OptionsRule, Temperatures
 

@@ -13,7 +13,7 @@ from thisthat.decide.job import Job
 from thisthat.decide.option_order import AS_GIVEN, in_declared_order
 from thisthat.engine.rows import RowResult
 from thisthat.prompt.builder import Place
-from thisthat.prompt.format import Layout
+from thisthat.prompt_format import Layout
 from thisthat.questions import Answer, Question, answer_for
 from thisthat.temperature import Temperatures, softmax
 

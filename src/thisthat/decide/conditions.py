@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thisthat.decide.option_order import Order
-from thisthat.prompt.format import Layout, Packing
+from thisthat.prompt_format import Layout, Packing
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from thisthat.decide.option_order import Places
 from thisthat.engine.rows import RowResult
 from thisthat.prompt.builder import Rendered
-from thisthat.prompt.format import Layout
+from thisthat.prompt_format import Layout
 from thisthat.questions import Question
 
 

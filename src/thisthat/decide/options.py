@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, get_args, get_t
 
 from thisthat.decide.option_order import Order
 from thisthat.errors import InvalidInputError
-from thisthat.prompt.format import Keep, Layout, Packing
+from thisthat.prompt_format import Keep, Layout, Packing
 
 if TYPE_CHECKING:
     from thisthat.decide.policy import Policy

@@ -16,8 +16,8 @@ from thisthat.decide.options import DecideOptions
 from thisthat.engine.rows import Tokens
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.builder import Plan, PromptBuilder
-from thisthat.prompt.format import Layout
 from thisthat.prompt.sharing import with_longer_trunk
+from thisthat.prompt_format import Layout
 from thisthat.questions import Decision, Question, Source, Text, Usage
 from thisthat.temperature import Temperatures
 

@@ -11,10 +11,10 @@ from functools import lru_cache
 
 from thisthat.engine.rows import Branch, Row, Slot, Tokens
 from thisthat.errors import InvalidInputError, StateTooLongError
-from thisthat.prompt.format import Keep, Layout, Packing, PromptFormat
 from thisthat.prompt.grid import Piece, split_grids
 from thisthat.prompt.labels import Encode, label_table
 from thisthat.prompt.wording import Ask, asks, state_text
+from thisthat.prompt_format import Keep, Layout, Packing, PromptFormat
 from thisthat.questions import Cut, Question, Text, check_text
 
 EncodeMany = Callable[[Sequence[str]], Sequence[Sequence[int]]]

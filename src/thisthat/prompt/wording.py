@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from thisthat.prompt.format import PromptFormat
+from thisthat.prompt_format import PromptFormat
 from thisthat.questions import (
     Boolean,
     Option,

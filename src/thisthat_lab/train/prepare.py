@@ -16,7 +16,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.items.files import read_items
 from thisthat.items.item import Item
 from thisthat.prompt.builder import PromptBuilder
-from thisthat.prompt.format import PromptFormat
+from thisthat.prompt_format import PromptFormat
 from thisthat_lab.suites.contamination import check_contamination
 from thisthat_lab.train.config import Loop, Run
 from thisthat_lab.train.data.buckets import Shape, choose_lengths, shapes_for

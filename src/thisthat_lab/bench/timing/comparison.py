@@ -15,7 +15,7 @@ import numpy as np
 from thisthat.decide.decider import Decider
 from thisthat.decide.options import DecideKeywords
 from thisthat.items import metrics
-from thisthat.prompt.format import Layout, Packing
+from thisthat.prompt_format import Layout, Packing
 from thisthat.questions import Boolean, Choice, Question, Score
 from thisthat.rng import Rng
 from thisthat_lab.bench.result import Bar, Line, Timing

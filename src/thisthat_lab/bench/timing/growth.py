@@ -18,7 +18,7 @@ import numpy as np
 
 from thisthat.decide.decider import Decider
 from thisthat.decide.options import DecideKeywords
-from thisthat.prompt.format import Layout
+from thisthat.prompt_format import Layout
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.rng import Rng
 from thisthat_lab.bench.result import Line

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from thisthat.items.item import Item
-from thisthat.prompt.format import Layout
+from thisthat.prompt_format import Layout
 from thisthat.questions import Text
 from thisthat.rng import Rng
 from thisthat_lab.train.config import Augment

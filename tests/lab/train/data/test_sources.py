@@ -19,7 +19,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.items.files import write_items
 from thisthat.items.item import Item
 from thisthat.prompt.builder import PromptBuilder
-from thisthat.prompt.format import PromptFormat
+from thisthat.prompt_format import PromptFormat
 from thisthat_lab.train.config import parse_run
 from thisthat_lab.train.data import sources as module
 from thisthat_lab.train.data.sources import ChunkMaker, ItemStore, evaluation_rows
