@@ -1,6 +1,6 @@
 """Every measurement of `thisthat bench`: name, module, title of its results and help.
 
-A measurement is a module of ``measurements`` and an entry of ``registry.json``. The module has
+A measurement is a module below ``measurements`` and an entry of ``registry.json``. The module has
 ``run(context) -> Findings``; one that takes arguments has ``measurement_of(…)`` instead. Imports
 nothing of the bench, so that listing the commands costs nothing.
 """

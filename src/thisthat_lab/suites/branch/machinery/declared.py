@@ -120,9 +120,8 @@ _Any = _Verdict | _Outcome | _Check | _Rating | _Route
 
 
 def declared_names() -> tuple[str, ...]:
-    """The files that declare a family: those without a module of the same name."""
-    files = FOLDER.glob("*.json")
-    return tuple(sorted(file.stem for file in files if not file.with_suffix(".py").exists()))
+    """The families that a file declares, in order of name."""
+    return tuple(sorted(_files()))
 
 
 @cache
@@ -138,7 +137,17 @@ def own_types(name: str) -> tuple[RecordType, ...] | None:
 
 
 def _read(name: str) -> _Any:
-    text = (FOLDER / f"{name}.json").read_text(encoding="utf-8")
+    text = _files()[name].read_text(encoding="utf-8")
     shape: Any = Annotated[_Any, Field(discriminator="pattern")]
     found: _Any = TypeAdapter(shape).validate_json(text)
+    return found
+
+
+@cache
+def _files() -> dict[str, Path]:
+    """The files without a module of the same name; ValueError when two share a name."""
+    files = [file for file in FOLDER.glob("*/*.json") if not file.with_suffix(".py").exists()]
+    found = {file.stem: file for file in files}
+    if len(found) < len(files):
+        raise ValueError("two files declare a branch family of the same name")
     return found
