@@ -132,12 +132,7 @@ def render(case: Case, rng: Rng) -> Asked:
         rng,
         sections,
         question,
-        deciding=[
-            sheet.pieces[row, name]
-            for row in (0, 1)
-            for name in needed
-            if (row, name) in sheet.pieces
-        ],
+        deciding=sheet.pieces_of(needed),
         rule=[rule] if in_state else (),
         notes=case.notes,
         abstain=case.offers_abstain,

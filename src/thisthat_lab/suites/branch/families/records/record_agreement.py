@@ -16,6 +16,7 @@ from thisthat_lab.suites.records.fields import Record, RecordType, TagsField
 from thisthat_lab.suites.records.pairs import agree, draw_other
 from thisthat_lab.suites.records.rubric_text import draw_scale
 from thisthat_lab.suites.records.sheets import write_records
+from thisthat_lab.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,7 @@ def render(case: Case, rng: Rng) -> Asked:
         [(rng.choice(("records", "pair", "two entries", "before and after")), sheet.content)],
         question,
         numbered_levels(levels),
-        deciding=[
-            sheet.pieces[row, name]
-            for row in (0, 1)
-            for name in case.fields
-            if (row, name) in sheet.pieces
-        ],
+        deciding=sheet.pieces_of(case.fields),
         notes=case.notes,
         abstain=case.offers_abstain,
         levels=count + 1,
@@ -123,10 +119,6 @@ def _count(index: int, count: int, word: str) -> str:
     return f"all {count} fields {word}" if index == count else f"{index} of {count} fields {word}"
 
 
-QUESTIONS = (
-    "On how many of the fields {listed} do the two records {word}?",
-    "Compare {listed}. How many {word}?",
-    "Look only at {listed}: how many of these {count} fields {word} between the two?",
-    "Of {listed}, how many {word}?",
-)
+_TABLES = Tables(__file__)
+QUESTIONS = _TABLES.words("questions")
 FAMILY = branch_family("record_agreement", "score", draw, solve, render, twin, held_out=True)
