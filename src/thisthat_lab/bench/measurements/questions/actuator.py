@@ -12,16 +12,12 @@ from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
 STATES_PER_SIDE, QUICK_STATES_PER_SIDE = 100, 15
-CAVEATS = (
-    "Accuracy is against single sampled attempts: the ceiling is what no predictor can exceed in "
-    "expectation, so a finite sample may lie a little above it.",
-    "The constant and the ρ-only predictor are fitted on these very questions, which favours them.",
-    "qL2 sums over both options: it is twice the squared error of p(yes).",
-)
+CAVEATS = REGISTRY["actuator"].caveats
 
 
 def actuator_items(context: Context) -> list[Item]:

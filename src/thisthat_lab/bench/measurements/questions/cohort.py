@@ -15,15 +15,12 @@ from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities
 
 FILE = "recorded_68.jsonl"
-CAVEATS = (
-    "68 questions over 17 states of one shape; the interval draws whole states.",
-    "The cohort's questions are evaluation only: nothing was trained, tuned or calibrated on them.",
-    "Our default checkpoint was trained on questions of this shape, about other mazes.",
-)
+CAVEATS = REGISTRY["cohort"].caveats
 
 
 def read_cohort(path: Path) -> list[Item]:

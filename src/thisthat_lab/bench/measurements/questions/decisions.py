@@ -12,16 +12,14 @@ from thisthat.items.files import read_items
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
 DEV_FILES = ("decisions_dev.jsonl.zst", "decisions_dev.jsonl")
 """Names under which a data folder may hold the development file."""
 
-CAVEATS = (
-    "Sources are unequal in difficulty and size; read the groups, not only the first line.",
-    "`seen_task` questions come from tasks in the training file, `heldout_task` ones do not.",
-)
+CAVEATS = REGISTRY["decisions"].caveats
 
 
 def run(context: Context, path: Path) -> Findings:

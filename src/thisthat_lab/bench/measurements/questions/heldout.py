@@ -5,14 +5,11 @@ from __future__ import annotations
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import QUICK_PER_FAMILY, Context, Findings
 from thisthat_lab.bench.measurements.questions.actuator import actuator_items, geometry_items
+from thisthat_lab.bench.registry import REGISTRY
 
 PER_FAMILY = 300
 BANDS_PER_SIDE, QUICK_BANDS_PER_SIDE = 100, 15
-CAVEATS = (
-    "The four families appear in no training question: new readouts, not only new mazes.",
-    "Side 50 is never trained on. Items whose rendered state occurs in training are dropped by the "
-    "split: a maze belongs to one side of it, whatever is asked.",
-)
+CAVEATS = REGISTRY["heldout"].caveats
 
 
 def run(context: Context) -> Findings:

@@ -14,17 +14,14 @@ from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Group, Line
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
 from thisthat_lab.bench.systems.replies import Reply
 
 WORLDS_PER_SIDE, QUICK_WORLDS_PER_SIDE = 12, 2
 ARMS = {"window": "the part that matters", "whole": "the whole map"}
-CAVEATS = (
-    "Accuracy is over questions asked: a rung that does not fit counts as unanswered, hence wrong.",
-    "Time is one call of ours with four questions about one state (one question for an endpoint), "
-    "the median; where a rung does not fit there is none.",
-)
+CAVEATS = REGISTRY["ladder"].caveats
 
 
 def run(context: Context) -> Findings:

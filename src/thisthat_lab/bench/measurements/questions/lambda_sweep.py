@@ -13,17 +13,14 @@ from thisthat_lab.bench.measurements.questions.branch import branch_items
 from thisthat_lab.bench.measurements.questions.cohort import FILE, cohort_items
 from thisthat_lab.bench.measurements.questions.spatial import spatial_items
 from thisthat_lab.bench.measurements.questions.surfaces import SURFACES
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
 LAMBDAS, QUICK_LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0)
 SPATIAL_PER_FAMILY, BRANCH_PER_FAMILY, ACTUATOR = 60, 24, 400
 QUICK = 60
-CAVEATS = (
-    "λ = 0 is the base checkpoint bit for bit; nothing is retrained between the points.",
-    "Subsets of the other measurements' questions, the same at every λ; a quick sweep leaves out "
-    "the branch suite and whole maps.",
-)
+CAVEATS = REGISTRY["lambda"].caveats
 
 
 def run(context: Context) -> Findings:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from thisthat.items import metrics
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 
 MAZES = 300
 QUICK_MAZES = 60
-CAVEATS = (
-    "Both questions are about one distance in one maze, so neither got the harder maps.",
-    "A model that held the distance would answer both; a coin answers half of the parities.",
-)
+CAVEATS = REGISTRY["parity"].caveats
 
 
 def run(context: Context) -> Findings:

@@ -5,15 +5,10 @@ from __future__ import annotations
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 
-CAVEATS = (
-    "The families and their counts are the paper's, the questions are ours: it released scores "
-    "and option counts but no generator.",
-    "Our default checkpoint was trained on these fifteen families, about other mazes and windows; "
-    "hosted systems in the paper met them for the first time.",
-    "Label balance is exact in every family, so a constant answer scores chance.",
-)
+CAVEATS = REGISTRY["spatial"].caveats
 
 
 def spatial_items(context: Context) -> list[Item]:

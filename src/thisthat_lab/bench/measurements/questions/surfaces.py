@@ -10,12 +10,11 @@ from thisthat.items import metrics
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.measurements.questions.spatial import spatial_items
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 
 SURFACES = ("ascii", "json", "prose")
-CAVEATS = (
-    "Window families of the spatial benchmark only; whole maps and snakes have one surface.",
-)
+CAVEATS = REGISTRY["surfaces"].caveats
 
 
 def run(context: Context) -> Findings:

@@ -11,6 +11,7 @@ from thisthat.items import metrics
 from thisthat.items.item import KINDS, Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 from thisthat_lab.suites.written import held_out_items, read_tasks
@@ -18,10 +19,7 @@ from thisthat_lab.suites.written import held_out_items, read_tasks
 FOLDER = "branches"
 """The folder of written tasks inside a data folder."""
 
-CAVEATS = (
-    "Every state once, the task's wordings in turn, options as they are written.",
-    "A pair is right when both of its states are: they differ in one fact, and so do the answers.",
-)
+CAVEATS = REGISTRY["written"].caveats
 
 
 def tasks_folder(data: Path | None) -> Path:

@@ -27,6 +27,7 @@ from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.questions import Boolean, Question
 from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Bar, Line, Timing
 from thisthat_lab.bench.systems.protocol import Identity
 from thisthat_lab.bench.timing.comparison import BOOLEAN, TRIAGE, ask_ours, timing_of
@@ -57,19 +58,7 @@ BURST = 5
 """Calls of one way after another before the next way's turn."""
 POOL = 32
 """Calls after which states come round again."""
-CAVEATS = (
-    "End to end: a call goes from text to probabilities, tokenisation and prompts included. States "
-    "differ from call to call. (a) and (b) keep a schema that stands first, and nothing else, "
-    "between calls.",
-    "All take turns in one process. (a), (b) and (c) share the weights; (d) has rounded copies. "
-    "(c) reads every question as a path of its own, padded and batched, with the unembedding at "
-    "the slots alone.",
-    "The 1.88 B shape has random weights, so its answers are near ties and a last bit can change "
-    "one; same answers says how often one did. bfloat16 everywhere but in the products of (d).",
-    "135 M at 256 tokens with one question each needs about 54 GFLOP a decision: some 14,600 a "
-    "second at an H200's measured peak. The bar on decisions is held against four questions a "
-    "state under one schema, which stands first and is kept.",
-)
+CAVEATS = REGISTRY["gpu"].caveats
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from thisthat.questions import Choice, Question
 from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.measurements.speed.latency import WORKLOADS, words_for
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.timing.served import serving
 from thisthat_lab.bench.timing.texts import ticket
@@ -37,14 +38,7 @@ PATH = "/v1/systemone"
 WARM_UP = 5
 CALLS, QUICK_CALLS = 500, 40
 _IDLE = "set for an idle machine of two cores"
-CAVEATS = (
-    "Library and server take turns in two processes on the same machine, each first every other "
-    "time, one call at a time, over one connection on loopback that carries bytes without a client "
-    "library.",
-    "The difference is taken call by call, on the same state.",
-    "The time of a decision varies by far more than HTTP adds. The server says how long each took "
-    "there, so what HTTP adds beside the decision is shown on its own.",
-)
+CAVEATS = REGISTRY["http"].caveats
 
 
 def run(context: Context) -> Findings:

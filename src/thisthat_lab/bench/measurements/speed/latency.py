@@ -17,6 +17,7 @@ from thisthat.items import metrics
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.competitors import COMPETITORS, Absent, Competitor, Listed
 from thisthat_lab.bench.timing.busy import busy_caveats
@@ -67,11 +68,7 @@ WORKLOADS = (
     Workload("batch of 8 states, 256 tokens", 256, states=8, anchor="latency.per_second"),
     Workload("batch of 32 states, 256 tokens", 256, states=32, in_quick=False),
 )
-CAVEATS = (
-    "Measured in one process, one call after another, on the machine named below; the paper's "
-    "30.9 ms are a 1.88 B model on a laptop GPU.",
-    "Tokens are all input tokens of a state with its questions.",
-)
+CAVEATS = REGISTRY["latency"].caveats
 
 
 def run(context: Context) -> Findings:

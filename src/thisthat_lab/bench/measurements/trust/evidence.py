@@ -18,6 +18,7 @@ from thisthat.items.item import Item
 from thisthat.questions import Support
 from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.questions.branch import branch_items
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Bar, Group, Line
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities, unanswered
 
@@ -25,12 +26,7 @@ PER_FAMILY = 10
 # One explanation reads a state dozens of times, seconds on a CPU: one item of every other family.
 QUICK_PER_FAMILY, QUICK_STEP = 1, 2
 LEAST_HITS = 0.8
-CAVEATS = (
-    "A rule in the state counts with all its lines; a part taken at random is counted the same "
-    "way, and facts stand on a line of their own.",
-    "States that fall into a single part are left out: there is nothing to rank.",
-    "One part is left out at a time, so facts that stand in a state twice cannot be seen.",
-)
+CAVEATS = REGISTRY["evidence"].caveats
 
 
 @dataclass(frozen=True)

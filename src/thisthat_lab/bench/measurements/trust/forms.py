@@ -13,6 +13,7 @@ from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.questions.branch import branch_items
 from thisthat_lab.bench.measurements.questions.decisions import DEV_FILES, dev_file
 from thisthat_lab.bench.measurements.questions.spatial import spatial_items
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.systems.opening import EngineSystem
 from thisthat_lab.bench.systems.replies import Reply
@@ -21,11 +22,7 @@ PER_FAMILY = {"spatial": 30, "branch": 12, "dev": 60}
 QUICK_PER_FAMILY = {"spatial": 6, "branch": 3, "dev": 12}
 BARRED = ("branch", "dev")
 MOST_CHANGED, MOST_MOVED = 0.01, 0.01
-CAVEATS = (
-    "Both forms answer the same questions; float32 is the reference, not the truth.",
-    "The largest lead that flipped is how sure the reference was, at most, of an answer the "
-    "measured form changed.",
-)
+CAVEATS = REGISTRY["fidelity"].caveats
 
 
 def run(context: Context) -> Findings:

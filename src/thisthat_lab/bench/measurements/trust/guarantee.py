@@ -22,6 +22,7 @@ from thisthat.items.item import KINDS, Item
 from thisthat.questions import Kind
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.splits import Tally, over_splits
 from thisthat_lab.bench.systems.replies import Reply
@@ -32,22 +33,7 @@ SPLITS = 200
 TARGETS = ("precision>=0.9", "error<=0.1", "cost(fp=10,fn=1)")
 MOST_SHORT = 0.03
 _NO, _YES = 0, 1
-CAVEATS = (
-    "A split takes labels at random from a pool and leaves the others over. The pool is the "
-    "population here: a split misses its target when acting from its cut-offs on is wrong too "
-    "often in the whole pool, which holds its labels too, as any population does. That is what "
-    "the guarantee speaks about, without noise; a sample without replacement varies less than "
-    "the independent one of the theorem.",
-    "On the rows left over a target is missed more often: they are few, and a cut-off that is "
-    "just good enough for the pool falls on either side there. Splits that miss there alone are "
-    "counted apart; no bar stands on them.",
-    "The best coverage is that of cut-offs chosen on the rows left over, with their labels known; "
-    "it profits from their noise. Under a cost it is that of the cheapest cut-offs.",
-    "A split whose labels support no cut-off acts on nothing and counts with a coverage of 0.",
-    "All families of a kind are one pool. Booleans have a cut-off for no and one for yes (yes "
-    "alone under a cost); the options of choices and scores differ from question to question, so "
-    "acting on the best one, whichever it is, has one cut-off.",
-)
+CAVEATS = REGISTRY["guarantee"].caveats
 
 
 @dataclass(frozen=True)

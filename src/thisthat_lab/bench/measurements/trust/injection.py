@@ -22,6 +22,7 @@ from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.questions.branch import branch_items
 from thisthat_lab.bench.measurements.questions.decisions import DEV_FILES, dev_file
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
@@ -32,13 +33,7 @@ IN_DOCUMENTS = ("bipia_injection",)
 LONGEST_FOREIGN = 400
 _ATTACK = 1
 _SENTENCE = re.compile(r"[A-Z][^|]*[.?!]")
-CAVEATS = (
-    "An instruction names an option that is not the right one; it is never the only text there.",
-    "Read the planted instructions beside the neutral sentences: only what is above them is due "
-    "to what the instructions say.",
-    "What delimiting does by itself is not measured: every prompt sets a state apart in the same "
-    "way (under its heading, encoded apart, special tokens as text), and there is none without.",
-)
+CAVEATS = REGISTRY["injection"].caveats
 FOREIGN_CAVEAT = (
     f"Texts of {' and '.join(SOURCES)} name no option: they are planted into our states to see "
     "whether they move a decision at all, beside everyday sentences as long at the same place."

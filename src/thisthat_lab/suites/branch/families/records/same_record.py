@@ -12,6 +12,7 @@ from thisthat_lab.suites.base.fields import Domain, Flag
 from thisthat_lab.suites.base.layout import Page, Policy, Sheet
 from thisthat_lab.suites.branch.machinery.identities import KINDS, SAME_MEANING, Kind, near_miss
 from thisthat_lab.suites.branch.machinery.verdicts import Words, verdict_family
+from thisthat_lab.tables import Tables
 
 
 def _agreements(kind: Kind) -> Domain:
@@ -75,23 +76,6 @@ def _pair_object(
     return Page(state, spans)
 
 
-FAMILY = verdict_family(
-    "same_record",
-    tuple(_agreements(kind) for kind in KINDS),
-    Words(
-        outcome="the two records are the same {noun}",
-        opposite="the two records are different ones",
-        asks=(
-            "Are the two records the same {noun}?",
-            "Do both records belong to one {noun}?",
-            "Should the two records be merged?",
-        ),
-        opposite_asks=(
-            "Are the two records different ones?",
-            "Do the records belong to two separate entries?",
-            "Should the two records be kept apart?",
-        ),
-        heading=("Matching rule", "Rule", "Merge policy"),
-    ),
-    page=pair_page,
-)
+_DOMAINS = tuple(_agreements(kind) for kind in KINDS)
+_WORDS = Tables(__file__).read("words", Words)
+FAMILY = verdict_family("same_record", _DOMAINS, _WORDS, page=pair_page)

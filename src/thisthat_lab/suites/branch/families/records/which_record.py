@@ -12,13 +12,11 @@ from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.branch.machinery.identities import KINDS, SAME_MEANING, Kind, near_miss
+from thisthat_lab.tables import Tables
 
-_ASKS = (
-    "Which record matches?",
-    "Which candidate is the {noun} looked for?",
-    "To which of these records does the incoming {noun} belong?",
-)
-_NONE = ("none", "no match", "a new record")
+_TABLES = Tables(__file__)
+_ASKS = _TABLES.words("asks")
+_NONE = _TABLES.words("none")
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,12 @@ from thisthat_lab.suites.branch.machinery.calendars import (
     draw_entries,
     write_calendar,
 )
+from thisthat_lab.tables import Tables
 
-_ASKS = (
-    "Which slot fits?",
-    "When can they all meet?",
-    "Which of the proposed times works for everyone?",
-    "Pick the time that clashes with nothing.",
-)
-_NONE = ("none", "no slot fits", "none of the times", "another day")
-_NAMES = ("slot A", "slot B", "slot C", "slot D", "slot E", "slot F")
+_TABLES = Tables(__file__)
+_ASKS = _TABLES.words("asks")
+_NONE = _TABLES.words("none")
+_NAMES = _TABLES.words("names")
 _TRIES = 300
 
 

@@ -19,14 +19,11 @@ from thisthat_lab.suites.branch.machinery.outputs import (
     follows,
     say_instruction,
 )
+from thisthat_lab.tables import Tables
 
-_ASKS = (
-    "Which instruction is broken?",
-    "Which of the demands does the output not meet?",
-    "What did the writer get wrong?",
-    "Which check fails?",
-)
-_NONE = ("none", "all are kept", "nothing is broken")
+_TABLES = Tables(__file__)
+_ASKS = _TABLES.words("asks")
+_NONE = _TABLES.words("none")
 
 
 @dataclass(frozen=True)
