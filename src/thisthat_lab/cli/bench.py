@@ -247,10 +247,7 @@ _WITH_ARGUMENTS: dict[str, tuple[Callable[..., None], list[inspect.Parameter]]] 
         _guarantee,
         [
             _option(
-                "labels",
-                list[int],
-                [],
-                "Labels to fit on; may be repeated.  [default: 500, 2000]",
+                "labels", list[int], [], "Labels to fit on; may be repeated.  [default: 500, 2000]"
             ),
             _option("per_family", int | None, None, "Questions of each family.  [default: 400]"),
             _option("splits", int, 200, "How often to draw the labels."),

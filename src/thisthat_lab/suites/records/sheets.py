@@ -180,11 +180,7 @@ def say_fact(rng: Rng, field: Field, value: Value, noun: str, day_style: str = "
         text = rng.choice((f"{about} is {shown}", f"it shows {shown} {field.phrase}"))
     elif isinstance(field, NumberField):
         text = rng.choice(
-            (
-                f"{about} is {shown}",
-                f"{about} comes to {shown}",
-                f"{field.phrase}: {shown}",
-            )
+            (f"{about} is {shown}", f"{about} comes to {shown}", f"{field.phrase}: {shown}")
         )
     else:
         text = rng.choice((f"{about} is {shown}", f"{about} is given as {shown}"))

@@ -54,13 +54,7 @@ def run(context: Context) -> Findings:
             items, replies, f"side, {words}", partial(_side_of, arm), order=int
         )
     return Findings(
-        lines,
-        items,
-        replies,
-        groups,
-        {"ladder": points},
-        scoring.rows_of(items, replies),
-        CAVEATS,
+        lines, items, replies, groups, {"ladder": points}, scoring.rows_of(items, replies), CAVEATS
     )
 
 

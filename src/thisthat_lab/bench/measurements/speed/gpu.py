@@ -96,13 +96,7 @@ WORKS = (
     ),
     Work("a state of 32,768 tokens", LARGE, 32_768, BOOLEAN),
     Work("1 × 256 tokens, one question", SMALL, 256, BOOLEAN, whole=True, most_milliseconds=1.5),
-    Work(
-        "512 states of 256 tokens, 4 questions each",
-        SMALL,
-        256,
-        TRIAGE,
-        states=512,
-    ),
+    Work("512 states of 256 tokens, 4 questions each", SMALL, 256, TRIAGE, states=512),
     Work(
         "512 states of 256 tokens, 4 questions each, schema first",
         SMALL,

@@ -76,9 +76,7 @@ def twin(case: Case, rng: Rng) -> Case | None:
     """The same pair with other fields to compare, or differences instead of agreements."""
     others = (
         replace(
-            case,
-            fields=tuple(rng.sample(case.shown, len(case.fields))),
-            differing=rng.chance(0.5),
+            case, fields=tuple(rng.sample(case.shown, len(case.fields))), differing=rng.chance(0.5)
         )
         for _ in range(12)
     )

@@ -15,11 +15,7 @@ from thisthat_lab.suites.base.layout import Sheet, lay_out
 from thisthat_lab.suites.base.rules import Rule
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import bullets
-from thisthat_lab.suites.branch.machinery.branches import (
-    Branches,
-    draw_sheet_taking,
-    twin_of,
-)
+from thisthat_lab.suites.branch.machinery.branches import Branches, draw_sheet_taking, twin_of
 from thisthat_lab.tables import Tables
 
 _DOMAINS = domains(
