@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from thisthat.audit.entry import Entry, entries_of
 from thisthat.audit.store import LogError, Store, open_store
@@ -145,12 +144,7 @@ class DecisionLog:
     def __enter__(self) -> DecisionLog:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _write_on(self) -> None:

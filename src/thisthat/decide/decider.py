@@ -39,8 +39,6 @@ from thisthat.questions import (
 from thisthat.schema import Schema, TypedDecision, schema_of
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Unpack
 
 T = TypeVar("T")
@@ -295,12 +293,7 @@ class Decider:
     def __enter__(self) -> Decider:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -65,10 +65,7 @@ def compare(reference: Sequence[Probabilities], candidate: Sequence[Probabilitie
 
 
 def measure(
-    reference: Decider,
-    candidate: Decider,
-    items: Sequence[Item],
-    progress: Progress | None = None,
+    reference: Decider, candidate: Decider, items: Sequence[Item], progress: Progress | None = None
 ) -> Fidelity:
     """Put the same items to both deciders and compare.
 

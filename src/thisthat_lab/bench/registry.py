@@ -1,6 +1,6 @@
 """Every measurement of `thisthat bench`: name, module, title of its results and help.
 
-A measurement is a module of ``measurements`` and an entry of ``registry.json``. The module has
+A measurement is a module below ``measurements`` and an entry of ``registry.json``. The module has
 ``run(context) -> Findings``; one that takes arguments has ``measurement_of(…)`` instead. Imports
 nothing of the bench, so that listing the commands costs nothing.
 """
@@ -17,7 +17,8 @@ class Entry:
     """One measurement; ``title`` may hold blanks for its arguments.
 
     ``engines_only`` ones need one of our engines; those without ``has_subset`` ask the same
-    questions when the setting is quick; those ``in_suite`` are part of ``bench all``.
+    questions when the setting is quick; those ``in_suite`` are part of ``bench all``. ``caveats``
+    stand below the results, unless the module has its own.
     """
 
     name: str
@@ -28,12 +29,13 @@ class Entry:
     has_subset: bool = True
     in_suite: bool = True
     takes_arguments: bool = False
+    caveats: tuple[str, ...] = ()
 
 
 REGISTRY = {
     entry.name: entry
     for row in json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-    for entry in [Entry(**row)]
+    for entry in [Entry(**{**row, "caveats": tuple(row.get("caveats", ()))})]
 }
 """All of them by name, in the order of ``bench all`` and of the results page."""
 

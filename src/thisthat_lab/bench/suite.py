@@ -11,7 +11,7 @@ from pathlib import Path
 
 from thisthat.files import write_atomically
 from thisthat_lab.bench.measure import Context, Measurement, registered, run_measurement
-from thisthat_lab.bench.measurements.cohort import FILE
+from thisthat_lab.bench.measurements.questions.cohort import FILE
 from thisthat_lab.bench.registry import REGISTRY, SUITE
 from thisthat_lab.bench.result import Result
 from thisthat_lab.bench.systems.opening import EngineSystem

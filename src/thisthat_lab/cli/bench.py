@@ -192,19 +192,19 @@ def _one(name: str) -> Callable[[Context], None]:
 
 
 def _decisions(context: Context, file: Path) -> None:
-    from thisthat_lab.bench.measurements.decisions import measurement_of
+    from thisthat_lab.bench.measurements.questions.decisions import measurement_of
 
     _measure(context, measurement_of(file))
 
 
 def _wide(context: Context, file: Path, pool: bool) -> None:
-    from thisthat_lab.bench.measurements.wide import measurement_of
+    from thisthat_lab.bench.measurements.questions.wide import measurement_of
 
     _measure(context, measurement_of(file, pool))
 
 
 def _load(context: Context, clients: int, seconds: float, overload: bool) -> None:
-    from thisthat_lab.bench.measurements.load import measurement_of
+    from thisthat_lab.bench.measurements.speed.load import measurement_of
 
     _measure(context, measurement_of(clients, seconds, overload))
 
@@ -212,7 +212,7 @@ def _load(context: Context, clients: int, seconds: float, overload: bool) -> Non
 def _guarantee(
     context: Context, labels: list[int], per_family: int | None, splits: int, confidence: float
 ) -> None:
-    from thisthat_lab.bench.measurements.guarantee import LABELS, Plan, measurement_of
+    from thisthat_lab.bench.measurements.trust.guarantee import LABELS, Plan, measurement_of
 
     _measure(context, measurement_of(Plan(labels or LABELS, splits, per_family, confidence)))
 
@@ -247,10 +247,7 @@ _WITH_ARGUMENTS: dict[str, tuple[Callable[..., None], list[inspect.Parameter]]] 
         _guarantee,
         [
             _option(
-                "labels",
-                list[int],
-                [],
-                "Labels to fit on; may be repeated.  [default: 500, 2000]",
+                "labels", list[int], [], "Labels to fit on; may be repeated.  [default: 500, 2000]"
             ),
             _option("per_family", int | None, None, "Questions of each family.  [default: 400]"),
             _option("splits", int, 200, "How often to draw the labels."),

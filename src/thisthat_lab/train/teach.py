@@ -196,12 +196,7 @@ def _run(work: Path, initial: str, minutes: float, held_out: int) -> Run:
         "optimiser": {"rate": rate, "pull": 0.05},
         "schedule": {"minutes": minutes, "warm_up_steps": 5, "cool_down": 0.6},
         # Half of the rows keep the declared order: it is the one that will be asked.
-        "augment": {
-            "shuffle": 0.5,
-            "abstain_offer": 0.0,
-            "distractors": 0.0,
-            "swap_state": 0.0,
-        },
+        "augment": {"shuffle": 0.5, "abstain_offer": 0.0, "distractors": 0.0, "swap_state": 0.0},
         "objective": {"cross_entropy": 0.7},
         "watch": {"report_every": 10},
         "sources": [{"name": "rows", "file": "train.jsonl"}],

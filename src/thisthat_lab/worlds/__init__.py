@@ -1,4 +1,4 @@
 """Maze, snake and noisy actuator: states, dynamics and exact answers.
 
-May import the runtime's random numbers alone.
+May import the runtime's random numbers and ``tables`` alone.
 """

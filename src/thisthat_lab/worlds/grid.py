@@ -15,16 +15,7 @@ OPPOSITE: dict[Direction, Direction] = {
     "south": "north",
     "west": "east",
 }
-BEARINGS = (
-    "north",
-    "northeast",
-    "east",
-    "southeast",
-    "south",
-    "southwest",
-    "west",
-    "northwest",
-)
+BEARINGS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
 _BEARING_OF_SIGNS = {
     (-1, 0): 0,
     (-1, 1): 1,

@@ -56,7 +56,7 @@ def test_a_probe_finds_what_is_there_and_nothing_else() -> None:
 
 def test_the_panel_names_what_the_data_folder_lacks(tmp_path: Path) -> None:
     from thisthat.errors import InvalidInputError
-    from thisthat_lab.bench.measurements.knowledge import panel
+    from thisthat_lab.bench.measurements.trust.knowledge import panel
 
     with pytest.raises(InvalidInputError, match="holds branches/"):
         panel(tmp_path, 300)

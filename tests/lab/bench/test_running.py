@@ -17,7 +17,7 @@ from thisthat.items.files import write_items
 from thisthat.items.item import Item
 from thisthat_lab.bench.journal import Journal, set_hash
 from thisthat_lab.bench.measure import Context, Setting, fair_subset, run_measurement
-from thisthat_lab.bench.measurements import decisions
+from thisthat_lab.bench.measurements.questions import decisions
 from thisthat_lab.bench.report.table import print_result
 from thisthat_lab.bench.result import (
     Bar,

@@ -1,4 +1,4 @@
-"""One file per measurement: what is asked, of which system, and what is reported.
+"""One file per measurement, in ``questions``, ``trust`` and ``speed``: what is asked and reported.
 
 May import everything else of the bench but ``report`` and ``suite``.
 """

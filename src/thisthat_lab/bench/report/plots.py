@@ -13,6 +13,7 @@ from thisthat_lab.bench import anchors
 from thisthat_lab.bench.report.speed_plots import compared, cost_growth
 from thisthat_lab.bench.report.style import INK, MUTED, colour
 from thisthat_lab.bench.result import Group, Result
+from thisthat_lab.tables import Tables
 
 Figure = Any
 PAPER_NAME = "this-that-model-1.0 (paper)"
@@ -256,6 +257,13 @@ def _merged(found: Sequence[Result]) -> list[Result]:
     return sorted(found, key=lambda result: result.label)
 
 
+def _shade(
+    axes: Any, x: Sequence[float], points: Sequence[dict[str, Any]], ink: str, alpha: float
+) -> None:
+    low, high = [point["low"] for point in points], [point["high"] for point in points]
+    axes.fill_between(x, low, high, color=ink, alpha=alpha, linewidth=0)
+
+
 def context_ladder(plt: Any, results: Sequence[Result]) -> Figure | None:
     """Two panels rather than two axes: accuracy and time against the side of the world."""
     found = [result for result in _of(results, "ladder") if result.series.get("ladder")]
@@ -272,14 +280,7 @@ def context_ladder(plt: Any, results: Sequence[Result]) -> Figure | None:
             name = name if len(found) == 1 else f"{result.label}, {name}"
             ink = colour(number * 2 + (arm == "whole"))
             above.plot(sides, [point["accuracy"] for point in points], style, color=ink, label=name)
-            above.fill_between(
-                sides,
-                [p["low"] for p in points],
-                [p["high"] for p in points],
-                color=ink,
-                alpha=0.15,
-                linewidth=0,
-            )
+            _shade(above, sides, points, ink, 0.15)
             timed = [point for point in points if point.get("milliseconds")]
             beside.plot(
                 [p["side"] for p in timed], [p["milliseconds"] for p in timed], style, color=ink
@@ -314,14 +315,7 @@ def lambda_sweep(plt: Any, results: Sequence[Result]) -> Figure | None:
             x, y = [p["lambda"] for p in part], [p["value"] for p in part]
             ink = colour(index if number == "accuracy" else 3)
             axes.plot(x, y, "-o", color=ink, label=name)
-            axes.fill_between(
-                x,
-                [p["low"] for p in part],
-                [p["high"] for p in part],
-                color=ink,
-                alpha=0.13,
-                linewidth=0,
-            )
+            _shade(axes, x, part, ink, 0.13)
         axes.set_xlabel("λ")
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
     left.set_ylim(0, 1.03)
@@ -379,62 +373,21 @@ def knowledge(plt: Any, results: Sequence[Result]) -> Figure | None:
     return figure
 
 
-PLOTS = (
-    Plot(
-        "accuracy-cost",
-        "Accuracy against cost",
-        "Ours is electricity at a stated power; hosted prices cover serving and margin too.",
-        accuracy_against_cost,
-    ),
-    Plot(
-        "calibration",
-        "Distance to the true probability",
-        "A bar left of both rules has learned more than a constant and more than copying ρ.",
-        calibration_bars,
-    ),
-    Plot(
-        "reliability",
-        "Reliability",
-        "Points on the dashed line are calibrated; a point's size is its share of the questions.",
-        reliability_diagram,
-    ),
-    Plot(
-        "families",
-        "Accuracy by spatial family",
-        "Families held out of training are among them.",
-        accuracy_by_family,
-    ),
-    Plot(
-        "surfaces",
-        "Accuracy by surface",
-        "The same windows written three ways.",
-        accuracy_by_surface,
-    ),
-    Plot(
-        "branch",
-        "Accuracy by branch family",
-        "Generated decisions and arithmetic.",
-        accuracy_by_branch_family,
-    ),
-    Plot("ladder", "Context ladder", "The same questions about the same worlds.", context_ladder),
-    Plot("lambda", "λ sweep", "Shaded: 95 % intervals.", lambda_sweep),
-    Plot("latency", "Latency", "In one process, one call after another.", latency_distribution),
-    Plot(
-        "compared",
-        "Beside other ways to the same decisions",
-        "In turns, in one run on one machine; the slowest over our engine is written out.",
-        compared,
-    ),
-    Plot(
-        "growth",
-        "How time grows",
-        "Marks are measured; dashed lines are the paper's token formula times one constant.",
-        cost_growth,
-    ),
-    Plot(
-        "knowledge",
-        "What the model still knows of language",
-        "Linear probes on hidden states; below the base's line training made it forget.",
-        knowledge,
-    ),
+_TEXTS = Tables(__file__)
+_DRAWN: dict[str, Callable[[Any, Sequence[Result]], Figure | None]] = {
+    "accuracy-cost": accuracy_against_cost,
+    "calibration": calibration_bars,
+    "reliability": reliability_diagram,
+    "families": accuracy_by_family,
+    "surfaces": accuracy_by_surface,
+    "branch": accuracy_by_branch_family,
+    "ladder": context_ladder,
+    "lambda": lambda_sweep,
+    "latency": latency_distribution,
+    "compared": compared,
+    "growth": cost_growth,
+    "knowledge": knowledge,
+}
+PLOTS = tuple(
+    Plot(name, *_TEXTS.read(name, tuple[str, str]), draw) for name, draw in _DRAWN.items()
 )

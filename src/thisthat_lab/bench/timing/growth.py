@@ -195,13 +195,7 @@ class _Asking:
         tokens = prefix + count * fresh
         return Point("states", curve, count, tokens, total, total, total, count)
 
-    def _at(
-        self,
-        axis: str,
-        x: int,
-        tokens: int,
-        curves: Curves,
-    ) -> Iterator[Point]:
+    def _at(self, axis: str, x: int, tokens: int, curves: Curves) -> Iterator[Point]:
         """One place on an axis, its curves in turns."""
         entries = []
         for curve, (asked, layout) in curves.items():

@@ -8,52 +8,16 @@ from __future__ import annotations
 
 from thisthat.decide.decider import Decider
 from thisthat.rng import Rng
+from thisthat_lab.tables import Tables
 
-THINGS = (
-    "card",
-    "account",
-    "transfer",
-    "refund",
-    "parcel",
-    "invoice",
-    "subscription",
-    "password",
-    "address",
-    "delivery",
-    "voucher",
-)
-MATTERS = {
-    "lost": "My {thing} is lost",
-    "late": "My {thing} is late",
-    "wrong": "My {thing} is wrong",
-    "blocked": "My {thing} is blocked",
-    "declined": "My {thing} was declined",
-    "charged twice": "I was charged twice for my {thing}",
-    "needs a change": "My {thing} needs a change",
-}
+_TABLES = Tables(__file__)
+THINGS = _TABLES.words("things")
+MATTERS = _TABLES.read("matters", dict[str, str])
 """What can be the matter with each of ``THINGS``, and how a customer says it."""
 
-_SINCE = ("since Monday", "again", "for the third time", "and nobody has told me why")
-_WISHES = (
-    "Give me my money back today, or I will go to another shop.",
-    "Please send a new one this week; I still need it.",
-    "It is not urgent, an answer next week is fine.",
-    "A person should call me today, I have written four times.",
-)
-_EVENTS = (
-    "the order was placed and paid by card, {amount} euros",
-    "the warehouse confirmed that the item is in stock",
-    "the parcel left the warehouse with {number} others",
-    "the carrier could not deliver, nobody was at home",
-    "the parcel was delivered and signed for by a neighbour",
-    "the invoice of {amount} euros was sent by email",
-    "an agent replied with the prepared text number {number}",
-    "the customer sent {number} photos of the opened box",
-    "the item came back to the shop, the seal was broken",
-    "a voucher of {amount} euros was added to the account",
-    "the address was changed by the customer after a login",
-    "a payment of {amount} euros was declined by the bank",
-)
+_SINCE = _TABLES.words("since")
+_WISHES = _TABLES.words("wishes")
+_EVENTS = _TABLES.words("events")
 
 
 def ticket(rng: Rng, words: int) -> str:

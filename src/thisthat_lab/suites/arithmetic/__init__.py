@@ -9,10 +9,4 @@ from __future__ import annotations
 from thisthat_lab.suites.arithmetic.settings import ArithmeticSettings, SumSetting
 from thisthat_lab.suites.arithmetic.streams import evaluation_items, families, training_items
 
-__all__ = [
-    "ArithmeticSettings",
-    "SumSetting",
-    "evaluation_items",
-    "families",
-    "training_items",
-]
+__all__ = ["ArithmeticSettings", "SumSetting", "evaluation_items", "families", "training_items"]

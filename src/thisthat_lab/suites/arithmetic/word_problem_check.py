@@ -10,15 +10,10 @@ from thisthat_lab.suites.arithmetic.programs import wrong_answers
 from thisthat_lab.suites.arithmetic.settings import SumSetting
 from thisthat_lab.suites.arithmetic.stories import Story, final_question, say_result, tell
 from thisthat_lab.suites.base.family import Asked, Family
+from thisthat_lab.tables import Tables
 
-WORDS = {
-    "more": ("more than {n}", "above {n}", "over {n}"),
-    "least": ("at least {n}", "{n} or more"),
-    "less": ("less than {n}", "below {n}", "under {n}"),
-    "most": ("at most {n}", "{n} or less"),
-    "equal": ("exactly {n}", "equal to {n}", "{n}"),
-    "other": ("different from {n}", "not {n}"),
-}
+_TABLES = Tables(__file__)
+WORDS = _TABLES.groups("words")
 
 
 @dataclass(frozen=True)

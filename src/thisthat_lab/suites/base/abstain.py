@@ -15,10 +15,7 @@ ABSTAIN_OPTIONS = _TABLES.read("abstain_options", Options)
 
 
 def with_abstain(
-    rng: Rng,
-    options: Sequence[tuple[str, str | None]],
-    facts: Mapping[str, Any],
-    offered: bool,
+    rng: Rng, options: Sequence[tuple[str, str | None]], facts: Mapping[str, Any], offered: bool
 ) -> tuple[Options, dict[str, Any]]:
     """Options and facts of an item, with an abstain option last and named, if it is offered."""
     if not offered:

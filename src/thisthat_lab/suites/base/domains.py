@@ -38,11 +38,7 @@ _KINDS: Mapping[str, Any] = {
 }
 
 ALL = tuple(
-    Domain(
-        row.noun,
-        row.prefix,
-        tuple(_KINDS[str(kind)](*values) for kind, *values in row.fields),
-    )
+    Domain(row.noun, row.prefix, tuple(_KINDS[str(kind)](*values) for kind, *values in row.fields))
     for row in Tables(__file__).read("domains", tuple[_Row, ...])
 )
 

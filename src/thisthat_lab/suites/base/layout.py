@@ -62,12 +62,7 @@ def draw_sheet(
     return Sheet(domain, wording.reference(rng, domain.prefix), tuple(rng.shuffled(shown)), record)
 
 
-def lay_out(
-    sheet: Sheet,
-    policy: Policy,
-    difficulty: Difficulty,
-    rng: Rng,
-) -> Page:
+def lay_out(sheet: Sheet, policy: Policy, difficulty: Difficulty, rng: Rng) -> Page:
     """The record and the policy parts as one state.
 
     A policy part is a heading, its text, and its JSON form (or the text again).

@@ -11,15 +11,11 @@ from thisthat.questions import Kind, Text
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.family import YES_NO
 from thisthat_lab.suites.binding.words import LEVELS, NAMES, THINGS
+from thisthat_lab.tables import Tables
 
-_WHICH = (
-    "Which {kind} is it?",
-    "What is the {kind}?",
-    "Which {kind} is named?",
-    "Name the {kind}.",
-    "{kind}?",
-)
-_IS_IT = ("Is the {kind} {name}?", "Is it {name} that is given as {kind}?", "{kind}: {name}?")
+_TABLES = Tables(__file__)
+_WHICH = _TABLES.words("which")
+_IS_IT = _TABLES.words("is_it")
 
 
 @dataclass(frozen=True)

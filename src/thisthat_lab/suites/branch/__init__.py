@@ -1,6 +1,6 @@
 """Generated branch-shaped decisions: refunds, access, routing, severity, … with computed answers.
 
-A family is one file of ``families``: a module that exposes ``FAMILY``, or JSON that declares one.
+A family is one file below ``families``: a module with a ``FAMILY``, or JSON that declares one.
 May import ``base``, ``records`` and ``drills``; no other suite.
 """
 

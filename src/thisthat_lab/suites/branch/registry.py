@@ -17,8 +17,10 @@ from thisthat_lab.suites.branch.machinery.declared import declared_family, decla
 def families() -> MappingProxyType[str, Family[Any, Any]]:
     """Every branch family by name, in order of name; ValueError when two share a name."""
     found: dict[str, Family[Any, Any]] = {name: declared_family(name) for name in declared_names()}
-    for module in pkgutil.iter_modules(modules.__path__):
-        family = importlib.import_module(f"{modules.__name__}.{module.name}").FAMILY
+    for module in pkgutil.walk_packages(modules.__path__, f"{modules.__name__}."):
+        if module.ispkg:
+            continue
+        family = importlib.import_module(module.name).FAMILY
         if family.name in found:
             raise ValueError(f"two branch families are called {family.name!r}")
         found[family.name] = family

@@ -206,10 +206,7 @@ ASKS_OF_SEVERAL: tuple[tuple[str, Callable[[Several, Rng], Drill | None], float]
 
 
 def _pair(
-    several: Several,
-    fields: Sequence[Field],
-    rng: Rng,
-    suits: Callable[[Value, Value], bool],
+    several: Several, fields: Sequence[Field], rng: Rng, suits: Callable[[Value, Value], bool]
 ) -> tuple[Field, int, int] | None:
     """A field and two records whose values in it suit, in this order; None if there are none."""
     places = range(len(several.names))

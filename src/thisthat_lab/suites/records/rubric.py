@@ -90,13 +90,7 @@ class Rubric:
 
 
 def draw_rubric(
-    rng: Rng,
-    kind: RecordType,
-    record: Record,
-    method: str,
-    levels: int,
-    target: int,
-    size: int,
+    rng: Rng, kind: RecordType, record: Record, method: str, levels: int, target: int, size: int
 ) -> Rubric | None:
     """A rubric of the method that puts the record on level ``target``; None if it cannot.
 

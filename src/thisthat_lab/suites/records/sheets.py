@@ -39,6 +39,11 @@ class Sheet:
     content: Any
     pieces: Mapping[tuple[int, str], str]
 
+    def pieces_of(self, phrases: Sequence[str], rows: int = 2) -> list[str]:
+        """The pieces that state these fields, row by row, where they are stated."""
+        keys = [(row, phrase) for row in range(rows) for phrase in phrases]
+        return [self.pieces[key] for key in keys if key in self.pieces]
+
 
 def write_records(
     rng: Rng,
@@ -59,11 +64,16 @@ def write_records(
     day_style = rng.choice(("iso", "iso", "day first", "month first"))
     for row, (name, record) in enumerate(rows):
         shown = [field for field in fields if field.phrase in record]
-        if layout == "prose":
-            block = _prose(rng, kind, name, record, shown, row, pieces, day_style)
-        else:
-            block = _form(rng, kind, name, record, shown, row, pieces, (layout, day_style))
-        blocks.append(block)
+        opening = _opening(rng, kind, name) if layout == "prose" else ""
+        parts = []
+        for field in shown:
+            value = record[field.phrase]
+            if layout == "prose":
+                parts.append(say_fact(rng, field, value, kind.noun, day_style))
+            else:
+                parts.append(_line(field, say(field, value, day_style), layout))
+            pieces[row, field.phrase] = parts[-1]
+        blocks.append(" ".join([opening, *parts]) if opening else _form(kind, name, parts, layout))
     between = "\n" if layout == "inline" else "\n\n"
     return Sheet(between.join(blocks), pieces)
 
@@ -117,48 +127,26 @@ def _write_table(
     return Sheet("\n".join(lines), pieces)
 
 
-def _form(
-    rng: Rng,
-    kind: RecordType,
-    name: str,
-    record: Record,
-    fields: Sequence[Field],
-    row: int,
-    pieces: dict[tuple[int, str], str],
-    layout: tuple[str, str],
-) -> str:
-    shape, day_style = layout
-    style = "title" if shape in ("form", "bullets") else "snake"
-    lines = []
-    for field in fields:
-        label = field.phrase[:1].upper() + field.phrase[1:] if style == "title" else key_of(field)
-        value = say(field, record[field.phrase], day_style)
-        if shape == "attributes":
-            line = f'{label}="{value}"'
-        elif shape == "inline":
-            line = f"{label}={value}"
-        else:
-            line = f"{'- ' if shape == 'bullets' else ''}{label}: {value}"
-        pieces[row, field.phrase] = line
-        lines.append(line)
-    if shape == "attributes":
+def _line(field: Field, value: str, layout: str) -> str:
+    titled = layout in ("form", "bullets")
+    label = field.phrase[:1].upper() + field.phrase[1:] if titled else key_of(field)
+    if layout == "attributes":
+        return f'{label}="{value}"'
+    if layout == "inline":
+        return f"{label}={value}"
+    return f"{'- ' if layout == 'bullets' else ''}{label}: {value}"
+
+
+def _form(kind: RecordType, name: str, lines: Sequence[str], layout: str) -> str:
+    if layout == "attributes":
         return f'<{kind.noun.replace(" ", "-")} id="{name}" {" ".join(lines)} />'
-    if shape == "inline":
+    if layout == "inline":
         return f"{kind.noun} {name}: " + "; ".join(lines)
     return f"{kind.noun[:1].upper()}{kind.noun[1:]} {name}\n" + "\n".join(lines)
 
 
-def _prose(
-    rng: Rng,
-    kind: RecordType,
-    name: str,
-    record: Record,
-    fields: Sequence[Field],
-    row: int,
-    pieces: dict[tuple[int, str], str],
-    day_style: str,
-) -> str:
-    opening = rng.choice(
+def _opening(rng: Rng, kind: RecordType, name: str) -> str:
+    return rng.choice(
         (
             f"This is about {kind.noun} {name}.",
             f"{kind.noun[:1].upper()}{kind.noun[1:]} {name} came in as follows.",
@@ -167,12 +155,6 @@ def _prose(
             f"The file of {kind.noun} {name} says this.",
         )
     )
-    sentences = [opening]
-    for field in fields:
-        text = say_fact(rng, field, record[field.phrase], kind.noun, day_style)
-        pieces[row, field.phrase] = text
-        sentences.append(text)
-    return " ".join(sentences)
 
 
 def say_fact(rng: Rng, field: Field, value: Value, noun: str, day_style: str = "iso") -> str:
@@ -198,11 +180,7 @@ def say_fact(rng: Rng, field: Field, value: Value, noun: str, day_style: str = "
         text = rng.choice((f"{about} is {shown}", f"it shows {shown} {field.phrase}"))
     elif isinstance(field, NumberField):
         text = rng.choice(
-            (
-                f"{about} is {shown}",
-                f"{about} comes to {shown}",
-                f"{field.phrase}: {shown}",
-            )
+            (f"{about} is {shown}", f"{about} comes to {shown}", f"{field.phrase}: {shown}")
         )
     else:
         text = rng.choice((f"{about} is {shown}", f"{about} is given as {shown}"))

@@ -54,10 +54,10 @@ class Words:
     levels: tuple[tuple[str, ...], ...] = ()
 
 
-def words_of(module: str) -> Words:
-    """The words of the family in that file, from the ``wordings.json`` beside it."""
+def words_of(module: str, name: str = "") -> Words:
+    """The words of a family, which is called like its file or ``name``: ``wordings.json``."""
     file = Path(module)
-    return _wordings(file.with_name("wordings")).read(file.stem, Words)
+    return _wordings(file.with_name("wordings")).read(name or file.stem, Words)
 
 
 @cache
@@ -136,10 +136,6 @@ def choice(
     if any(len(way) != count for way in names) or len(descriptions or names[0]) != count:
         raise ValueError(f"{name}: every way to name the options must name {count}")
 
-    def draw(rng: Rng, scene: SceneT) -> Case[SceneT] | None:
-        blanks = fill(rng, scene)
-        return None if blanks is None else Case(scene, blanks)
-
     def solve(case: Case[SceneT]) -> int:
         return truth(case.scene, case.blanks)
 
@@ -157,7 +153,7 @@ def choice(
         return Asked(scene.state, wording.format(**blanks), options, scene.facts, shuffle=reorder)
 
     return SpatialFamily(
-        name, "spatial", "choice", count, held_out, draw, solve, render, None, scene_kind
+        name, "spatial", "choice", count, held_out, _drawing(fill), solve, render, None, scene_kind
     )
 
 
@@ -172,10 +168,6 @@ def score(
     levels = words.levels
     count = len(levels[0])
 
-    def draw(rng: Rng, scene: SceneT) -> Case[SceneT] | None:
-        blanks = fill(rng, scene)
-        return None if blanks is None else Case(scene, blanks)
-
     def solve(case: Case[SceneT]) -> int:
         return min(truth(case.scene, case.blanks), count - 1)
 
@@ -187,8 +179,18 @@ def score(
         return Asked(scene.state, wording, options, scene.facts)
 
     return SpatialFamily(
-        name, "spatial", "score", count, False, draw, solve, render, None, scene_kind
+        name, "spatial", "score", count, False, _drawing(fill), solve, render, None, scene_kind
     )
+
+
+def _drawing(
+    fill: Callable[[Rng, SceneT], Blanks | None],
+) -> Callable[[Rng, SceneT], Case[SceneT] | None]:
+    def draw(rng: Rng, scene: SceneT) -> Case[SceneT] | None:
+        blanks = fill(rng, scene)
+        return None if blanks is None else Case(scene, blanks)
+
+    return draw
 
 
 Picked = TypeVar("Picked")

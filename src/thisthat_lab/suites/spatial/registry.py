@@ -1,4 +1,4 @@
-"""The spatial families by name. A family is found by being a file in its folder."""
+"""The spatial families by name. A family is found in the modules of its folder."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ def training_families() -> Mapping[str, SpatialFamily[Any]]:
 
 
 def _families_in(package: ModuleType) -> Mapping[str, SpatialFamily[Any]]:
-    found = {}
-    for module in sorted(iter_modules(package.__path__), key=lambda module: module.name):
-        family = import_module(f"{package.__name__}.{module.name}").FAMILY
-        if family.name != module.name:
-            raise ValueError(f"{package.__name__}.{module.name} names its family {family.name}")
-        found[family.name] = family
-    return found
+    found: dict[str, SpatialFamily[Any]] = {}
+    for name in (module.name for module in iter_modules(package.__path__)):
+        module = import_module(f"{package.__name__}.{name}")
+        several = getattr(module, "FAMILIES", None)
+        for family in several or (module.FAMILY,):
+            if family.name in found or (not several and family.name != name):
+                raise ValueError(f"{package.__name__}.{name} names a family {family.name}")
+            found[family.name] = family
+    return dict(sorted(found.items()))

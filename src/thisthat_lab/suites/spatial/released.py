@@ -29,43 +29,14 @@ from thisthat_lab.suites.spatial.balance import (
 from thisthat_lab.suites.spatial.pool import EvaluationPool
 from thisthat_lab.suites.spatial.registry import benchmark_families
 from thisthat_lab.suites.spatial.scene import Scene, SceneKind
+from thisthat_lab.tables import Tables
 
 SIDES = (8, 16, 32)
 PLACES_PER_KIND = 120
-COUNTS = {
-    "move_legal": 484,
-    "move_two_step": 484,
-    "blocked_pair": 484,
-    "onward": 484,
-    "stochastic": 484,
-    "cell_kind": 486,
-    "plan_survives": 484,
-    "open_count": 485,
-    "only_way": 486,
-    "goal_bearing": 480,
-    "first_move": 492,
-    "reachable_within": 498,
-    "distance_band": 510,
-    "snake_safe": 484,
-    "snake_food": 480,
-}
-SHARED_STATES = {
-    "move_two_step": 78,
-    "blocked_pair": 78,
-    "onward": 78,
-    "stochastic": 78,
-    "cell_kind": 78,
-    "plan_survives": 78,
-    "open_count": 78,
-    "only_way": 78,
-    "reachable_within": 78,
-    "snake_food": 78,
-}
-BANDS_BY_SIDE = {
-    8: (66, 66, 38, 0, 0),
-    16: (24, 24, 42, 80, 0),
-    32: (12, 12, 22, 22, 102),
-}
+_TABLES = Tables(__file__)
+COUNTS = _TABLES.read("counts", dict[str, int])
+SHARED_STATES = _TABLES.read("shared_states", dict[str, int])
+BANDS_BY_SIDE = _TABLES.read("bands_by_side", dict[int, tuple[int, ...]])
 EQUAL_SIDES = ("goal_bearing", "first_move", "reachable_within")
 FILE = Path(__file__).with_name("released.jsonl.zst")
 """The benchmark as it was released; ``write_released`` writes the same."""

@@ -41,6 +41,11 @@ class Place:
         """The side of the split that this maze is on."""
         return side_of_group(self.group, self.maze.size)
 
+    def facts(self, surface: str, style: int) -> dict[str, Any]:
+        """What is known of every scene in it beside the text."""
+        shown = {"surface": surface, "style": style, "group": self.group}
+        return {"size": self.maze.size, "topology": self.maze.topology, **shown}
+
 
 def make_place(size: int, seed: int, topology: Topology) -> Place:
     """The maze of these values with its group."""
@@ -88,14 +93,7 @@ class WindowScene:
     @property
     def facts(self) -> Mapping[str, Any]:
         """What is known beside the text."""
-        maze = self.place.maze
-        return {
-            "size": maze.size,
-            "topology": maze.topology,
-            "surface": self.surface,
-            "style": self.style,
-            "group": self.place.group,
-        }
+        return self.place.facts(self.surface, self.style)
 
 
 @dataclass(frozen=True)
@@ -135,15 +133,7 @@ class MapScene:
     @property
     def facts(self) -> Mapping[str, Any]:
         """What is known beside the text."""
-        maze = self.place.maze
-        return {
-            "size": maze.size,
-            "topology": maze.topology,
-            "surface": "map",
-            "style": self.style,
-            "group": self.place.group,
-            "distance": self.distance,
-        }
+        return {**self.place.facts("map", self.style), "distance": self.distance}
 
 
 @dataclass(frozen=True)

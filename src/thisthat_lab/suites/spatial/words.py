@@ -21,14 +21,14 @@ def direction_blanks(direction: Direction) -> dict[str, Any]:
     return {"direction": direction, "delta": DELTAS[direction]}
 
 
+def at_cell(cell: Cell) -> dict[str, Any]:
+    """``{row}``, ``{column}`` and the cell itself."""
+    return {"cell": cell, "row": cell[0], "column": cell[1]}
+
+
 def cell_blanks(cell: Cell, agent: Cell) -> dict[str, Any]:
-    """``{row}``, ``{column}``, the cell itself and ``{relative}``: where it is from the agent."""
-    return {
-        "cell": cell,
-        "row": cell[0],
-        "column": cell[1],
-        "relative": _relative(cell[0] - agent[0], cell[1] - agent[1]),
-    }
+    """The cell's blanks and ``{relative}``: where it is from the agent."""
+    return {**at_cell(cell), "relative": _relative(cell[0] - agent[0], cell[1] - agent[1])}
 
 
 def _relative(rows: int, columns: int) -> str:

@@ -100,9 +100,7 @@ def with_distractors(draft: Draft, pool: Sequence[OptionPair], most: int, rng: R
         for name, text in rng.sample(list(fresh.values()), max(count, 1))
     ]
     return replace(
-        draft,
-        options=(*draft.options, *added),
-        target=(*draft.target, *(0.0 for _ in added)),
+        draft, options=(*draft.options, *added), target=(*draft.target, *(0.0 for _ in added))
     )
 
 

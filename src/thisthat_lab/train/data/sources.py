@@ -289,13 +289,7 @@ class ChunkMaker:
         outcomes = [item.family in named or "all" in named for item in items]
         sheet = make_sheet(items, settings, rng, pools, outcomes)
         row = build_row(
-            sheet,
-            items,
-            self.builder,
-            self.run.data.longest,
-            where,
-            outcomes,
-            source.loss_weight,
+            sheet, items, self.builder, self.run.data.longest, where, outcomes, source.loss_weight
         )
         causal = settings.causal and rng.chance(settings.causal)
         return row.read_causally() if row and causal else row

@@ -134,11 +134,7 @@ def chunks_from(maker: Chunks, first: int, workers: int) -> Iterator[Chunk]:
 
 
 def feed(
-    maker: Chunks,
-    shapes: Sequence[Shape],
-    position: Position,
-    workers: int,
-    pin: bool,
+    maker: Chunks, shapes: Sequence[Shape], position: Position, workers: int, pin: bool
 ) -> Generator[Fed, None, None]:
     """Batches for ever, from a position on, made ahead of time when there are workers."""
     batches = _sorted(maker, shapes, position, workers, pin)
@@ -205,11 +201,7 @@ def gatherer(shapes: Sequence[Shape], waiting: Sequence[TrainingRow] = ()) -> Bu
 
 
 def feed_batch(
-    batch: Batch,
-    pin: bool,
-    after: Position = _START,
-    too_long: int = 0,
-    protected: int = 0,
+    batch: Batch, pin: bool, after: Position = _START, too_long: int = 0, protected: int = 0
 ) -> Fed:
     """The batch as tensors, in pinned memory for a CUDA device."""
 

@@ -40,15 +40,7 @@ def transpose_kernel(x, out, rows, size, ROWS: tl.constexpr, WIDTH: tl.constexpr
 
 
 @triton.jit
-def weight_kernel(
-    weight,
-    largest,
-    out,
-    inverse,
-    count,
-    MOST: tl.constexpr,
-    TILE: tl.constexpr,
-):
+def weight_kernel(weight, largest, out, inverse, count, MOST: tl.constexpr, TILE: tl.constexpr):
     """A matrix under the scale that ``largest`` allows; ``inverse`` gets what undoes it."""
     at = tl.program_id(0) * TILE + tl.arange(0, TILE)
     values = tl.load(weight + at, mask=at < count, other=0.0).to(tl.float32)

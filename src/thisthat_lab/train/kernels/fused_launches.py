@@ -94,9 +94,7 @@ def rope_back(d_query: Tensor, d_key: Tensor, d_value: Tensor, cos: Tensor, sin:
     rows, length, heads, width = d_query.shape
     key_heads = d_key.shape[2]
     d_joined = torch.empty(
-        (rows * length, (heads + 2 * key_heads) * width),
-        dtype=d_query.dtype,
-        device=d_query.device,
+        (rows * length, (heads + 2 * key_heads) * width), dtype=d_query.dtype, device=d_query.device
     )
     targets = _by_kind(d_joined.view(rows, length, -1, width), heads, key_heads)
     _rope((d_query, d_key, d_value), targets, cos, sin, back=True)

@@ -53,11 +53,7 @@ class Backbone(nn.Module):
     """
 
     def __init__(
-        self,
-        trunk: Any,
-        label_ids: Sequence[int],
-        unembedding: Tensor | None,
-        settings: Model,
+        self, trunk: Any, label_ids: Sequence[int], unembedding: Tensor | None, settings: Model
     ) -> None:
         super().__init__()
         self.trunk = trunk

@@ -84,12 +84,7 @@ def joined_layer(
 
 
 def run_joined(
-    trunk: Any,
-    order: list[int],
-    hidden: Tensor,
-    attend: Attend,
-    rounding: Rounding,
-    slots: Tensor,
+    trunk: Any, order: list[int], hidden: Tensor, attend: Attend, rounding: Rounding, slots: Tensor
 ) -> Tensor:
     """All layers in ``order`` over ``hidden`` (rows x tokens x size): their output at ``slots``.
 

@@ -6,7 +6,9 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from thisthat_lab.tables import Tables
 from thisthat_lab.worlds.grid import Cell
 from thisthat_lab.worlds.snake import Snake
 
@@ -58,37 +60,14 @@ def _board(snake: Snake) -> str:
     return "\n".join("".join(row) for row in rows)
 
 
-def _food(snake: Snake) -> str:
-    return "none" if snake.food is None else f"({snake.food[0]},{snake.food[1]})"
-
-
-def _recorded(snake: Snake) -> str:
-    size = snake.size
-    row, column = snake.body[0]
-    return (
-        f"Snake on a {size}x{size} board. Coordinates are zero-based (row,column); rows increase "
-        f"south, columns increase east. Head=({row},{column}), food={_food(snake)}, "
-        f"length={len(snake.body)}.\nBody from head to tail: {_cells(snake.body)}\n"
-        "H=head, o=body, T=tail, F=food, .=empty. Leaving the board or entering the body is fatal; "
-        f"the tail cell is vacated by a move unless food is eaten.\n{_board(snake)}"
-    )
-
-
-def _plain(snake: Snake) -> str:
-    size = snake.size
-    return (
-        f"A game of snake, {size} by {size} cells, north at the top, cells written (row,column) "
-        f"from zero. The snake lies, head to tail: {_cells(snake.body)}. There is food at "
-        f"{_food(snake)}. "
-        "Every move shifts the whole body, so the last cell becomes free unless the snake eats."
-    )
-
-
-def _drawn(snake: Snake) -> str:
-    size = snake.size
-    return (
-        f"{size}x{size} snake board; H is the head, T the tail, o the body between them, F the "
-        f"food. Head to tail: {_cells(snake.body)}\nfood={_food(snake)}\n{_board(snake)}"
+def _write(form: str, snake: Snake) -> str:
+    return form.format(
+        size=snake.size,
+        length=len(snake.body),
+        head=_cells(snake.body[:1]),
+        body=_cells(snake.body),
+        food="none" if snake.food is None else _cells((snake.food,)),
+        board=_board(snake),
     )
 
 
@@ -97,4 +76,5 @@ def _data(snake: Snake) -> str:
     return json.dumps({"game": "snake", **{key: shown[key] for key in ("size", "body", "food")}})
 
 
-_WRITERS: tuple[Callable[[Snake], str], ...] = (_recorded, _plain, _drawn, _data)
+_STYLES = Tables(__file__).words("styles")
+_WRITERS: tuple[Callable[[Snake], str], ...] = (*(partial(_write, each) for each in _STYLES), _data)

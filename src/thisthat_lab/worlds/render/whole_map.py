@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from thisthat_lab.tables import Tables
 from thisthat_lab.worlds.grid import Cell
 
-STYLES = 5
+_STYLES = Tables(__file__).words("styles")
+STYLES = len(_STYLES)
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,19 @@ class WholeMap:
 
 def render_map(whole: WholeMap, style: int = 0) -> str:
     """The map as text; raises IndexError for a style there is not."""
-    return _WRITERS[style](whole)
+    form, rows = _STYLES[style], whole.marked_rows()
+    if "{numbered}" in form:
+        rows = [f"{index:>2} {line}" for index, line in enumerate(rows)]
+    (row, column), (goal_row, goal_column), shown = whole.agent, whole.goal, "\n".join(rows)
+    return form.format(
+        size=whole.size,
+        row=row,
+        column=column,
+        goal_row=goal_row,
+        goal_column=goal_column,
+        rows=shown,
+        numbered=shown,
+    )
 
 
 def parse_map(text: str) -> WholeMap:
@@ -56,52 +69,3 @@ def parse_map(text: str) -> WholeMap:
         raise ValueError("the text does not hold a square map with agent and goal")
     table = str.maketrans("AG@", "...")
     return WholeMap(tuple(line.translate(table) for line in lines), agent, goal)
-
-
-def _recorded(whole: WholeMap) -> str:
-    (row, column), (goal_row, goal_column), size = whole.agent, whole.goal, whole.size
-    return (
-        f"Maze {size}x{size}. Coordinates are zero-based (row,column). Agent=({row},{column}), "
-        f"goal=({goal_row},{goal_column}).\n#=wall, .=free, A=agent, G=goal, @=agent at goal. "
-        "Move one cell north/east/south/west; no diagonals or wraparound. Stop on the goal.\n"
-        + "\n".join(whole.marked_rows())
-    )
-
-
-def _plain(whole: WholeMap) -> str:
-    (row, column), (goal_row, goal_column), size = whole.agent, whole.goal, whole.size
-    return (
-        f"A {size} by {size} grid maze, north at the top. The walker A starts at row {row}, column "
-        f"{column} and wants to reach G at row {goal_row}, column {goal_column} (both counted from "
-        "zero). Walls are #, free cells are dots; steps go up, right, down or left.\n"
-        + "\n".join(whole.marked_rows())
-    )
-
-
-def _numbered(whole: WholeMap) -> str:
-    (row, column), (goal_row, goal_column), size = whole.agent, whole.goal, whole.size
-    rows = [f"{index:>2} {line}" for index, line in enumerate(whole.marked_rows())]
-    return (
-        f"Map of {size}x{size} cells with numbered rows. Robot A at ({row},{column}), target G at "
-        f"({goal_row},{goal_column}), as (row,column). '#' cannot be entered; '.' can. One move is "
-        "one cell north, east, south or west.\n" + "\n".join(rows)
-    )
-
-
-def _unplaced(whole: WholeMap) -> str:
-    size = whole.size
-    return (
-        f"Grid {size}x{size}; first row is row 0 (north), first column is column 0 (west). "
-        "# wall, . floor, A agent, G goal, @ agent on the goal. Moves: one cell, four directions.\n"
-        + "\n".join(whole.marked_rows())
-    )
-
-
-def _terse(whole: WholeMap) -> str:
-    (row, column), (goal_row, goal_column), size = whole.agent, whole.goal, whole.size
-    return f"{size}x{size} A=({row},{column}) G=({goal_row},{goal_column})\n" + "\n".join(
-        whole.marked_rows()
-    )
-
-
-_WRITERS: tuple[Callable[[WholeMap], str], ...] = (_recorded, _plain, _numbered, _unplaced, _terse)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
+from thisthat_lab.tables import Tables
 from thisthat_lab.worlds.window import KINDS, RADIUS, SIDE, Window
 
 Surface: TypeAlias = Literal["ascii", "json", "prose"]
@@ -42,36 +44,11 @@ def _numbered(window: Window) -> list[str]:
     return [f"{first + index:>3} {row}" for index, row in enumerate(window.rows)]
 
 
-def _ascii_recorded(window: Window) -> str:
+def _write_ascii(form: str, window: Window) -> str:
     row, column = window.agent
-    return (
-        f"Agent coordinate: ({row},{column}); zero-based row and column. Rows increase south; "
-        "columns increase east. The local window is centered on A. '#': wall; '.': open; "
-        "'A': agent; 'X': outside.\nLocal map:\n" + "\n".join(window.rows)
-    )
-
-
-def _ascii_view(window: Window) -> str:
-    row, column = window.agent
-    return (
-        f"You are A at ({row},{column}), given as (row,column) and counted from zero. North is up "
-        "and east is to the right. # is wall, . is free floor, X lies beyond the edge.\n"
-        "What you can see:\n" + "\n".join(window.rows)
-    )
-
-
-def _ascii_numbered(window: Window) -> str:
-    row, column = window.agent
-    return (
-        f"Maze extract, five cells by five, agent in the middle at ({row},{column}); the leftmost "
-        f"column shown is column {column - RADIUS}. X = outside the maze, # = wall, . = open, "
-        "A = agent. Each row below is one row further south.\n" + "\n".join(_numbered(window))
-    )
-
-
-def _ascii_terse(window: Window) -> str:
-    row, column = window.agent
-    return f"A=({row},{column}) #=wall .=open X=outside\n" + "\n".join(window.rows)
+    rows = _numbered(window) if "{numbered}" in form else window.rows
+    shown = "\n".join(rows)
+    return form.format(row=row, column=column, left=column - RADIUS, rows=shown, numbered=shown)
 
 
 def _parse_ascii(text: str) -> Window:
@@ -137,8 +114,8 @@ def _parse_json(data: dict[str, Any]) -> Window:
 _SENTENCE = {"#": "a wall", ".": "open", "X": "outside", "A": "the agent"}
 
 
-def _cell_by_cell(window: Window) -> str:
-    top, left = window.first
+def _cell_by_cell(form: str, window: Window) -> str:
+    (row, column), (top, left) = window.agent, window.first
     sentences = [
         f"In row {top + index}, "
         + ", ".join(
@@ -146,15 +123,7 @@ def _cell_by_cell(window: Window) -> str:
         )
         for index, line in enumerate(window.rows)
     ]
-    return ". ".join(sentences) + "."
-
-
-def _prose_recorded(window: Window) -> str:
-    row, column = window.agent
-    return (
-        f"The agent stands at row {row}, column {column}, both counted from zero; rows increase "
-        f"south and columns increase east. {_cell_by_cell(window)}"
-    )
+    return form.format(row=row, column=column, cells=". ".join(sentences) + ".")
 
 
 def _prose_ranges(window: Window) -> str:
@@ -181,14 +150,6 @@ def _prose_relative(window: Window) -> str:
     return f"The agent is in row {row} and column {column}. " + ". ".join(sentences) + "."
 
 
-def _prose_listed(window: Window) -> str:
-    row, column = window.agent
-    return (
-        f"A robot waits at row {row}, column {column} of a grid maze and senses the cells around "
-        f"it. {_cell_by_cell(window)}"
-    )
-
-
 def _parse_prose(text: str) -> Window:
     agent = re.search(r"row (\d+)(?:,| and) column (\d+)", text)
     if not agent:
@@ -208,8 +169,10 @@ def _checked(agent: tuple[int, int], rows: tuple[str, ...]) -> Window:
     return Window(agent, rows)
 
 
+_TABLES = Tables(__file__)
+_RECORDED, _LISTED = (partial(_cell_by_cell, form) for form in _TABLES.words("cell_by_cell"))
 _WRITERS: dict[Surface, tuple[Callable[[Window], str], ...]] = {
-    "ascii": (_ascii_recorded, _ascii_view, _ascii_numbered, _ascii_terse),
+    "ascii": tuple(partial(_write_ascii, form) for form in _TABLES.words("ascii")),
     "json": (_json_rows, _json_cells, _json_lists, _json_view),
-    "prose": (_prose_recorded, _prose_ranges, _prose_relative, _prose_listed),
+    "prose": (_RECORDED, _prose_ranges, _prose_relative, _LISTED),
 }

@@ -18,9 +18,10 @@ from thisthat.questions import Source
 from thisthat.rng import Rng
 from thisthat_lab.bench import measure, suite
 from thisthat_lab.bench.measure import Context, Setting, run_measurement
-from thisthat_lab.bench.measurements import actuator, audit, branch, heldout, latency, parity
-from thisthat_lab.bench.measurements import ladder as ladder_module
-from thisthat_lab.bench.measurements import lambda_sweep as sweep_module
+from thisthat_lab.bench.measurements.questions import actuator, branch, heldout, parity
+from thisthat_lab.bench.measurements.questions import ladder as ladder_module
+from thisthat_lab.bench.measurements.questions import lambda_sweep as sweep_module
+from thisthat_lab.bench.measurements.speed import audit, latency
 from thisthat_lab.bench.report.table import print_result
 from thisthat_lab.bench.result import Result, read_result
 from thisthat_lab.bench.systems.competitors import COMPETITORS

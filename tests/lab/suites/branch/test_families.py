@@ -18,7 +18,7 @@ from thisthat_lab.suites.branch import (
     held_out_families,
     training_items,
 )
-from thisthat_lab.suites.branch.families.routing import draw as draw_routing
+from thisthat_lab.suites.branch.families.routes.routing import draw as draw_routing
 from thisthat_lab.suites.branch.machinery.outputs import follows
 from thisthat_lab.suites.branch.registry import families
 

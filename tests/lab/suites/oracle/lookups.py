@@ -8,7 +8,7 @@ from functools import cache
 
 from tests.lab.suites.oracle import reading
 from thisthat.items.item import Item, render_state
-from thisthat_lab.suites.branch.families.tool_selection import ACTIONS, OBJECTS
+from thisthat_lab.suites.branch.families.routes.tool_selection import ACTIONS, OBJECTS
 
 _HOURS = {
     **dict.fromkeys(range(6, 14), "early"),

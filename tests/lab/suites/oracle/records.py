@@ -11,7 +11,7 @@ from tests.lab.suites.oracle import reading
 from tests.lab.suites.oracle.logic import TOKEN, Clause, holds, outcomes
 from tests.lab.suites.oracle.record_text import Sheet, flat, vocabulary
 from thisthat.items.item import Item
-from thisthat_lab.suites.branch.families import duplicate_ticket
+from thisthat_lab.suites.branch.families.records import duplicate_ticket
 from thisthat_lab.suites.branch.machinery.declared import declared_names, own_types
 from thisthat_lab.suites.records.catalogue import record_types
 from thisthat_lab.suites.records.fields import NumberField, RecordType

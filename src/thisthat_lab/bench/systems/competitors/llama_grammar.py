@@ -78,11 +78,7 @@ class LlamaGrammar:
         self._frame = _frame(checkpoint)
         self._grammars: dict[str, Any] = {}
         self._llama: Any = llama_cpp.Llama(
-            str(model),
-            n_ctx=0,
-            n_threads=threads,
-            n_threads_batch=threads,
-            verbose=False,
+            str(model), n_ctx=0, n_threads=threads, n_threads_batch=threads, verbose=False
         )
         self.settings = (
             f"llama-cpp-python {llama_cpp.__version__} ({_features()}), {threads} threads, greedy, "

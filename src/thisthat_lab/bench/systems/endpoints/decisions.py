@@ -11,7 +11,8 @@ from thisthat_lab.bench.systems.endpoints.wire import (
     described,
     distribution,
     field,
-    tokens,
+    reading_of,
+    yes_or_no,
 )
 
 
@@ -40,18 +41,10 @@ class DecisionsWire:
         if field(answer, "type") == "refusal":
             raise UnusableError("refused")
         if item.kind == "boolean":
-            yes = field(answer, "probability")
-            if not isinstance(yes, (int, float)) or isinstance(yes, bool):
-                raise UnusableError("probabilities are no numbers")
-            given = distribution([1 - yes, yes])
+            given = yes_or_no(field(answer, "probability"))
         else:
             given = _in_order(item, field(answer, "probabilities"))
-        return Reading(
-            max(range(len(given)), key=given.__getitem__),
-            given,
-            tokens(payload, "input_tokens"),
-            tokens(payload, "output_tokens"),
-        )
+        return reading_of(given, payload)
 
 
 def _named(key: str, name: str, text: str | None) -> dict[str, str]:

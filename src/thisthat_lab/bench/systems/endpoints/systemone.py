@@ -10,7 +10,8 @@ from thisthat_lab.bench.systems.endpoints.wire import (
     UnusableError,
     distribution,
     field,
-    tokens,
+    reading_of,
+    yes_or_no,
 )
 
 
@@ -37,10 +38,7 @@ class SystemOneWire:
         """See Wire."""
         answer = field(payload, "answers", "q")
         if item.kind == "boolean":
-            yes = field(answer, "noul")
-            if not isinstance(yes, (int, float)) or isinstance(yes, bool):
-                raise UnusableError("probabilities are no numbers")
-            given = distribution([1 - yes, yes])
+            given = yes_or_no(field(answer, "noul"))
         else:
             table = field(answer, "probabilities")
             keys = (
@@ -51,9 +49,4 @@ class SystemOneWire:
             if not isinstance(table, dict) or set(table) != set(keys):
                 raise UnusableError("not an option")
             given = distribution([table[key] for key in keys])
-        return Reading(
-            max(range(len(given)), key=given.__getitem__),
-            given,
-            tokens(payload, "input_tokens"),
-            tokens(payload, "output_tokens"),
-        )
+        return reading_of(given, payload)

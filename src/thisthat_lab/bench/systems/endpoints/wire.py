@@ -74,6 +74,19 @@ def distribution(values: Sequence[Any]) -> tuple[float, ...]:
     return tuple(float(p) / total for p in values)
 
 
+def yes_or_no(yes: Any) -> tuple[float, ...]:
+    """The distribution over no and yes; raises UnusableError when ``yes`` is no probability."""
+    if not isinstance(yes, (int, float)) or isinstance(yes, bool):
+        raise UnusableError("probabilities are no numbers")
+    return distribution([1 - yes, yes])
+
+
+def reading_of(given: tuple[float, ...], payload: Any) -> Reading:
+    """The likeliest option of a distribution, with the tokens that the response states."""
+    best = max(range(len(given)), key=given.__getitem__)
+    return Reading(best, given, tokens(payload, "input_tokens"), tokens(payload, "output_tokens"))
+
+
 def described(item: Item) -> str:
     """The question with its options and what they mean, for formats that have no place for them."""
     lines = [f"- {name}: {text}" if text else f"- {name}" for name, text in item.options]

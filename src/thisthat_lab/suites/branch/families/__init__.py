@@ -1,5 +1,6 @@
-"""The branch families, one file each: a module with a ``FAMILY``, or a JSON file that declares one.
+"""The branch families by question: ``verdicts``, ``levels``, ``routes``, ``records``, ``texts``.
 
-A module may have a JSON file of its own words beside it. May import ``branch.machinery``,
-``records`` and ``base``, never another suite.
+A family is one file: a module with a ``FAMILY``, or a JSON file that declares one. A module may
+have a JSON file of its own words beside it. May import ``branch.machinery``, ``records`` and
+``base``, never another suite.
 """

@@ -20,6 +20,7 @@ from thisthat_lab.suites.branch.machinery.outcomes import OutcomeWords, outcome_
 from thisthat_lab.suites.branch.machinery.rule_sets import RULE_SETS
 from thisthat_lab.suites.branch.machinery.shell_commands import COMMAND, command_page
 from thisthat_lab.suites.branch.machinery.verdicts import Words, verdict_family
+from thisthat_lab.suites.records.catalogue import record_types
 from thisthat_lab.suites.records.checks import Wording, check_family
 from thisthat_lab.suites.records.fields import RecordType, read_types
 from thisthat_lab.suites.records.ratings import RatingWording, rating_family
@@ -75,12 +76,12 @@ class _Outcome(_OfDomains):
 
 
 class _OfTypes(_Declared):
-    """A pattern over record types of its own."""
+    """A pattern over record types of its own, or over those of every trade."""
 
-    types: tuple[str, ...]
+    types: tuple[str, ...] = ()
 
     def record_types(self) -> tuple[RecordType, ...]:
-        return read_types(self.types)
+        return read_types(self.types) if self.types else record_types()
 
 
 class _Check(_OfTypes):
@@ -120,9 +121,8 @@ _Any = _Verdict | _Outcome | _Check | _Rating | _Route
 
 
 def declared_names() -> tuple[str, ...]:
-    """The files that declare a family: those without a module of the same name."""
-    files = FOLDER.glob("*.json")
-    return tuple(sorted(file.stem for file in files if not file.with_suffix(".py").exists()))
+    """The families that a file declares, in order of name."""
+    return tuple(sorted(_files()))
 
 
 @cache
@@ -132,13 +132,23 @@ def declared_family(name: str) -> BranchFamily[Any]:
 
 
 def own_types(name: str) -> tuple[RecordType, ...] | None:
-    """The record types that a declared family has to itself; None where it has domains."""
+    """The record types that a declared family has to itself; None where it has none."""
     found = _read(name)
-    return found.record_types() if isinstance(found, _OfTypes) else None
+    return found.record_types() if isinstance(found, _OfTypes) and found.types else None
 
 
 def _read(name: str) -> _Any:
-    text = (FOLDER / f"{name}.json").read_text(encoding="utf-8")
+    text = _files()[name].read_text(encoding="utf-8")
     shape: Any = Annotated[_Any, Field(discriminator="pattern")]
     found: _Any = TypeAdapter(shape).validate_json(text)
+    return found
+
+
+@cache
+def _files() -> dict[str, Path]:
+    """The files without a module of the same name; ValueError when two share a name."""
+    files = [file for file in FOLDER.glob("*/*.json") if not file.with_suffix(".py").exists()]
+    found = {file.stem: file for file in files}
+    if len(found) < len(files):
+        raise ValueError("two files declare a branch family of the same name")
     return found

@@ -13,6 +13,7 @@ from typing import Any
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.base import wording
+from thisthat_lab.tables import Tables
 
 SAME_MEANING = "Capital letters, spaces, punctuation and date formats do not count as differences."
 
@@ -82,10 +83,6 @@ def _site(rng: Rng) -> str:
     return f"{rng.choice(wording.LAST_NAMES)}-{rng.choice(wording.CITIES)}.example".lower()
 
 
-def _person_name(rng: Rng) -> str:
-    return wording.person(rng)
-
-
 def _any_case(value: Any, rng: Rng) -> str:
     text = str(value)
     return rng.choice((text, text, text.upper(), text.lower()))
@@ -102,70 +99,29 @@ def _spaced(value: Any, rng: Rng) -> str:
     return gap.join(text[place : place + 3] for place in range(0, len(text), 3))
 
 
-def _date(value: Any, rng: Rng) -> str:
-    return wording.show_date(value, rng)
+_TABLES = Tables(__file__)
+_DRAWS: dict[str, Callable[[Rng], Any]] = {
+    "person": wording.person,
+    "email": _email,
+    "site": _site,
+    "day": wording.day,
+    "cities": _from(wording.CITIES),
+    "companies": _from(wording.COMPANIES),
+    "products": _from(wording.PRODUCTS),
+    "last_names": _from(wording.LAST_NAMES),
+    "colours": _from(_TABLES.words("colours")),
+    "makes": _from(_TABLES.words("makes")),
+}
+_WRITES = {"name": _name, "any_case": _any_case, "spaced": _spaced, "date": wording.show_date}
+_Rows = tuple[tuple[str, str, tuple[tuple[str, str, str, str], ...]], ...]
 
 
-_COLOURS = ("black", "white", "red", "green", "silver", "navy", "beige", "orange")
-_MAKES = ("Volvo", "Toyota", "Skoda", "Renault", "Mazda", "Ford", "Kia", "Tata")
-_PHONE = Trait("phone", "phone numbers", _digits("0#########"), _spaced)
+def _trait(key: str, plural: str, draw: str, write: str) -> Trait:
+    """``draw`` is a name, or a pattern in which # is a digit."""
+    return Trait(key, plural, _DRAWS.get(draw) or _digits(draw), _WRITES[write])
 
-KINDS = (
-    Kind(
-        "customer",
-        "CUS",
-        (
-            Trait("name", "names", _person_name, _name),
-            Trait("email", "email addresses", _email, _any_case),
-            _PHONE,
-            Trait("birth_date", "dates of birth", wording.day, _date),
-            Trait("city", "cities", _from(wording.CITIES), _any_case),
-            Trait("passport", "passport numbers", _digits("K#######"), _spaced),
-        ),
-    ),
-    Kind(
-        "company",
-        "COM",
-        (
-            Trait("legal_name", "legal names", _from(wording.COMPANIES), _any_case),
-            Trait("tax_number", "tax numbers", _digits("#########"), _spaced),
-            Trait("website", "websites", _site, _any_case),
-            _PHONE,
-            Trait("postcode", "postcodes", _digits("#####"), _any_case),
-            Trait("founded", "founding dates", wording.day, _date),
-        ),
-    ),
-    Kind(
-        "product listing",
-        "PRD",
-        (
-            Trait("title", "titles", _from(wording.PRODUCTS), _any_case),
-            Trait("barcode", "barcodes", _digits("#############"), _spaced),
-            Trait("brand", "brands", _from(wording.LAST_NAMES), _any_case),
-            Trait("colour", "colours", _from(_COLOURS), _any_case),
-            Trait("model_number", "model numbers", _digits("MX####"), _spaced),
-        ),
-    ),
-    Kind(
-        "vehicle",
-        "VEH",
-        (
-            Trait("plate", "plates", _digits("AB##CD"), _spaced),
-            Trait("chassis_number", "chassis numbers", _digits("WV########"), _spaced),
-            Trait("make", "makes", _from(_MAKES), _any_case),
-            Trait("paint", "paint colours", _from(_COLOURS), _any_case),
-            Trait("first_registered", "dates of first registration", wording.day, _date),
-        ),
-    ),
-    Kind(
-        "patient",
-        "PAT",
-        (
-            Trait("patient_name", "patient names", _person_name, _name),
-            Trait("insurance_number", "insurance numbers", _digits("A#########"), _spaced),
-            Trait("date_of_birth", "dates of birth", wording.day, _date),
-            Trait("family_doctor", "family doctors", _person_name, _name),
-            Trait("town", "towns", _from(wording.CITIES), _any_case),
-        ),
-    ),
+
+KINDS = tuple(
+    Kind(noun, prefix, tuple(_trait(*row) for row in traits))
+    for noun, prefix, traits in _TABLES.read("kinds", _Rows)
 )

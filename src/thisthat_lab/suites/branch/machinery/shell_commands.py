@@ -29,28 +29,7 @@ COMMAND = Domain(
     "command",
     "CMD",
     (
-        Flag("sudo", "the command runs under sudo", "the command runs without sudo"),
-        Flag("recursive", "the command is recursive", "the command is not recursive"),
-        Flag(
-            "wildcard",
-            "the path has a wildcard in it",
-            "the path has no wildcard in it",
-        ),
-        Flag(
-            "piped",
-            "the output is piped into another program",
-            "the output is not piped anywhere",
-        ),
-        Flag(
-            "redirected",
-            "errors are thrown away with a redirection",
-            "no redirection throws errors away",
-        ),
-        Flag(
-            "background",
-            "the command is sent to the background",
-            "the command stays in the foreground",
-        ),
+        *(Flag(key, said, denied) for key, said, denied in _TABLES.rows("facts")),
         Pick("program", "program", tuple(_FLAGS)),
         Pick("directory", "directory it touches", _DIRECTORIES),
         Pick("host", "host", _HOSTS),

@@ -1,0 +1,1 @@
+"""How often a system is right on questions with known answers, and what its probabilities mean."""

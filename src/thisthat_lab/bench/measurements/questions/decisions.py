@@ -1,0 +1,83 @@
+"""Any file of decisions: JSONL, compressed JSONL or Parquet rows with a known answer."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from thisthat.items import metrics
+from thisthat.items.files import read_items
+from thisthat.items.item import Item
+from thisthat_lab.bench import scoring
+from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
+from thisthat_lab.bench.registry import REGISTRY
+from thisthat_lab.bench.result import Line
+from thisthat_lab.bench.systems.replies import Reply
+
+DEV_FILES = ("decisions_dev.jsonl.zst", "decisions_dev.jsonl")
+"""Names under which a data folder may hold the development file."""
+
+CAVEATS = REGISTRY["decisions"].caveats
+
+
+def run(context: Context, path: Path) -> Findings:
+    """Score a file. A bad row stops the run before anything is asked, with file and line."""
+    items = context.quick(read_items(path))
+    replies = context.ask(f"decisions-{path.name.partition('.')[0]}", items)
+    groups = []
+    keys = {
+        "split": lambda item: item.split,
+        "kind": lambda item: item.kind,
+        "source": _source,
+        "family": lambda item: item.family,
+    }
+    for by, key in keys.items():
+        groups += scoring.grouped(items, replies, by, key)
+    return Findings(
+        [
+            *scoring.score_lines(items, replies, "decisions"),
+            *_calibration_lines(items, replies),
+            *scoring.usage_lines(replies),
+        ],
+        items,
+        replies,
+        groups,
+        scoring.calibration_series(items, replies),
+        scoring.rows_of(items, replies),
+        CAVEATS,
+    )
+
+
+def _calibration_lines(items: Sequence[Item], replies: Sequence[Reply]) -> list[Line]:
+    """How far confidence is from being right, for every split and kind of question."""
+    answered = [
+        pair for pair in zip(items, replies, strict=True) if pair[1].probabilities is not None
+    ]
+    groups: dict[str, list[tuple[Item, Reply]]] = defaultdict(list)
+    for item, reply in answered:
+        groups[item.split].append((item, reply))
+        groups[f"{item.split}, {item.kind}"].append((item, reply))
+    lines: list[Line] = []
+    for name, pairs in sorted(groups.items()):
+        hits = scoring.hits_of([item for item, _ in pairs], [reply for _, reply in pairs])
+        confidence = [reply.confidence for _, reply in pairs]
+        error = metrics.expected_calibration_error(confidence, hits)
+        lines.append(Line(f"ECE, 15 bins: {name} (n = {len(pairs)})", error, unit="score"))
+    return lines
+
+
+def dev_file(folder: Path | None) -> Path | None:
+    """The development file in a data folder, where there is one."""
+    places = [folder / name for name in DEV_FILES] if folder else []
+    return next((path for path in places if path.is_file()), None)
+
+
+def _source(item: Item) -> str:
+    return f"{item.source} ({item.split})"
+
+
+def measurement_of(path: Path) -> Measurement:
+    """The measurement of one file."""
+    return registered("decisions", partial(run, path=path), file=path.name)

@@ -1,0 +1,39 @@
+"""The same number asked two ways: a distance as a trained band and as an untrained parity."""
+
+from __future__ import annotations
+
+from thisthat.items import metrics
+from thisthat_lab.bench import scoring
+from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.registry import REGISTRY
+from thisthat_lab.bench.result import Line
+
+MAZES = 300
+QUICK_MAZES = 60
+CAVEATS = REGISTRY["parity"].caveats
+
+
+def run(context: Context) -> Findings:
+    """P(parity right | band right) on pairs of questions about the same mazes."""
+    from thisthat_lab.suites.spatial.held_out_sets import two_ways
+
+    items = two_ways(QUICK_MAZES if context.setting.quick else MAZES)
+    replies = context.ask("parity", items)
+    bands, parities = items[::2], items[1::2]
+    band_replies, parity_replies = replies[::2], replies[1::2]
+    band_right = scoring.hits_of(bands, band_replies).astype(bool)
+    parity_right = scoring.hits_of(parities, parity_replies).astype(bool)
+    given = metrics.wilson(int((band_right & parity_right).sum()), int(band_right.sum()))
+    otherwise = metrics.wilson(int((~band_right & parity_right).sum()), int((~band_right).sum()))
+    lines = [
+        Line.of("parity right, given the band is right", given, "parity.conditional"),
+        Line.of("parity right, given the band is wrong", otherwise),
+        scoring.accuracy_line(bands, band_replies, None, "band right"),
+        scoring.accuracy_line(parities, parity_replies, None, "parity right"),
+    ]
+    groups = scoring.grouped(
+        items, replies, "question and map side", lambda i: f"{i.family}, {i.facts['size']}"
+    )
+    return Findings(
+        lines, items, replies, groups, rows=scoring.rows_of(items, replies), caveats=CAVEATS
+    )

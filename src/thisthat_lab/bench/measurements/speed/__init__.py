@@ -1,0 +1,1 @@
+"""How long decisions and training steps take, and what they cost."""

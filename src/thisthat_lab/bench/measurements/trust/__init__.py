@@ -1,0 +1,1 @@
+"""What an answer withstands and rests on: order, planted instructions, evidence, guarantees."""

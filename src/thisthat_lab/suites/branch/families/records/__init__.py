@@ -1,0 +1,1 @@
+"""Several records beside each other: the same, which one, how many, when."""

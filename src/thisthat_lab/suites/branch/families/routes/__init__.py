@@ -1,0 +1,1 @@
+"""Which of several ways, owners, queues or tools a case takes."""

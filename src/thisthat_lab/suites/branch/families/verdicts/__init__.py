@@ -1,0 +1,1 @@
+"""Yes or no by a stated rule: may it, must it, was it?"""
