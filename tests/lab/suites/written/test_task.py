@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,21 @@ def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
         read_tasks(tmp_path)
 
 
-def test_every_task_of_the_repository_can_be_read() -> None:
+def test_the_repository_holds_a_thousand_tasks() -> None:
     tasks = read_tasks(ROOT / "data" / "branches")
-    held_out = [task for task in tasks if task.split == "heldout"]
-    assert len(tasks) >= 600
-    assert {task.kind for task in held_out} == {"boolean", "choice", "score"}
+    assert len(tasks) >= 1000
+    assert sum(len(task.states) for task in tasks) >= 25_000
+    assert len({task.domain for task in tasks}) >= 90
+    kinds = Counter(task.kind for task in tasks)
+    assert 0.4 < kinds["boolean"] / len(tasks) < 0.5
+    assert 0.15 < kinds["score"] / len(tasks) < 0.25
+
+
+def test_four_whole_domains_and_a_tenth_of_the_other_tasks_are_held_out() -> None:
+    tasks = read_tasks(ROOT / "data" / "branches")
     trained = {task.domain for task in tasks if task.split == "train"}
-    assert len({task.domain for task in held_out} - trained) >= 1
+    held_out = [task for task in tasks if task.split == "heldout"]
+    assert len({task.domain for task in held_out} - trained) == 4
+    elsewhere = [task for task in held_out if task.domain in trained]
+    assert len(elsewhere) / len([task for task in tasks if task.domain in trained]) >= 0.1
+    assert {task.kind for task in elsewhere} == {"boolean", "choice", "score"}
