@@ -29,7 +29,7 @@ def verified(item: Item, rng: Rng) -> Item | None:
     others = [place for place in range(len(item.options)) if place != item.answer]
     option = item.answer if propose_right else rng.choice(others)
     name, text = item.options[option]
-    shown = f"{name}: {text}" if text and rng.chance(0.3) else text if _bare(name) else name
+    shown = f"{name}: {text}" if text and rng.chance(0.3) else text if is_bare(name) else name
     wording = rng.choice(_IS_WRONG if ask_wrong else _IS_RIGHT)
     return _boolean(
         item,
@@ -63,7 +63,7 @@ def at_least(item: Item, rng: Rng) -> Item | None:
         return None
     name, text = item.options[rng.choice(levels)]
     wording = rng.choice(_BELOW if ask_below else _AT_LEAST)
-    shown = text if text and _bare(name) else name
+    shown = text if text and is_bare(name) else name
     return _boolean(item, wording.format(level=shown, question=item.question), reaches != ask_below)
 
 
@@ -97,6 +97,6 @@ def _certain(item: Item) -> bool:
     return item.target is None or max(item.target) == 1.0
 
 
-def _bare(name: str) -> bool:
+def is_bare(name: str) -> bool:
     """Whether a name says nothing alone (``R1``, ``7``)."""
     return sum(character.isalpha() for character in name) < 3

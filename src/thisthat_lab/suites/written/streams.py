@@ -117,9 +117,7 @@ def _questions(task: Task, state: State, settings: WrittenSettings, rng: Rng) ->
 
 def _varied(item: Item, settings: WrittenSettings, rng: Rng) -> Item:
     if rng.chance(settings.bare):
-        if all(sum(c.isalpha() for c in name) >= 3 for name, _ in item.options) or (
-            item.kind == "boolean"
-        ):
+        if item.kind == "boolean" or not any(forms.is_bare(name) for name, _ in item.options):
             return replace(item, options=tuple((name, None) for name, _ in item.options))
     elif item.kind == "choice" and rng.chance(settings.coded):
         return coded(item, rng)

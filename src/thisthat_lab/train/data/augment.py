@@ -14,6 +14,7 @@ from thisthat.items.item import Item
 from thisthat.prompt_format import Layout
 from thisthat.questions import Text
 from thisthat.rng import Rng
+from thisthat_lab.suites.forms import is_bare
 from thisthat_lab.train.config import Augment
 from thisthat_lab.train.data.abstain import insert_abstention
 from thisthat_lab.train.data.draft import Draft, OptionPair
@@ -78,7 +79,7 @@ def shuffled(draft: Draft, rng: Rng) -> Draft:
 
 def without_descriptions(draft: Draft) -> Draft:
     """The draft with bare option names, unless the names alone say nothing (``R1``, ``7``)."""
-    if any(sum(character.isalpha() for character in name) < 3 for name, _ in draft.options):
+    if any(is_bare(name) for name, _ in draft.options):
         return draft
     return replace(draft, options=tuple((name, None) for name, _ in draft.options))
 
