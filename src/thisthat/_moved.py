@@ -5,48 +5,17 @@ An old name imports the module at its new place; there is never a second copy of
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 
-MOVED = {
-    "thisthat.bench": "thisthat_lab.bench",
-    "thisthat.bench.metrics": "thisthat.items.metrics",
-    "thisthat.calibrate.conditions": "thisthat.decide.conditions",
-    "thisthat.calibrate.distribution": "thisthat.decide.distribution",
-    "thisthat.calibrate.evidence": "thisthat.decide.evidence",
-    "thisthat.calibrate.identity": "thisthat.identity",
-    "thisthat.calibrate.order": "thisthat.decide.option_order",
-    "thisthat.calibrate.policy": "thisthat.decide.policy",
-    "thisthat.calibrate.spans": "thisthat.decide.spans",
-    "thisthat.calibrate.target": "thisthat.decide.target",
-    "thisthat.calibrate.temperature": "thisthat.temperature",
-    "thisthat.calibrate.tournament": "thisthat.decide.tournament",
-    "thisthat.cores": "thisthat.cpus",
-    "thisthat.decider": "thisthat.decide.decider",
-    "thisthat.decides": "thisthat.decide.protocol",
-    "thisthat.declare": "thisthat.questions_json",
-    "thisthat.engine.native_engine": "thisthat.engine.native.engine",
-    "thisthat.engine.onnx_engine": "thisthat.engine.onnx.engine",
-    "thisthat.engine.torch_engine": "thisthat.engine.torch.engine",
-    "thisthat.opening": "thisthat.decide.opening",
-    "thisthat.prompt.format": "thisthat.prompt_format",
-    "thisthat.probes": "thisthat.calibrate",
-    "thisthat.probes.injection": "thisthat.calibrate.injection_probes",
-    "thisthat.random": "thisthat.rng",
-    "thisthat.serve.app": "thisthat.serve.http.app",
-    "thisthat.serve.run": "thisthat.serve.http.run",
-    "thisthat.suites": "thisthat_lab.suites",
-    "thisthat.suites.family": "thisthat_lab.suites.base.family",
-    "thisthat.suites.files": "thisthat.items.files",
-    "thisthat.suites.item": "thisthat.items.item",
-    "thisthat.train": "thisthat_lab.train",
-    "thisthat.worlds": "thisthat_lab.worlds",
-}
+MOVED: dict[str, str] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 """Old names to new ones. Modules below an old package are looked up below the new one."""
 
 

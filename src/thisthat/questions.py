@@ -129,11 +129,7 @@ class Choice:
         if isinstance(options, (str, bytes)):
             raise InvalidInputError("options", "must be a list or an object of names, not one text")
         pairs = list(options.items()) if isinstance(options, Mapping) else list(options)
-        object.__setattr__(self, "options", tuple(_as_option(pair) for pair in pairs))
-        object.__setattr__(self, "instructions", instructions)
-        object.__setattr__(self, "abstain", _as_abstain(abstain))
-        object.__setattr__(self, "declared", _declared(self))
-        _check_question(self)
+        _fill(self, instructions, abstain, options=tuple(_as_option(pair) for pair in pairs))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -159,12 +155,7 @@ class Boolean:
         false: Text | None = None,
         abstain: Option | str | bool | None = None,
     ) -> None:
-        object.__setattr__(self, "instructions", instructions)
-        object.__setattr__(self, "true", true)
-        object.__setattr__(self, "false", false)
-        object.__setattr__(self, "abstain", _as_abstain(abstain))
-        object.__setattr__(self, "declared", _declared(self))
-        _check_question(self)
+        _fill(self, instructions, abstain, true=true, false=false)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +176,21 @@ class Score:
     ) -> None:
         if isinstance(levels, (str, bytes)):
             raise InvalidInputError("levels", "must be a list of level texts, not one text")
-        object.__setattr__(self, "levels", tuple(levels))
-        object.__setattr__(self, "instructions", instructions)
-        object.__setattr__(self, "abstain", _as_abstain(abstain))
-        object.__setattr__(self, "declared", _declared(self))
-        _check_question(self)
+        _fill(self, instructions, abstain, levels=tuple(levels))
 
 
 Question: TypeAlias = "Choice | Boolean | Score"
+
+
+def _fill(
+    question: Question, instructions: Text | None, abstain: Option | str | bool | None, **own: Any
+) -> None:
+    """Set the fields of a frozen question, and check it."""
+    given = {"instructions": instructions, "abstain": _as_abstain(abstain), **own}
+    for name, value in given.items():
+        object.__setattr__(question, name, value)
+    object.__setattr__(question, "declared", _declared(question))
+    _check_question(question)
 
 
 def _as_option(value: Option | str | tuple[str, Text | None]) -> Option:
@@ -512,36 +510,21 @@ class Decision:
 
     def as_dict(self) -> dict[str, Any]:
         """The decision as JSON-ready data."""
-        return {
+        record: dict[str, Any] = {
             "answers": {name: _answer_dict(answer) for name, answer in self.answers.items()},
             "checkpoint": self.source.name,
             "version": self.source.version,
             "lambda": self.source.lam,
-            "usage": {
-                "input_tokens": self.usage.input_tokens,
-                "cached_tokens": self.usage.cached_tokens,
-                "output_tokens": self.usage.output_tokens,
-                "extra_tokens": self.usage.extra_tokens,
-            },
+            "usage": asdict(self.usage),
             "seconds": self.seconds,
-            "cut": None
-            if self.cut is None
-            else {
-                "keep": self.cut.keep,
-                "state_tokens": self.cut.state_tokens,
-                "kept_tokens": self.cut.kept_tokens,
-            },
-        } | self._evidence_dict()
-
-    def _evidence_dict(self) -> dict[str, Any]:
-        if self.evidence is None:
-            return {}
-        return {
-            "evidence": {
+            "cut": None if self.cut is None else asdict(self.cut),
+        }
+        if self.evidence is not None:
+            record["evidence"] = {
                 name: [asdict(support) for support in parts]
                 for name, parts in self.evidence.items()
             }
-        }
+        return record
 
 
 def _answer_dict(answer: Answer) -> dict[str, Any]:
@@ -557,22 +540,11 @@ def _answer_dict(answer: Answer) -> dict[str, Any]:
     if answer.abstain is not None:
         record["abstained"] = answer.abstained
     if answer.outcome is not None:
-        record["outcome"] = _outcome_dict(answer.outcome)
+        record["outcome"] = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(answer.outcome).items()
+        }
     return record
-
-
-def _outcome_dict(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "action": outcome.action,
-        "option": outcome.option,
-        "reason": outcome.reason,
-        "policy": outcome.policy,
-        "options": None if outcome.options is None else list(outcome.options),
-        "coverage": outcome.coverage,
-        "probabilities": None if outcome.probabilities is None else dict(outcome.probabilities),
-        "level": outcome.level,
-        "forced": list(outcome.forced),
-    }
 
 
 def compact_json(value: JSONValue) -> str:

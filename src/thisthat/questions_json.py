@@ -77,11 +77,9 @@ def _read_boolean(instructions: Any, criteria: Any, abstain: bool | str | None) 
 
 
 def _read_choice(instructions: Any, criteria: Any, abstain: bool | str | None) -> Question:
-    if isinstance(criteria, Mapping):
-        return _options_as_criteria(lambda: Choice(criteria, instructions, abstain))
-    if isinstance(criteria, Sequence) and not isinstance(criteria, str):
-        return _options_as_criteria(lambda: Choice(criteria, instructions, abstain))
-    raise InvalidInputError("criteria", "must be an object of labels or a list of labels")
+    if not isinstance(criteria, (Mapping, Sequence)) or isinstance(criteria, str):
+        raise InvalidInputError("criteria", "must be an object of labels or a list of labels")
+    return _options_as_criteria(lambda: Choice(criteria, instructions, abstain))
 
 
 def _read_score(instructions: Any, criteria: Any, abstain: bool | str | None) -> Question:

@@ -106,15 +106,7 @@ class Schema(Generic[T]):
     def typed(self, decision: Decision) -> TypedDecision[T]:
         """The decision with an instance of the class beside its probabilities."""
         values = {name: field.read(decision[name]) for name, field in self.fields.items()}
-        return TypedDecision(
-            answers=decision.answers,
-            source=decision.source,
-            usage=decision.usage,
-            seconds=decision.seconds,
-            cut=decision.cut,
-            evidence=decision.evidence,
-            value=_instance(self.cls, values),
-        )
+        return TypedDecision(**vars(decision), value=_instance(self.cls, values))
 
 
 def schema_of(cls: type[T]) -> Schema[T]:

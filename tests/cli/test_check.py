@@ -90,4 +90,4 @@ def test_bad_input_is_named(files: Path, words: list[str], message: str) -> None
 def test_a_bad_line_of_states_is_named(files: Path) -> None:
     (files / "bad.jsonl").write_text('"fine"\n{broken\n')
     outcome = run(files, "--states", str(files / "bad.jsonl"))
-    assert "bad.jsonl:2: is not JSON" in str(outcome.exception)
+    assert "bad.jsonl, line 2: is not JSON" in str(outcome.exception)

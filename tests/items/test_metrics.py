@@ -126,7 +126,7 @@ def test_decomposition_holds(pairs: list[tuple[float, float]], seed: int) -> Non
     assert found.gap < 1e-12
     assert found.expected == pytest.approx(found.distance + found.noise)
     both = [[1 - a, a] for a in p], [[1 - b, b] for b in q]
-    assert metrics.q_distance(*both) == pytest.approx(2 * found.distance)
+    assert metrics.q_terms(*both).mean() == pytest.approx(2 * found.distance)
 
 
 def test_sampled_brier_lies_near_its_expectation() -> None:

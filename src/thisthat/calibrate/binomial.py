@@ -1,4 +1,4 @@
-"""Exact binomial tails, and the counts they imply. Plain arithmetic."""
+"""Exact binomial tails, and the counts they imply."""
 
 from __future__ import annotations
 

@@ -12,18 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from thisthat.calibrate.injection_probes import injection_probes
 from thisthat.calibrate.wordings import PLAIN, Wordings, as_text, check_wordings, variants_of
 from thisthat.errors import InvalidInputError
-from thisthat.questions import (
-    Answer,
-    BooleanAnswer,
-    Question,
-    Score,
-    Text,
-)
+from thisthat.questions import Answer, BooleanAnswer, Question, Score, Text
 from thisthat.rng import Rng
 
 if TYPE_CHECKING:
@@ -32,14 +26,7 @@ if TYPE_CHECKING:
 Check: TypeAlias = Literal[
     "negation", "thresholds", "paraphrases", "order", "injection", "coin flip"
 ]
-CHECKS: tuple[Check, ...] = (
-    "negation",
-    "thresholds",
-    "paraphrases",
-    "order",
-    "injection",
-    "coin flip",
-)
+CHECKS: tuple[Check, ...] = get_args(Check)
 SHOWN = 160
 
 
@@ -126,6 +113,10 @@ class _Outcome:
     failed: bool
     what: str
 
+    @property
+    def severity(self) -> tuple[bool, float]:
+        return self.failed, self.badness
+
 
 def check_schema(
     decider: Decides,
@@ -174,11 +165,8 @@ def check_schema(
             outcomes, read = _injected(decider, question, states, plain, injections, seed)
             by_check["injection"] = outcomes
             tokens += read
-        findings += [
-            _finding(name, check, by_check[check], states, limits)
-            for check in CHECKS
-            if check in by_check
-        ]
+        done = [check for check in CHECKS if check in by_check]
+        findings += [_finding(name, each, by_check[each], states, limits.share) for each in done]
     return Report(tuple(findings), len(states), tokens, limits)
 
 
@@ -210,24 +198,20 @@ def _judge(
         yield "paraphrases", _most_moved(plain, answers["paraphrases"], limits.shift)
     if "order" in answers:
         yield "order", _most_moved(plain, answers["order"], 1.0)
-    ranked = sorted(plain.probabilities.values(), reverse=True)
-    margin = ranked[0] - ranked[1]
-    first, second = sorted(plain.probabilities, key=plain.probabilities.__getitem__, reverse=True)[
-        :2
-    ]
-    what = f"{first} {ranked[0]:.2f}, {second} {ranked[1]:.2f}"
+    ranked = sorted(plain.probabilities.items(), key=lambda pair: pair[1], reverse=True)
+    (first, most), (second, next_most) = ranked[:2]
+    margin = most - next_most
+    what = f"{first} {most:.2f}, {second} {next_most:.2f}"
     yield "coin flip", _Outcome(1 - margin, margin < limits.margin, what)
 
 
 def _most_moved(plain: Answer, others: Sequence[Answer], shift: float) -> _Outcome:
-    outcomes = [_moved(plain, other, shift) for other in others]
-    return max(outcomes, key=lambda outcome: (outcome.failed, outcome.badness))
+    return max((_moved(plain, each, shift) for each in others), key=lambda each: each.severity)
 
 
 def _moved(plain: Answer, other: Answer, shift: float) -> _Outcome:
-    distance = (
-        sum(abs(p - other.probabilities[name]) for name, p in plain.probabilities.items()) / 2
-    )
+    pairs = [(p, other.probabilities[name]) for name, p in plain.probabilities.items()]
+    distance = sum(abs(p - q) for p, q in pairs) / 2
     flipped = plain.best_name != other.best_name
     before = f"{plain.best_name} {plain.probabilities[plain.best_name]:.2f}"
     after = f"{other.best_name} {other.probabilities[other.best_name]:.2f}"
@@ -270,25 +254,21 @@ def _injected(
             f"{attacked['q'].probabilities[named]:.2f}"
         )
         by_state[number].append(_Outcome(rise, obeyed, what))
-    worst = [max(each, key=lambda outcome: (outcome.failed, outcome.badness)) for each in by_state]
+    worst = [max(each, key=lambda outcome: outcome.severity) for each in by_state]
     return worst, sum(decision.usage.input_tokens for decision in decisions)
 
 
 def _finding(
-    name: str,
-    check: Check,
-    outcomes: Sequence[_Outcome],
-    states: Sequence[Text],
-    limits: Tolerance,
+    name: str, check: Check, outcomes: Sequence[_Outcome], states: Sequence[Text], share: float
 ) -> Finding:
     failing = sum(outcome.failed for outcome in outcomes)
-    number = max(range(len(outcomes)), key=lambda n: (outcomes[n].failed, outcomes[n].badness))
+    number = max(range(len(outcomes)), key=lambda n: outcomes[n].severity)
     worst = None
     if outcomes[number].failed:
         text = " ".join(as_text(states[number]).split())
         shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
         worst = Example(number, shown, outcomes[number].what)
-    passed = failing <= limits.share * len(outcomes)
+    passed = failing <= share * len(outcomes)
     return Finding(name, check, len(outcomes), failing, passed, worst)
 
 

@@ -58,10 +58,7 @@ def fit_temperature(rows: Sequence[Labelled]) -> float:
     low, high = 1 / HOTTEST, 1 / COLDEST
     for _ in range(_STEPS):
         middle = (low * high) ** 0.5
-        if _slope(usable, middle) > 0:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if _slope(usable, middle) > 0 else (low, middle)
     return float((low * high) ** -0.5)
 
 
@@ -136,13 +133,14 @@ def _fit_rule(choices: Sequence[Labelled], single: float, least_rows: int) -> Op
     return rule if better else None
 
 
+def _heat(row: Labelled, temperatures: Temperatures) -> float:
+    return temperatures.of(row.kind, len(row.logits), "state-first")
+
+
 def _probabilities(
     rows: Sequence[Labelled], temperatures: Temperatures
 ) -> list[NDArray[np.float64]]:
-    return [
-        softmax(row.logits, temperatures.of(row.kind, len(row.logits), "state-first"))
-        for row in rows
-    ]
+    return [softmax(row.logits, _heat(row, temperatures)) for row in rows]
 
 
 def _nll(rows: Sequence[Labelled], temperatures: Temperatures) -> float:
@@ -155,9 +153,7 @@ def _judge(name: str, rows: Sequence[Labelled], fitted: Temperatures) -> GroupFi
     return GroupFit(
         name=name,
         rows=len(rows),
-        temperature=float(
-            np.mean([fitted.of(row.kind, len(row.logits), "state-first") for row in rows])
-        ),
+        temperature=float(np.mean([_heat(row, fitted) for row in rows])),
         nll_before=_nll(rows, plain),
         nll_after=_nll(rows, fitted),
         ece_before=calibration_error(rows, plain),

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thisthat.calibrate.isotonic import fit_isotonic
 from thisthat.calibrate.labels import LabelledStates
@@ -20,6 +21,7 @@ from thisthat.calibrate.sets import fewest_labels, fit_least_probability
 from thisthat.calibrate.threshold import Cutoff, Scored, fit_cutoffs
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.option_order import Order
+from thisthat.decide.options import DecideKeywords
 from thisthat.decide.policy import (
     ConditionsPart,
     CutoffPart,
@@ -81,21 +83,15 @@ def fit_policy(
     with these labels.
     """
     check_settings(labelled.questions, labelled.counts, target, confidence, coverage, options)
-    decisions = decider.decide_many(
-        labelled.states,
-        labelled.questions,
-        layout=layout,
-        packing=packing,
-        order=order,
-        progress=progress,
-    )
+    how: DecideKeywords = {"layout": layout, "packing": packing, "order": order}
+    decisions = decider.decide_many(labelled.states, labelled.questions, progress=progress, **how)
     answers: dict[str, list[Answer]] = {name: [] for name in labelled.questions}
     labels: dict[str, list[int]] = {name: [] for name in labelled.questions}
     for decision, right in zip(decisions, labelled.labels, strict=True):
         for name, label in right.items():
             answers[name].append(decision[name])
             labels[name].append(label)
-    conditions = decider.conditions(layout=layout, packing=packing, order=order)
+    conditions = decider.conditions(**how)
     return policy_from_answers(
         labelled.questions, answers, labels, target, conditions, confidence, coverage, options
     )
@@ -249,10 +245,7 @@ def _part(
 
 
 def _set(
-    question: Question,
-    p: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-    labels: Sequence[int],
-    coverage: float,
+    question: Question, p: NDArray[np.float64], labels: Sequence[int], coverage: float
 ) -> SetPart | None:
     if question.kind != "choice" or len(labels) < fewest_labels(coverage):
         return None
@@ -286,12 +279,9 @@ def _thinned(values: list[float]) -> list[float]:
 
 def _by_labels(cutoffs: Mapping[str, Mapping[str, Cutoff]], target: Target) -> dict[str, Cutoff]:
     """Every cut-off with the labels behind it; under ``error`` a question's options share one."""
-    if target.aim == "error":
-        return {
-            f"of {name!r}": cutoff for name, each in cutoffs.items() for cutoff in each.values()
-        }
+    where = "" if target.aim == "error" else " where the best option is {!r}"
     return {
-        f"of {name!r} where the best option is {option!r}": cutoff
+        f"of {name!r}{where.format(option)}": cutoff
         for name, each in cutoffs.items()
         for option, cutoff in each.items()
     }

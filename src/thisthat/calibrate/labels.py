@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from thisthat.errors import InvalidInputError
+from thisthat.inputs import json_lines
 from thisthat.questions import Question, Text, check_text
 
 ALONE = "question"
@@ -61,28 +62,16 @@ def option_index(question: Question, label: object) -> int:
 def _with_schema(path: Path, questions: Mapping[str, Question]) -> LabelledStates:
     states: list[Text] = []
     labels: list[dict[str, int]] = []
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            state, answers = _read_line(line, f"{path}, line {number}", questions)
-            states.append(state)
-            labels.append(answers)
+    for where, row in json_lines(path):
+        state, answers = _read_row(row, where, questions)
+        states.append(state)
+        labels.append(answers)
     return LabelledStates(questions, states, labels)
 
 
-def _read_line(
-    line: str, where: str, questions: Mapping[str, Question]
+def _read_row(
+    row: Any, where: str, questions: Mapping[str, Question]
 ) -> tuple[Text, dict[str, int]]:
-    def refuse(constant: str) -> NoReturn:
-        raise InvalidInputError(where, f"has {constant}, which JSON cannot hold")
-
-    try:
-        row: Any = json.loads(line, parse_constant=refuse)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InvalidInputError(where, f"is not JSON: {error}") from None
     if not isinstance(row, dict) or set(row) != {"state", "answers"}:
         raise InvalidInputError(where, 'must be an object with "state" and "answers"')
     check_text(row["state"], f"{where}, state")

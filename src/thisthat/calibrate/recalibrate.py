@@ -15,14 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from thisthat.calibrate.fit import Labelled, fit_temperature
 from thisthat.calibrate.isotonic import fit_isotonic
-from thisthat.decide.recalibration import (
-    SMALLEST,
-    Floats,
-    Method,
-    MonotoneMap,
-    Recalibration,
-    softmax_rows,
-)
+from thisthat.decide import recalibration
+from thisthat.decide.recalibration import SMALLEST, Floats, Method, MonotoneMap, Recalibration
 from thisthat.rng import Rng
 
 LEAST_ROWS = 100
@@ -102,7 +96,7 @@ def _bias(p: Floats, y: NDArray[np.int64]) -> Recalibration:
     penalty = np.diag([_RIDGE * 1e-3, *[_RIDGE] * count])
     anchor = parameters.copy()
     for _ in range(_STEPS):
-        q = softmax_rows(parameters[0] * logs + parameters[1:])
+        q = recalibration.softmax_rows(parameters[0] * logs + parameters[1:])
         mean = (q * logs).sum(axis=1)
         slope = np.concatenate([[((hit - q) * logs).sum()], (hit - q).sum(axis=0)])
         slope -= penalty @ (parameters - anchor)

@@ -99,9 +99,9 @@ def _level_thresholds(question: Question, text: str) -> Iterator[str]:
     if not isinstance(question, Score) or len(question.levels) < 3:
         return
     levels = [as_text(level) for level in question.levels]
-    turns = min(len(levels) - 1, MOST_THRESHOLDS)
-    for turn in range(turns):
-        level = levels[1 + turn * (len(levels) - 1) // turns]
+    count = min(len(levels) - 1, MOST_THRESHOLDS)
+    for number in range(count):
+        level = levels[1 + number * (len(levels) - 1) // count]
         yield f'{text} On the scale {" < ".join(levels)}: is it at least "{level}"?'.strip()
 
 

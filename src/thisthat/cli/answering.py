@@ -4,30 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, TypeAlias
-
-import typer
+from typing import TYPE_CHECKING
 
 from thisthat.errors import InvalidInputError
-from thisthat.remote import KEY_VARIABLE
 
 if TYPE_CHECKING:
     from thisthat.decide.protocol import Decides
-
-ServerOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--server",
-        help="Ask this server (http://…) instead; --checkpoint is then a name it answers to.",
-    ),
-]
-KeyOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--key", envvar=KEY_VARIABLE, help="Key of a server.", show_envvar=True),
-]
-TimeoutOption: TypeAlias = Annotated[
-    float, typer.Option("--timeout", help="Seconds to wait for a server's next answer.")
-]
 
 
 @contextmanager

@@ -10,8 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thisthat.cli.inputs import json_lines, load_json, read_json, read_text
+from thisthat.cli.options import (
+    CheckpointOption,
+    EngineOption,
+    FormOption,
+    JsonOption,
+    LambdaOption,
+    LayoutOption,
+    LogOption,
+    PackingOption,
+    SchemaOption,
+)
+from thisthat.cli.terminal import plain_table, progress_bar, say
 from thisthat.errors import InvalidInputError
+from thisthat.inputs import json_lines, load_json, read_json, read_text
 
 if TYPE_CHECKING:
     from thisthat.audit.log import DecisionLog
@@ -39,26 +51,19 @@ def ask(
         list[str] | None,
         typer.Option("--score", "-s", help=r'"\[name=]How much?|lowest level|…|highest level"'),
     ] = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option(help="A JSON file of named questions (type, instructions, criteria)."),
-    ] = None,
+    schema: SchemaOption = None,
     file: Annotated[Path | None, typer.Option(help="Read the state from this file.")] = None,
     states: Annotated[
         Path | None,
         typer.Option(help="Ask about every line of this JSONL file (text or JSON each)."),
     ] = None,
     json_state: Annotated[bool, typer.Option(help="The state is JSON, not text.")] = False,
-    checkpoint: Annotated[
-        str, typer.Option(help="default, a folder, a GGUF file or a Hub id.")
-    ] = "default",
-    lam: Annotated[
-        float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="auto, native, onnx or torch.")] = "auto",
-    form: Annotated[str | None, typer.Option(help="onnx form: int8, block8 or float32.")] = None,
-    layout: Annotated[str | None, typer.Option(help="state-first or schema-first.")] = None,
-    packing: Annotated[str, typer.Option(help="apart or together.")] = "apart",
+    checkpoint: CheckpointOption = "default",
+    lam: LambdaOption = None,
+    engine: EngineOption = "auto",
+    form: FormOption = None,
+    layout: LayoutOption = None,
+    packing: PackingOption = "apart",
     keep: Annotated[
         str | None, typer.Option(help="Cut a state that is too long: keep head, tail or ends.")
     ] = None,
@@ -77,35 +82,28 @@ def ask(
     force_policy: Annotated[
         bool, typer.Option(help="Apply a policy fitted for something else, without its guarantee.")
     ] = False,
-    decision_log: Annotated[
-        str | None,
-        typer.Option(help="Record every decision in this SQLite file or SQLAlchemy URL."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    decision_log: LogOption = None,
+    as_json: JsonOption = False,
     show_prompt: Annotated[
         bool, typer.Option(help="Print what the model reads, slots marked, and stop.")
     ] = False,
 ) -> None:
     """Ask questions about a state and print a probability for every option."""
     questions = _questions(boolean or [], choice or [], score or [], schema)
-    how: dict[str, Any] = {
-        "layout": layout,
-        "packing": packing,
-        "keep": keep,
-        "order": order,
-        "wide": wide,
-    }
+    how: dict[str, Any] = {"layout": layout, "packing": packing, "keep": keep}
+    how |= {"order": order, "wide": wide}
     if states is not None and (state is not None or file is not None):
         raise InvalidInputError("--states", "replaces a state and --file; give only one")
     if force_policy and policy is None:
         raise InvalidInputError("--force-policy", "needs --policy")
     if states is not None and explain:
         raise InvalidInputError("--explain", "works on one state, not with --states")
-    given = None if states is not None else _state(state, file, json_state)
+    given: Text = "" if states is not None else _state(state, file, json_state)
 
+    from thisthat.audit.log import DecisionLog
     from thisthat.decide.opening import open_decider
 
-    record = None if decision_log is None or show_prompt else _opened_log(decision_log)
+    record = None if decision_log is None or show_prompt else DecisionLog(decision_log)
     decider = open_decider(checkpoint, lam=lam, engine=engine, form=form)  # type: ignore[arg-type]
     decider.log = record
     if policy is not None and not show_prompt:
@@ -114,12 +112,11 @@ def ask(
         loaded = Policy.load(policy)
         how["policy"] = loaded.force() if force_policy else loaded
     if states is not None:
-        _ask_many(decider, list(json_lines(states)), questions, how)
+        _ask_many(decider, [each for _, each in json_lines(states)], questions, how)
     elif show_prompt:
-        assert given is not None
-        _show_prompt(decider, given, questions, how)
+        for row in decider.prompt_text(given, questions, **how):
+            print(row)
     else:
-        assert given is not None
         decision = decider.decide(given, questions, explain=explain, **how)
         if as_json:
             print(json.dumps(decision.as_dict(), ensure_ascii=False, indent=2))
@@ -129,12 +126,6 @@ def ask(
             _print_evidence(decision)
     if record is not None:
         _close_log(record)
-
-
-def _opened_log(place: str) -> DecisionLog:
-    from thisthat.audit.log import DecisionLog
-
-    return DecisionLog(place)
 
 
 def _close_log(log: DecisionLog) -> None:
@@ -216,23 +207,10 @@ def _state(state: str | None, file: Path | None, json_state: bool) -> Text:
 def _ask_many(
     decider: Decider, states: list[Text], questions: dict[str, Question], how: dict[str, Any]
 ) -> None:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("deciding", total=len(states))
-        decisions = decider.decide_many(
-            states, questions, progress=lambda done, _: bar.update(task, completed=done), **how
-        )
+    with progress_bar("deciding", len(states)) as progress:
+        decisions = decider.decide_many(states, questions, progress=progress, **how)
     for decision in decisions:
         print(json.dumps(decision.as_dict(), ensure_ascii=False))
-
-
-def _show_prompt(
-    decider: Decider, state: Text, questions: dict[str, Question], how: dict[str, Any]
-) -> None:
-    for row in decider.prompt_text(state, questions, **how):
-        print(row)
 
 
 def _label(answer: Answer, option: str) -> str:
@@ -246,12 +224,9 @@ def _label(answer: Answer, option: str) -> str:
 
 def _print_table(decision: Decision) -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text as Styled
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("question", "option", "probability", ""):
-        table.add_column(heading, justify="right" if heading == "probability" else "left")
+    table = plain_table("question", "option", "probability", "", right=["probability"])
     for name, answer in decision.answers.items():
         first = True
         for option, probability in answer.probabilities.items():
@@ -263,22 +238,16 @@ def _print_table(decision: Decision) -> None:
                 Styled("█" * round(24 * probability), style="green" if best else "dim"),
             )
             first = False
-    console = Console()
-    console.print(table)
-    usage, source = decision.usage, decision.source
-    console.print(
+    Console().print(table)
+    usage, source, cut = decision.usage, decision.source, decision.cut
+    say(
         f"{source.name} {source.version}, λ = {source.lam:g} · {usage.input_tokens} tokens in, "
         f"0 out · {decision.seconds * 1000:.0f} ms",
-        style="dim",
-        highlight=False,
+        "dim",
     )
-    if decision.cut is not None:
-        cut = decision.cut
-        console.print(
-            f"the state was cut: kept {cut.kept_tokens} of {cut.state_tokens} tokens ({cut.keep})",
-            style="yellow",
-            highlight=False,
-        )
+    if cut is not None:
+        kept = f"{cut.kept_tokens} of {cut.state_tokens} tokens ({cut.keep})"
+        say(f"the state was cut: kept {kept}", "yellow")
 
 
 def _print_outcomes(decision: Decision) -> None:
@@ -296,20 +265,16 @@ def _print_outcomes(decision: Decision) -> None:
 
 def _print_evidence(decision: Decision) -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text as Styled
 
     if decision.evidence is None:
         return
-    table = Table(box=None, pad_edge=False)
-    for heading in ("question", "moves by", "without"):
-        table.add_column(heading, justify="right" if heading == "moves by" else "left")
+    table = plain_table("question", "moves by", "without", right=["moves by"])
     for name, parts in decision.evidence.items():
         for number, part in enumerate(parts[:_SHOWN_PARTS]):
             table.add_row(
                 Styled(name if number == 0 else ""), f"{part.moved:.3f}", Styled(part.text)
             )
-    console = Console()
-    console.print()
-    console.print(table)
-    console.print(f"{decision.usage.extra_tokens} tokens more", style="dim", highlight=False)
+    print()
+    Console().print(table)
+    say(f"{decision.usage.extra_tokens} tokens more", "dim")

@@ -9,18 +9,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thisthat.cli.answering import KeyOption, ServerOption, TimeoutOption, answering
-from thisthat.cli.inputs import json_lines, read_json
+from thisthat.cli.answering import answering
+from thisthat.cli.options import (
+    SCHEMA_HELP,
+    CheckpointOption,
+    EngineOption,
+    JsonOption,
+    KeyOption,
+    LambdaOption,
+    ServerOption,
+    TimeoutOption,
+)
+from thisthat.cli.terminal import plain_table, progress_bar, say
 from thisthat.errors import InvalidInputError
+from thisthat.inputs import json_lines, read_json
 
 if TYPE_CHECKING:
     from thisthat.calibrate.coherence import Report
 
 
 def check(
-    schema: Annotated[
-        Path, typer.Argument(help="A JSON file of named questions (type, instructions, criteria).")
-    ],
+    schema: Annotated[Path, typer.Argument(help=SCHEMA_HELP)],
     states: Annotated[
         Path, typer.Option(help="JSONL file of states, a text or JSON on each line.")
     ],
@@ -42,17 +51,13 @@ def check(
     ] = 0.1,
     share: Annotated[float, typer.Option(help="Share of states that may fail a check.")] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed of the sample and of the probes.")] = 2026,
-    checkpoint: Annotated[
-        str, typer.Option(help="default, a folder, a GGUF file or a Hub id.")
-    ] = "default",
+    checkpoint: CheckpointOption = "default",
     server: ServerOption = None,
-    lam: Annotated[
-        float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="auto, native, onnx or torch.")] = "auto",
+    lam: LambdaOption = None,
+    engine: EngineOption = "auto",
     key: KeyOption = None,
     timeout: TimeoutOption = 60.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Ask a schema's questions in ways that must not matter, and list where the answers change.
 
@@ -65,17 +70,13 @@ def check(
     questions = questions_from_json(read_json(schema))
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
     tolerance = Tolerance(shift, margin, share)
-    given_states = list(json_lines(states))
+    given_states = [state for _, state in json_lines(states)]
     places = _sample(len(given_states), sample, seed, states)
-
-    from rich.console import Console
-    from rich.progress import Progress
 
     with (
         answering(checkpoint, lam, engine, server, key, timeout) as decider,
-        Progress(console=Console(stderr=True), transient=True) as bar,
+        progress_bar("checking", len(places)) as progress,
     ):
-        task = bar.add_task("checking", total=len(places))
         report = check_schema(
             decider,
             questions,
@@ -84,7 +85,7 @@ def check(
             tolerance=tolerance,
             injections=injections,
             seed=seed,
-            progress=lambda done, _: bar.update(task, completed=done),
+            progress=progress,
         )
     report = report.renumbered(places)
     if as_json:
@@ -109,13 +110,10 @@ def _sample(states: int, most: int, seed: int, path: Path) -> Sequence[int]:
 
 def _print(report: Report) -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text as Styled
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("question", "check", "failing", "states", ""):
-        right = heading in ("failing", "states")
-        table.add_column(heading, justify="right" if right else "left")
+    numbers = ("failing", "states")
+    table = plain_table("question", "check", *numbers, "", right=numbers)
     last = None
     for finding in report.findings:
         verdict = Styled("passed", "green") if finding.passed else Styled("FAILED", "bold red")
@@ -127,21 +125,16 @@ def _print(report: Report) -> None:
             verdict,
         )
         last = finding.question
-    console = Console()
-    console.print(table)
+    Console().print(table)
     for finding in report.findings:
         if finding.worst is not None:
-            console.print(
+            say(
                 f"\n{finding.question}, {finding.check}, state {finding.worst.state}: "
-                f"{finding.worst.what}\n  {finding.worst.text}",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
+                f"{finding.worst.what}\n  {finding.worst.text}"
             )
     failed = sum(not finding.passed for finding in report.findings)
-    console.print(
+    say(
         f"\n{failed} of {len(report.findings)} checks failed on {report.states} states; "
         f"{report.tokens} tokens read",
-        highlight=False,
-        style="dim",
+        "dim",
     )

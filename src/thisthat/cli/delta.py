@@ -43,9 +43,8 @@ def make(
     if not has_card:
         # Trained elsewhere: causal states, layers run once, activations not rounded.
         form = replace(start.card.prompt, open_state=False)
-        card = replace(
-            start.card, name=out.resolve().name, prompt=form, loop=None, byte_activations=False
-        )
+        name = out.resolve().name
+        card = replace(start.card, name=name, prompt=form, loop=None, byte_activations=False)
     report = ship_delta(start, end.weights(), out, card, bits=bits, target_bytes=target_bytes)
     if as_json:
         typer.echo(json.dumps(asdict(report)))

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-_EXTRAS = {
-    "torch": "train",
-    "transformers": "train",
-    "torchao": "train",
-    "peft": "train",
-    "tomli": "train",
-    "zstandard": "train",
-    "pyarrow": "train",
-    "starlette": "serve",
-    "httptools": "serve",
-    "uvicorn": "serve",
-    "prometheus_client": "serve",
-    "sqlalchemy": "audit",
-    "opentelemetry": "traces",
-    "matplotlib": "bench",
-    "jinja2": "bench",
-    "openai": "bench",
-    "httpx": "bench",
-    "sklearn": "bench",
+_PACKAGES = {
+    "train": ("torch", "transformers", "torchao", "peft", "tomli", "zstandard", "pyarrow"),
+    "serve": ("starlette", "httptools", "uvicorn", "prometheus_client"),
+    "audit": ("sqlalchemy",),
+    "traces": ("opentelemetry",),
+    "bench": ("matplotlib", "jinja2", "openai", "httpx", "sklearn"),
 }
 
 
 def missing_extra(error: ModuleNotFoundError) -> str | None:
     """The advice for an install that lacks this package; None if no extra provides it."""
     package = (error.name or "").partition(".")[0]
-    extra = _EXTRAS.get(package)
-    if extra is None:
-        return None
-    return f'this command needs {package}: pip install "thisthat[{extra}]"'
+    for extra, packages in _PACKAGES.items():
+        if package in packages:
+            return f'this command needs {package}: pip install "thisthat[{extra}]"'
+    return None

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
 
 import typer
 
+from thisthat.cli.options import CheckpointArgument, JsonOption, LambdaOption
+
 
 def info(
-    checkpoint: Annotated[
-        str, typer.Argument(help="default, a folder, a GGUF file or a Hub id.")
-    ] = "default",
-    lam: Annotated[
-        float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    checkpoint: CheckpointArgument = "default",
+    lam: LambdaOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what a checkpoint is: name, version, λ, base, prompt format, limits, temperatures."""
     from thisthat.checkpoint import describe, open_checkpoint
@@ -34,11 +31,7 @@ def info(
     Console().print(table)
 
 
-def pull(
-    checkpoint: Annotated[
-        str, typer.Argument(help="default, a folder, a GGUF file or a Hub id.")
-    ] = "default",
-) -> None:
+def pull(checkpoint: CheckpointArgument = "default") -> None:
     """Fetch and verify a checkpoint, and build its runtime forms so that later starts are quick.
 
     Reports which engine answers and, if it is not the fastest for a CPU, why.

@@ -7,6 +7,13 @@ from typing import Annotated
 
 import typer
 
+from thisthat.cli.options import (
+    CheckpointArgument,
+    EngineOption,
+    FormOption,
+    LambdaOption,
+    LogOption,
+)
 from thisthat.errors import InvalidInputError, MissingExtraError
 
 KEYS_VARIABLE = "THISTHAT_KEYS"
@@ -14,12 +21,8 @@ ADMIN_KEYS_VARIABLE = "THISTHAT_ADMIN_KEYS"
 
 
 def serve(
-    checkpoint: Annotated[
-        str, typer.Argument(help="default, a folder, a GGUF file or a Hub id.")
-    ] = "default",
-    lam: Annotated[
-        float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
-    ] = None,
+    checkpoint: CheckpointArgument = "default",
+    lam: LambdaOption = None,
     also_lambda: Annotated[
         list[float] | None,
         typer.Option(help="Keep this λ loaded too, so that requests can choose it."),
@@ -40,10 +43,8 @@ def serve(
     requests_per_minute: Annotated[
         float | None, typer.Option(help="Most requests a minute for each key.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, native, onnx or torch.")] = "auto",
-    form: Annotated[
-        str | None, typer.Option(help="onnx numeric form: int8, block8 or float32.")
-    ] = None,
+    engine: EngineOption = "auto",
+    form: FormOption = None,
     device: Annotated[str, typer.Option(help="torch device.")] = "auto",
     dtype: Annotated[str, typer.Option(help="torch dtype; float8 on CUDA.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="onnx threads; one per core.")] = None,
@@ -66,10 +67,7 @@ def serve(
     log_states: Annotated[bool, typer.Option(help="Write states into the log.")] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
     traces: Annotated[bool, typer.Option(help="Send OpenTelemetry traces.")] = False,
-    decision_log: Annotated[
-        str | None,
-        typer.Option(help="Record every decision in this SQLite file or SQLAlchemy URL."),
-    ] = None,
+    decision_log: LogOption = None,
     drift_decisions: Annotated[
         int, typer.Option(help="Check the log for drift after this many decisions of a policy.")
     ] = 500,
@@ -121,13 +119,7 @@ def serve(
 
     def opened(ref: str, chosen: float | None) -> Decider:
         return open_decider(
-            ref,
-            lam=chosen,
-            engine=engine,
-            form=form,
-            device=device,
-            dtype=dtype,
-            threads=threads,
+            ref, lam=chosen, engine=engine, form=form, device=device, dtype=dtype, threads=threads
         )
 
     start_logging(level=log_level)

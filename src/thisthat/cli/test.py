@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thisthat.cli.answering import KeyOption, TimeoutOption
+from thisthat.cli.options import JsonOption, KeyOption, LambdaOption, TimeoutOption
 from thisthat.cli.outputs import check_output
+from thisthat.cli.terminal import say
 
 if TYPE_CHECKING:
-    from thisthat.testing.answering import Answerer
-    from thisthat.testing.cases import Case
     from thisthat.testing.compare import Comparison
     from thisthat.testing.run import Run
 
@@ -25,9 +23,7 @@ def run_tests(
     checkpoint: Annotated[
         str, typer.Option(help="default, a folder, a GGUF file, a Hub id, or systemone+URL.")
     ] = "default",
-    lam: Annotated[
-        float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
-    ] = None,
+    lam: LambdaOption = None,
     against: Annotated[
         str | None,
         typer.Option(help="Show what changed since: a saved run, a checkpoint or systemone+URL."),
@@ -42,7 +38,7 @@ def run_tests(
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     key: KeyOption = None,
     timeout: TimeoutOption = 60.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run cases and list those whose answer is not the expected one.
 
@@ -53,7 +49,7 @@ def run_tests(
     from thisthat.testing.cases import read_cases
     from thisthat.testing.compare import compare
     from thisthat.testing.junit import junit_xml
-    from thisthat.testing.run import run_as_dict, run_cases, write_run
+    from thisthat.testing.run import read_run, run_as_dict, run_cases, write_run
 
     read = read_cases(cases)
     for output in (save, junit):
@@ -64,11 +60,13 @@ def run_tests(
     seconds = time.perf_counter() - started
     comparison = None
     if against is not None:
-
-        def open_other() -> Answerer:
-            return open_answerer(against, lam=against_lam, key=key, timeout=timeout)
-
-        comparison = compare(_earlier(against, read, open_other), run, moved)
+        # A checkpoint is a folder or a .gguf file; a JSON file can only be a saved run.
+        if against.endswith(".json"):
+            earlier = read_run(Path(against))
+        else:
+            other = open_answerer(against, lam=against_lam, key=key, timeout=timeout)
+            earlier = run_cases(read, other)
+        comparison = compare(earlier, run, moved)
     if save is not None:
         write_run(save, run)
     if junit is not None:
@@ -81,15 +79,6 @@ def run_tests(
     else:
         _print(run, comparison)
     raise typer.Exit(1 if run.failed else 0)
-
-
-def _earlier(against: str, cases: list[Case], open_other: Callable[[], Answerer]) -> Run:
-    from thisthat.testing.run import read_run, run_cases
-
-    # A checkpoint is a folder or a .gguf file; a JSON file can only be a saved run.
-    if against.endswith(".json"):
-        return read_run(Path(against))
-    return run_cases(cases, open_other())
 
 
 def _comparison_dict(comparison: Comparison) -> dict[str, Any]:
@@ -113,13 +102,6 @@ def _comparison_dict(comparison: Comparison) -> dict[str, Any]:
 
 
 def _print(run: Run, comparison: Comparison | None) -> None:
-    from rich.console import Console
-
-    console = Console()
-
-    def say(text: str, style: str = "") -> None:
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
-
     for outcome in run.failed:
         say(f"FAILED {outcome.case} [{outcome.question}]: {outcome.reason}")
     passed = len(run.outcomes) - len(run.failed)

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thisthat.cli.answering import KeyOption, ServerOption, TimeoutOption, answering
+from thisthat.cli.answering import answering
+from thisthat.cli.options import (
+    CheckpointOption,
+    KeyOption,
+    LambdaOption,
+    LayoutOption,
+    PackingOption,
+    SchemaOption,
+    ServerOption,
+    TimeoutOption,
+)
 from thisthat.cli.outputs import check_output
+from thisthat.cli.terminal import progress_bar
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -32,9 +43,7 @@ def fit(
     target: Annotated[
         str, typer.Option(help='"precision>=0.98", "error<=0.01" or "cost(fp=50,fn=1)".')
     ],
-    schema: Annotated[
-        Path | None, typer.Option(help="JSON file of the named questions that were labelled.")
-    ] = None,
+    schema: SchemaOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Policy file; beside the schema if not given."),
@@ -50,15 +59,11 @@ def fit(
         list[str] | None,
         typer.Option(help="Act on this option only, where a question has it; may be repeated."),
     ] = None,
-    checkpoint: Annotated[
-        str, typer.Option(help="default, a folder, a GGUF file or a Hub id.")
-    ] = "default",
+    checkpoint: CheckpointOption = "default",
     server: ServerOption = None,
-    lam: Annotated[
-        float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
-    ] = None,
-    layout: Annotated[str | None, typer.Option(help="state-first or schema-first.")] = None,
-    packing: Annotated[str, typer.Option(help="apart or together.")] = "apart",
+    lam: LambdaOption = None,
+    layout: LayoutOption = None,
+    packing: PackingOption = "apart",
     order: Annotated[str, typer.Option(help="as-given or average.")] = "as-given",
     key: KeyOption = None,
     timeout: TimeoutOption = 60.0,
@@ -67,26 +72,21 @@ def fit(
     """Fit cut-offs that keep a target, report what they cost, and save them as a policy file."""
     from thisthat.calibrate.fit_policy import fit_policy
     from thisthat.calibrate.labels import read_labelled
-    from thisthat.cli.inputs import read_json
     from thisthat.decide.target import parse_target
+    from thisthat.inputs import read_json
     from thisthat.questions_json import questions_from_json
 
     wanted = parse_target(target)
     questions = None if schema is None else questions_from_json(read_json(schema))
     rows = read_labelled(labelled, questions)
     _check(rows, wanted, confidence, coverage, option)
-    beside = labelled if schema is None else schema
-    path = output or _policy_beside(beside)
+    path = output or _policy_beside(schema or labelled)
     check_output(path, labelled, schema)
-
-    from rich.console import Console
-    from rich.progress import Progress
 
     with (
         answering(checkpoint, lam, "auto", server, key, timeout) as decider,
-        Progress(console=Console(stderr=True), transient=True) as bar,
+        progress_bar("deciding", len(rows.states)) as progress,
     ):
-        task = bar.add_task("deciding", total=len(rows.states))
         policy = fit_policy(
             decider,
             rows,
@@ -97,7 +97,7 @@ def fit(
             layout=layout,  # type: ignore[arg-type]
             packing=packing,  # type: ignore[arg-type]
             order=order,  # type: ignore[arg-type]
-            progress=lambda done, _: bar.update(task, completed=done),
+            progress=progress,
         )
     policy.save(path)
     if as_json:

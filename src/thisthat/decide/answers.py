@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,8 @@ from thisthat.decide.distribution import distribution
 from thisthat.decide.exact_probabilities import quantized
 from thisthat.decide.job import Job
 from thisthat.decide.option_order import AS_GIVEN, in_declared_order
-from thisthat.engine.rows import RowResult
-from thisthat.prompt.builder import Place
-from thisthat.prompt_format import Layout
-from thisthat.questions import Answer, Question, answer_for
+from thisthat.engine.rows import Logits, RowResult
+from thisthat.questions import Answer, answer_for
 from thisthat.temperature import Temperatures, softmax
 
 
@@ -25,49 +24,31 @@ def answers_of(
     answers: dict[str, Answer] = {}
     places = iter(job.rendered.places)
     for (name, question), orders in zip(job.questions.items(), job.orders, strict=True):
-        if orders == (AS_GIVEN,):
-            found = _distribution(question, next(places), results, temperatures, job.layout)
+        asked = [
+            [results[row].logits[slot] for row, slot in place.at]
+            for place in islice(places, len(orders))
+        ]
+        columns = len(asked[0][0]) if asked[0] else 1
+        heat = temperatures.of(question.kind, columns, job.layout)
+        if orders == (AS_GIVEN,) and len(asked[0]) == 1:
+            found = distribution(asked[0][0], heat)
         else:
             each = [
-                in_declared_order(
-                    _probabilities(question, next(places), results, temperatures, job.layout), order
-                )
-                for order in orders
+                in_declared_order(_probabilities(len(question.declared), logits, heat), order)
+                for order, logits in zip(orders, asked, strict=True)
             ]
             found = quantized(np.mean(each, axis=0)).tolist()
         answers[name] = answer_for(question, found)
     return answers
 
 
-def _distribution(
-    question: Question,
-    place: Place,
-    results: Sequence[RowResult],
-    temperatures: Temperatures,
-    layout: Layout,
-) -> list[float]:
-    if len(place.at) != 1:
-        found = _probabilities(question, place, results, temperatures, layout)
-        spread: list[float] = quantized(found).tolist()
-        return spread
-    row, slot = place.at[0]
-    logits = results[row].logits[slot]
-    return distribution(logits, temperatures.of(question.kind, len(logits), layout))
-
-
 def _probabilities(
-    question: Question,
-    place: Place,
-    results: Sequence[RowResult],
-    temperatures: Temperatures,
-    layout: Layout,
+    options: int, slots: Sequence[Logits], temperature: float
 ) -> NDArray[np.float64]:
-    options = len(question.declared)
-    if not place.at:
+    """One slot ranges over all options; of several, each asks whether its own option fits."""
+    if not slots:
         return np.ones(options)
-    columns = len(results[place.at[0][0]].logits[place.at[0][1]])
-    temperature = temperatures.of(question.kind, columns, layout)
-    each = [softmax(results[row].logits[slot], temperature) for row, slot in place.at]
+    each = [softmax(logits, temperature) for logits in slots]
     if len(each) == 1:
         return each[0]
     fits = np.array([fit[1] for fit in each])

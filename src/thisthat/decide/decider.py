@@ -1,7 +1,6 @@
 """The one facade: decide one state or many, sync and async.
 
 Everything a server or a command answers comes through here, so all of them give the same numbers.
-Independent of checkpoints: ``opening`` makes a decider from one.
 """
 
 from __future__ import annotations
@@ -61,12 +60,8 @@ class Decider:
         decode: Decode,
         log: Records | None = None,
     ) -> None:
-        self.log = log
-        self.builder = builder
-        self.decode = decode
-        self.engine = engine
-        self.reading = reading
-        self.source = source
+        self.builder, self.decode, self.engine = builder, decode, engine
+        self.reading, self.source, self.log = reading, source, log
 
     @property
     def processor(self) -> Processor:
@@ -181,12 +176,13 @@ class Decider:
         conditions = self.conditions_for(options)
         declared: dict[int, dict[str, Question]] = {}
         begun: dict[int, Procedure] = {}
+        asked = []
         try:
             for number in numbers:
-                questions = pairs[number][1]
+                state, questions = pairs[number]
                 if id(questions) not in declared:
                     declared[id(questions)] = _declared(questions)
-            asked = [(pairs[number][0], declared[id(pairs[number][1])]) for number in numbers]
+                asked.append((state, declared[id(questions)]))
             for number, each in zip(numbers, begin(self.processor, asked, options), strict=True):
                 if isinstance(each, InvalidInputError):
                     raise each

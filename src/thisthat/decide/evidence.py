@@ -19,7 +19,6 @@ from thisthat.decide.job import Job, JobResult
 from thisthat.decide.options import DecideOptions
 from thisthat.decide.processor import Processor
 from thisthat.decide.spans import spans_of
-from thisthat.engine.rows import Row
 from thisthat.errors import InvalidInputError
 from thisthat.prompt.builder import Rendered
 from thisthat.prompt.sharing import share
@@ -60,7 +59,8 @@ class Explained:
         self._whole = whole
         most = math.inf if piece_tokens is None else piece_tokens
         pieces = within_budget(self._shared.rows, lambda row: row.fresh_tokens, most)
-        self._jobs = deque([whole, *(_rows_alone(rows, whole) for rows in pieces)])
+        alone = (Rendered(tuple(rows), (), None) for rows in pieces)
+        self._jobs = deque([whole, *(Job({}, rows, whole.layout, 0.0, ()) for rows in alone)])
         self._results: list[JobResult] = []
 
     @property
@@ -95,14 +95,10 @@ class Explained:
             cached_tokens=sum(each.usage.cached_tokens for each in (whole, *without)),
             extra_tokens=whole.usage.extra_tokens + self._shared.tokens,
         )
-        return replace(
-            whole,
-            usage=usage,
-            seconds=sum(
-                (whole.seconds, *(each.seconds for each in without), *(p.seconds for p in pieces))
-            ),
-            evidence={name: self._ranked(name, whole, without) for name in whole.answers},
-        )
+        seconds = whole.seconds + sum(each.seconds for each in without)
+        seconds += sum(piece.seconds for piece in pieces)
+        evidence = {name: self._ranked(name, whole, without) for name in whole.answers}
+        return replace(whole, usage=usage, seconds=seconds, evidence=evidence)
 
     def _ranked(
         self, name: str, whole: Decision, without: Sequence[Decision]
@@ -122,7 +118,3 @@ class Explained:
                 )
             )
         return tuple(sorted(parts, key=lambda part: -part.moved))
-
-
-def _rows_alone(rows: Sequence[Row], whole: Job) -> Job:
-    return Job({}, Rendered(tuple(rows), (), None), whole.layout, 0.0, ())

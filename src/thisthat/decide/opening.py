@@ -39,14 +39,9 @@ def open_decider(
 
     checkpoint = open_checkpoint(ref, lam)
     builder = builder_of(checkpoint)
+    labels = builder.label_ids
     opened = open_engine(
-        checkpoint,
-        builder.label_ids,
-        engine=engine,
-        form=form,
-        device=device,
-        dtype=dtype,
-        threads=threads,
+        checkpoint, labels, engine=engine, form=form, device=device, dtype=dtype, threads=threads
     )
     card = checkpoint.card
     reading = Reading(

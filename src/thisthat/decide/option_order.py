@@ -2,7 +2,7 @@
 
 The orders are rotations of the options sorted by name. Whatever order the caller declares, the same
 prompts are read and the same mean comes out, so the average is order-free by construction and not
-only on average. Independent of prompts, tokens and engines.
+only on average.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def orders_of(question: Question, order: Order) -> tuple[Places, ...]:
         return (AS_GIVEN,)
     count = len(question.options)
     sorted_places = sorted(range(count), key=lambda place: question.options[place].name)
-    turns = min(count, MOST_ORDERS)
-    starts = [turn * count // turns for turn in range(turns)]
+    orders = min(count, MOST_ORDERS)
+    starts = [number * count // orders for number in range(orders)]
     return tuple(tuple(sorted_places[start:] + sorted_places[:start]) for start in starts)
 
 

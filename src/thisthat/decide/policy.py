@@ -1,7 +1,6 @@
 """A policy: cut-offs and what belongs to them, read from a file and applied to answers.
 
 It records the schema and the conditions it was fitted for, and refuses any other unless forced.
-Independent of how it was fitted.
 """
 
 from __future__ import annotations
@@ -243,11 +242,11 @@ class Policy(_Part):
         """
         forced = tuple(self.check(questions, conditions))
         answers = dict(decision.answers)
+        cut = decision.cut is not None
         for name, question in questions.items():
             part = self._part(name, question)
             if part is not None:
-                cut = decision.cut is not None
-                outcome = self._outcome(self.questions[part], part, answers[name], cut, forced)
+                outcome = self._outcome(part, answers[name], cut, forced)
                 answers[name] = replace(answers[name], outcome=outcome)
         return replace(decision, answers=answers)
 
@@ -271,13 +270,9 @@ class Policy(_Part):
         return same[0] if same else None
 
     def _outcome(
-        self,
-        part: QuestionPart,
-        name: str,
-        answer: Answer,
-        was_cut: bool,
-        forced: tuple[str, ...],
+        self, name: str, answer: Answer, was_cut: bool, forced: tuple[str, ...]
     ) -> Outcome:
+        part = self.questions[name]
         action, option, reason = self._action(part, answer, was_cut)
         known = list(answer.probabilities) == part.options
         recalibrated = None

@@ -1,7 +1,4 @@
-"""Both ends of a pass: states and questions into jobs, the results of jobs into decisions.
-
-Holds a checkpoint's prompt, limits and temperatures; independent of engines.
-"""
+"""Both ends of a pass: states and questions into jobs, the results of jobs into decisions."""
 
 from __future__ import annotations
 
@@ -36,10 +33,8 @@ class Reading:
         """The layout, or the one the checkpoint prefers. Raises InvalidInputError."""
         chosen = self.layout if layout is None else layout
         if chosen not in self.layouts:
-            known = ", ".join(self.layouts)
-            raise InvalidInputError(
-                "layout", f"{chosen!r} is not one this checkpoint reads: {known}"
-            )
+            message = f"{chosen!r} is not one this checkpoint reads: {', '.join(self.layouts)}"
+            raise InvalidInputError("layout", message)
         return chosen
 
 
@@ -78,15 +73,12 @@ class Processor:
         started = time.perf_counter()
         layout = self.reading.chosen(options.layout)
         orders = tuple(orders_of(question, options.order) for question in questions.values())
-        plan = self.builder.plan(
-            [
-                reordered(question, places)
-                for question, asked in zip(questions.values(), orders, strict=True)
-                for places in asked
-            ],
-            layout=layout,
-            packing=options.packing,
-        )
+        asked = [
+            reordered(question, places)
+            for question, each in zip(questions.values(), orders, strict=True)
+            for places in each
+        ]
+        plan = self.builder.plan(asked, layout=layout, packing=options.packing)
         return PlannedQuestions(questions, orders, layout, plan, time.perf_counter() - started)
 
     def encoded(self, states: Sequence[Text]) -> list[EncodedState]:
@@ -125,10 +117,7 @@ class Processor:
         """The decision that a job's results amount to."""
         started = time.perf_counter()
         answers = answers_of(job, result.rows, self.reading.temperatures)
-        usage = Usage(
-            input_tokens=job.rendered.tokens,
-            cached_tokens=result.cached_tokens,
-            extra_tokens=job.extra_tokens,
-        )
+        tokens, cached = job.rendered.tokens, result.cached_tokens
+        usage = Usage(tokens, cached, extra_tokens=job.extra_tokens)
         seconds = job.seconds + result.seconds + time.perf_counter() - started
         return Decision(answers, self.source, usage, seconds, job.rendered.cut)

@@ -100,19 +100,10 @@ def _without(value: JSONValue, path: Path, left_out: set[Path]) -> JSONValue:
 
 
 def _field_text(path: Path, value: JSONValue) -> str:
-    last = path[-1]
-    return (
-        f"{compact_json(last)}: {compact_json(value)}"
-        if isinstance(last, str)
-        else (compact_json(value))
-    )
+    name = f"{compact_json(path[-1])}: " if isinstance(path[-1], str) else ""
+    return name + compact_json(value)
 
 
 def _path_text(path: Path) -> str:
-    text = ""
-    for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        else:
-            text += f".{step}" if text else step
-    return text
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")

@@ -117,14 +117,13 @@ class Tournament:
             if name in self._answers:
                 continue
             contest = self._contests.get(name)
-            asked += [
-                (name, each) for each in ([question] if contest is None else contest.groups())
-            ]
+            groups = [question] if contest is None else contest.groups()
+            asked += [(name, each) for each in groups]
         self._asked = [name for name, _ in asked]
         if not asked:
             return None
-        groups = {str(number): question for number, (_, question) in enumerate(asked)}
-        return self._processor.job(self._state, groups, self._options)
+        numbered = {str(number): question for number, (_, question) in enumerate(asked)}
+        return self._processor.job(self._state, numbered, self._options)
 
 
 class _Contest:

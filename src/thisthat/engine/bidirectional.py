@@ -2,7 +2,7 @@
 
 An opened token sees everything before it and, after it, the rest of its block of 1,024 tokens.
 Blocks count from the trunk's first token, so a long trunk can still be read block by block.
-Why: docs/decisions/open-states.md. Knows nothing of tensors.
+Why: docs/decisions/open-states.md.
 """
 
 from __future__ import annotations

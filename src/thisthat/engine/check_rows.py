@@ -1,4 +1,4 @@
-"""Refuses rows an engine cannot read, before any arithmetic. Knows limits, not models."""
+"""Refuses rows an engine cannot read, before any arithmetic."""
 
 from __future__ import annotations
 

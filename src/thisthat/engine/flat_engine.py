@@ -3,8 +3,7 @@
 A tree of a few hundred tokens is answered in one pass; longer rows are read in parts, each
 continuing what is kept of the one before; an open block is never cut. Rows share a pass only where
 the runtime answers each to the last bit as if alone: eight-bit rounding would carry a neighbour's
-last bits into an answer's second digit. Prefixes are read once and kept. What a pass computes is a
-runtime's business; knows nothing of text, temperatures or weights.
+last bits into an answer's second digit. Prefixes are read once and kept. A runtime computes passes.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from thisthat.engine.flat_pass import FlatPass, lay_flat, pack, split_evenly
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.prefix_cache import PrefixCache
 from thisthat.engine.protocol import Capabilities, Engine
-from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
+from thisthat.engine.rows import Branch, Logits, Row, RowResult, Tokens, by_row
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import InvalidInputError
 
@@ -156,12 +155,9 @@ class FlatEngine(Engine):
         Where no prefix is kept, each row pays for its own.
         """
         if not self._keeps_prefixes:
-            return [
-                RowResult(
-                    tuple(self._answer([row], self._read(self._runtime.nothing, prefix))[0]), 0
-                )
-                for row in rows
-            ]
+            nothing = self._runtime.nothing
+            found = (self._answer([row], self._read(nothing, prefix))[0] for row in rows)
+            return [RowResult(tuple(answer), 0) for answer in found]
         kept, saved = self._read_prefix(prefix)
         together = [rows] if self._runtime.trees_apart else [[row] for row in rows]
         results = []
@@ -176,7 +172,7 @@ class FlatEngine(Engine):
 
         Before an open trunk a prefix stays: it is causal and would be open as part of the trunk.
         """
-        row = replace(row, branches=tuple(branch for branch in row.branches if branch.slots))
+        row = row.answering
         if self._keeps_prefixes or row.opened:
             return row
         return replace(row, prefix=(), trunk=row.prefix + row.trunk)
@@ -204,16 +200,7 @@ class FlatEngine(Engine):
         return answers
 
     def _answer_short(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
-        logits, _ = self._pass(rows, kept)
-        answers: list[list[Logits]] = []
-        taken = 0
-        for row in rows:
-            slots = [slot for branch in row.branches for slot in branch.slots]
-            answers.append(
-                [logits[taken + number, : slot.options] for number, slot in enumerate(slots)]
-            )
-            taken += len(slots)
-        return answers
+        return by_row(self._pass(rows, kept)[0], rows)
 
     def _answer_long(self, row: Row, kept: KeptTokens) -> list[Logits]:
         if row.opened:
@@ -222,10 +209,7 @@ class FlatEngine(Engine):
             rest = replace(row, trunk=row.trunk[row.opened :], opened=0)
             return self._answer([rest], kept)[0]
         if len(row.branches) == 1:
-            branch = row.branches[0]
-            shift = len(row.trunk)
-            slots = tuple(Slot(slot.at + shift, slot.options) for slot in branch.slots)
-            return self._answer_path(Branch(row.trunk + branch.tokens, slots), kept)
+            return self._answer_path(row.branches[0].after(row.trunk), kept)
         kept = self._read(kept, row.trunk)
         alone = [Row((), (), (branch,)) for branch in row.branches]
         return list(chain.from_iterable(self._answer(alone, kept)))
@@ -236,13 +220,10 @@ class FlatEngine(Engine):
         start = 0
         for size in split_evenly(len(path.tokens), self._pass_tokens):
             end = start + size
-            slots = tuple(
-                Slot(slot.at - start, slot.options) for slot in path.slots if start <= slot.at < end
-            )
-            part = Branch(path.tokens[start:end], slots)
+            part = Row((), (), (path.part(start, end),))
             last = end > path.slots[-1].at
-            logits, after = self._pass([Row((), (), (part,))], kept, keep=not last)
-            answers += [row[: slot.options] for row, slot in zip(logits, slots, strict=True)]
+            logits, after = self._pass([part], kept, keep=not last)
+            answers += part.cut_to_options(logits)
             if after is None:
                 break
             kept, start = after, end

@@ -1,7 +1,4 @@
-"""Rows laid out one after another as a single sequence without padding, and cut into passes.
-
-Knows nothing of weights or runtimes.
-"""
+"""Rows laid out one after another as a single sequence without padding, and cut into passes."""
 
 from __future__ import annotations
 

@@ -1,31 +1,19 @@
-"""The sizes of a llama-architecture model, read from its configuration, and what is not one.
-
-Knows configurations; does not know weights, graphs or text.
-"""
+"""The sizes of a llama-architecture model, read from its configuration, and what is not one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from thisthat.errors import CheckpointError
 
+if TYPE_CHECKING:
+    from thisthat.checkpoint.card import Loop
 
-class Span(Protocol):
-    """Layers ``first`` to ``last`` (both included, from 0), passed ``times`` times."""
-
-    @property
-    def first(self) -> int:
-        """The first layer of the span."""
-
-    @property
-    def last(self) -> int:
-        """The last layer of the span."""
-
-    @property
-    def times(self) -> int:
-        """How often the span is passed."""
+_PLAIN = {"model_type": "llama", "hidden_act": "silu", "attention_bias": False, "mlp_bias": False}
+_SIZES = ("num_hidden_layers", "num_attention_heads", "hidden_size", "max_position_embeddings")
+_NEEDED = (*_SIZES, "vocab_size", "rms_norm_eps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +37,7 @@ def supports(config: Mapping[str, Any]) -> bool:
     return not _obstacles(config)
 
 
-def read_shape(config: Mapping[str, Any], loop: Span | None = None) -> LlamaShape:
+def read_shape(config: Mapping[str, Any], loop: Loop | None = None) -> LlamaShape:
     """The shape of the model; raises CheckpointError naming what in it is not supported."""
     obstacles = _obstacles(config)
     if obstacles:
@@ -74,37 +62,17 @@ def read_shape(config: Mapping[str, Any], loop: Span | None = None) -> LlamaShap
 
 
 def _obstacles(config: Mapping[str, Any]) -> list[str]:
-    plain = {
-        "model_type": "llama",
-        "hidden_act": "silu",
-        "attention_bias": False,
-        "mlp_bias": False,
-    }
     found = [
         f"{key} {config.get(key)!r}"
-        for key, value in plain.items()
+        for key, value in _PLAIN.items()
         if config.get(key, value) != value or (key == "model_type" and key not in config)
     ]
     for key in ("rope_parameters", "rope_scaling"):
-        kind = _rope_kind(config.get(key))
+        settings = config.get(key) or {}
+        kind = settings.get("rope_type", settings.get("type", "default"))
         if kind != "default":
-            found.append(f"{key} {kind!r}")
-    needed = (
-        "num_hidden_layers",
-        "num_attention_heads",
-        "hidden_size",
-        "rms_norm_eps",
-        "max_position_embeddings",
-        "vocab_size",
-    )
-    found += [f"no {key}" for key in needed if config.get(key) is None]
-    return found
-
-
-def _rope_kind(settings: Any) -> str:
-    if not settings:
-        return "default"
-    return str(settings.get("rope_type", settings.get("type", "default")))
+            found.append(f"{key} {str(kind)!r}")
+    return found + [f"no {key}" for key in _NEEDED if config.get(key) is None]
 
 
 def _rope_base(config: Mapping[str, Any]) -> float:
@@ -112,7 +80,7 @@ def _rope_base(config: Mapping[str, Any]) -> float:
     return float(settings.get("rope_theta") or config.get("rope_theta") or 10_000.0)
 
 
-def _order(layers: int, loop: Span | None) -> tuple[int, ...]:
+def _order(layers: int, loop: Loop | None) -> tuple[int, ...]:
     if loop is None:
         return tuple(range(layers))
     if not (0 <= loop.first <= loop.last < layers and loop.times >= 1):
@@ -120,5 +88,9 @@ def _order(layers: int, loop: Span | None) -> tuple[int, ...]:
             f"loop: layers {loop.first} to {loop.last}, {loop.times} times, but the model has "
             f"layers 0 to {layers - 1} and a loop runs at least once"
         )
-    span = tuple(range(loop.first, loop.last + 1))
-    return (*range(loop.first), *span * loop.times, *range(loop.last + 1, layers))
+    return looped(layers, loop.first, loop.last, loop.times)
+
+
+def looped(layers: int, first: int, last: int, times: int) -> tuple[int, ...]:
+    """The layer whose weights each step uses: ``first`` to ``last``, inclusive, run ``times``."""
+    return (*range(first), *tuple(range(first, last + 1)) * times, *range(last + 1, layers))

@@ -1,8 +1,7 @@
 """Which rows run together: batches of near-equal length under a token budget.
 
-Pure planning over lengths and keys: knows nothing of tensors, weights or text. A batch is a
-rectangle as wide as its longest row; what shorter rows leave empty is padding, which a plan bounds
-per batch and reports.
+A batch is a rectangle as wide as its longest row; what shorter rows leave empty is padding, which a
+plan bounds per batch.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from thisthat.engine.rows import Row
 from thisthat.errors import InvalidInputError
 
 T = TypeVar("T")
@@ -44,12 +42,6 @@ class Plan:
     """Batches in the order they should run; every row is in exactly one of them."""
 
     batches: tuple[Batch, ...]
-
-    @property
-    def padding_share(self) -> float:
-        """Padding as a share of all tokens that would be computed."""
-        area = sum(batch.area for batch in self.batches)
-        return sum(batch.padding for batch in self.batches) / area if area else 0.0
 
     def restore(self, results: Iterable[Sequence[T]]) -> list[T]:
         """Results given batch by batch, put back into the caller's order.
@@ -85,16 +77,6 @@ def plan_lengths(
         indices.sort(key=lambda index: -lengths[index])
         batches += _fill(indices, lengths, token_budget, most_padding)
     return Plan(tuple(batches))
-
-
-def plan_rows(rows: Sequence[Row], token_budget: int, most_padding: float = MOST_PADDING) -> Plan:
-    """Batch rows that share a prefix, by the tokens that remain when the prefix is kept."""
-    return plan_lengths(
-        [row.fresh_tokens for row in rows],
-        [row.prefix for row in rows],
-        token_budget,
-        most_padding,
-    )
 
 
 def _fill(

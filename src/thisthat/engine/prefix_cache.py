@@ -1,7 +1,7 @@
 """What engines keep between calls: states of schema prefixes, least recently used out.
 
-Bounded in bytes. Generic over the stored value, so it knows nothing of tensors: the engine gives a
-function that says how many bytes a value holds. Safe to share between threads.
+Bounded in bytes: the engine gives a function that says how many a value holds. Safe to share
+between threads.
 """
 
 from __future__ import annotations

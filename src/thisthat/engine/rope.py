@@ -1,4 +1,4 @@
-"""Tables of the rotary position embedding (rope). Knows sizes of a model; nothing of graphs."""
+"""Tables of the rotary position embedding (rope)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine is given: rows of token ids with slots. Knows nothing of text.
+"""What an engine is given: rows of token ids with slots.
 
 A row is a tree with one trunk. The prefix is the same for every state of a schema, so it is worth
 keeping; the trunk is read once; each branch continues the trunk without seeing its siblings, at
@@ -15,7 +15,9 @@ see ``bidirectional``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +40,18 @@ class Branch:
 
     tokens: Tokens
     slots: tuple[Slot, ...]
+
+    def after(self, head: Tokens) -> Branch:
+        """The branch with ``head`` before it; its slots stay on their tokens."""
+        slots = tuple(Slot(slot.at + len(head), slot.options) for slot in self.slots)
+        return Branch(head + self.tokens, slots)
+
+    def part(self, start: int, end: int | None = None) -> Branch:
+        """The tokens from ``start`` to ``end`` and the slots among them."""
+        end = len(self.tokens) if end is None else end
+        inside = (slot for slot in self.slots if start <= slot.at < end)
+        slots = tuple(Slot(slot.at - start, slot.options) for slot in inside)
+        return Branch(self.tokens[start:end], slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +81,18 @@ class Row:
         """How many answers the row gives."""
         return sum(len(branch.slots) for branch in self.branches)
 
+    @property
+    def answering(self) -> Row:
+        """The row without branches that answer nothing."""
+        if all(branch.slots for branch in self.branches):
+            return self
+        return replace(self, branches=tuple(each for each in self.branches if each.slots))
+
+    def cut_to_options(self, logits: Iterable[Logits]) -> tuple[Logits, ...]:
+        """Logits at the row's slots, each cut to the options that count."""
+        slots = (slot for branch in self.branches for slot in branch.slots)
+        return tuple(found[: slot.options] for found, slot in zip(logits, slots, strict=True))
+
 
 @dataclass(frozen=True, slots=True)
 class RowResult:
@@ -77,3 +103,9 @@ class RowResult:
 
     logits: tuple[Logits, ...]
     cached_tokens: int
+
+
+def by_row(logits: Logits, rows: Sequence[Row]) -> list[list[Logits]]:
+    """Logits of all slots of a pass, given to their rows and cut to the options that count."""
+    left = iter(logits)
+    return [list(row.cut_to_options(islice(left, row.slots))) for row in rows]

@@ -1,8 +1,7 @@
 """The form of a checkpoint that a runtime opens: built once, kept in the store, memory-mapped.
 
 A form is a folder with a graph, its weights and ``form.json``, which is written last and holds the
-hashes of the others: a form without it, or with other hashes, is built again. Knows files and keys;
-the graph itself is built by the function it is given.
+hashes of the others: a form without it, or with other hashes, is built again.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ def open_form(
     """The graph file of the form with this ``key``, built now unless a whole one is kept.
 
     ``folder`` holds the forms, by default in the store; ``index`` names the file that says what
-    the weights are, where that is no graph. Raises CheckpointError when the form
-    cannot be written, and whatever ``build`` raises.
+    the weights are, if it is not a graph. Raises CheckpointError when the form cannot be written,
+    and whatever ``build`` raises.
     """
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
     folder = folder or forms_folder()

@@ -2,8 +2,7 @@
 
 The rounding of a fast form moves logits by a few hundredths. That can change the best option only
 where two options are nearly as likely, so only those slots are asked again, of an engine that
-rounds finer. What a slot answers depends on its own row alone, as before. Knows nothing of how
-either engine works.
+rounds finer. What a slot answers depends on its own row alone, as before.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ CLOSE_IN_SEVEN = 0.2
 """The same where weights have seven bits, which move logits further than activations alone."""
 
 FLAT = 0.1
-"""Where no option is as likely as this there is no call to be close: a finer reading would only
+"""If no option is as likely as this, there is no close call to settle: a finer reading would only
 name another of many options that are all unlikely."""
 
 
@@ -67,14 +66,9 @@ class SecondReading(Engine):
         finer = None if self._finer is None else self._finer.statistics
         if fast is None or finer is None:
             return fast
-        return replace(
-            fast,
-            passes=fast.passes + finer.passes,
-            computed_tokens=fast.computed_tokens + finer.computed_tokens,
-            padding_tokens=fast.padding_tokens + finer.padding_tokens,
-            reused_tokens=fast.reused_tokens + finer.reused_tokens,
-            second_readings=self._second_readings,
-        )
+        counts = ("passes", "computed_tokens", "padding_tokens", "reused_tokens")
+        both = {name: getattr(fast, name) + getattr(finer, name) for name in counts}
+        return replace(fast, **both, second_readings=self._second_readings)
 
     def open_all(self) -> None:
         """Open the finer engine now, so that no call has to wait for it."""

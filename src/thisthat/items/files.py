@@ -9,10 +9,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.files import write_atomically
+from thisthat.inputs import load_json
 from thisthat.items.item import Item, dump_row
 
 _CHUNK = 1 << 20
@@ -31,7 +32,10 @@ def read_items(path: str | Path) -> Iterator[Item]:
         yield from _read_parquet(path)
         return
     for where, line in _numbered_lines(path):
-        yield Item.from_dict(_parse_line(line, where), where)
+        row = load_json(line, where)
+        if not isinstance(row, dict):
+            raise InvalidInputError(where, f"must be a JSON object, not a {type(row).__name__}")
+        yield Item.from_dict(row, where)
 
 
 def write_items(path: str | Path, items: Iterable[Item], level: int = 10) -> int:
@@ -60,23 +64,6 @@ def write_items(path: str | Path, items: Iterable[Item], level: int = 10) -> int
 def _encode(items: Iterable[Item]) -> Iterator[bytes]:
     for item in items:
         yield dump_row(item.as_dict()).encode() + b"\n"
-
-
-def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
-    def refuse(constant: str) -> NoReturn:
-        raise InvalidInputError(where, f"has {constant}, which JSON cannot hold")
-
-    try:
-        row = json.loads(line.decode(), parse_constant=refuse)
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(where, f"is not UTF-8 text: {error}") from None
-    except json.JSONDecodeError as error:
-        raise InvalidInputError(where, f"is not JSON: {error}") from None
-    except RecursionError:
-        raise InvalidInputError(where, "is nested too deeply to read") from None
-    if not isinstance(row, dict):
-        raise InvalidInputError(where, f"must be a JSON object, not a {type(row).__name__}")
-    return row
 
 
 class _DamagedError(Exception):
@@ -157,21 +144,11 @@ def _write_parquet(file: BinaryIO, items: Iterator[Item]) -> None:
     pyarrow, parquet = _pyarrow()
     text = pyarrow.string()
     option = pyarrow.struct([("name", text), ("description", text)])
-    schema = pyarrow.schema(
-        [
-            ("source", text),
-            ("family", text),
-            ("kind", text),
-            ("state", text),
-            ("state_is_json", pyarrow.bool_()),
-            ("question", text),
-            ("options", pyarrow.list_(option)),
-            ("answer", pyarrow.int32()),
-            ("split", text),
-            ("target", pyarrow.list_(pyarrow.float64())),
-            ("facts", text),
-        ]
-    )
+    columns = dict.fromkeys(("source", "family", "kind", "state"), text)
+    columns |= {"state_is_json": pyarrow.bool_(), "question": text}
+    columns |= {"options": pyarrow.list_(option), "answer": pyarrow.int32(), "split": text}
+    columns |= {"target": pyarrow.list_(pyarrow.float64()), "facts": text}
+    schema = pyarrow.schema(list(columns.items()))
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         while rows := [_parquet_row(item) for item in islice(items, _PARQUET_ROWS)]:
             writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
@@ -206,10 +183,9 @@ def _plain_row(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     try:
         if plain.pop("state_is_json", False):
             plain["state"] = json.loads(plain["state"])
-        if isinstance(plain.get("facts"), str):
-            plain["facts"] = json.loads(plain["facts"])
-        if isinstance(plain.get("options"), str):
-            plain["options"] = json.loads(plain["options"])
+        for name in ("facts", "options"):
+            if isinstance(plain.get(name), str):
+                plain[name] = json.loads(plain[name])
     except json.JSONDecodeError as error:
         raise InvalidInputError(where, f"has a column that is not JSON: {error}") from None
     if isinstance(plain.get("options"), list):

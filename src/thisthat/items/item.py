@@ -9,16 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thisthat.errors import InvalidInputError
-from thisthat.questions import (
-    Boolean,
-    Choice,
-    Kind,
-    Option,
-    Question,
-    Score,
-    Text,
-    compact_json,
-)
+from thisthat.questions import Boolean, Choice, Kind, Option, Question, Score, Text, compact_json
 
 KINDS: tuple[Kind, ...] = ("boolean", "choice", "score")
 
@@ -67,16 +58,9 @@ class Item:
 
     def as_dict(self) -> dict[str, Any]:
         """The row of a decision file."""
-        row: dict[str, Any] = {
-            "source": self.source,
-            "family": self.family,
-            "kind": self.kind,
-            "state": self.state,
-            "question": self.question,
-            "options": [list(option) for option in self.options],
-            "answer": self.answer,
-            "split": self.split,
-        }
+        names = ("source", "family", "kind", "state", "question", "options", "answer", "split")
+        row: dict[str, Any] = {name: getattr(self, name) for name in names}
+        row["options"] = [list(option) for option in self.options]
         if self.target is not None:
             row["target"] = list(self.target)
         if self.facts:
@@ -94,10 +78,8 @@ class Item:
         options = _read_options(row["options"], where)
         answer = row["answer"]
         if not isinstance(answer, int) or not 0 <= answer < len(options):
-            raise InvalidInputError(
-                where,
-                f"answer is {answer!r}; it must be an index below {len(options)}",
-            )
+            limit = f"it must be an index below {len(options)}"
+            raise InvalidInputError(where, f"answer is {answer!r}; {limit}")
         if row["kind"] == "boolean" and len(options) != 2:
             raise InvalidInputError(where, f"a boolean has 2 options (no, yes), not {len(options)}")
         target = row.get("target")
@@ -120,11 +102,8 @@ class Item:
 
 
 def _read_options(options: Any, where: str) -> tuple[tuple[str, str | None], ...]:
-    if (
-        not isinstance(options, Sequence)
-        or isinstance(options, str)
-        or not 1 <= len(options) <= 255
-    ):
+    is_list = isinstance(options, Sequence) and not isinstance(options, str)
+    if not is_list or not 1 <= len(options) <= 255:
         raise InvalidInputError(
             where, "options must be a list of 1 to 255 [name, description] pairs"
         )

@@ -1,4 +1,4 @@
-"""All metrics: numbers in, numbers out. Independent of items, systems and files.
+"""All metrics: numbers in, numbers out.
 
 Conventions. ``chosen`` is an option index, or -1 (`UNANSWERED`) for no answer, which is never
 right. ``probabilities`` are rows that sum to 1 over each question's own options, so rows may differ
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -34,12 +34,7 @@ class Interval:
 
     def as_dict(self) -> dict[str, float | str]:
         """JSON-ready."""
-        return {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "method": self.method,
-        }
+        return asdict(self)
 
 
 # Right and wrong ---------------------------------------------------------------------------------
@@ -55,12 +50,12 @@ def right(chosen: ArrayLike, answers: ArrayLike) -> NDArray[np.bool_]:
 
 def accuracy(chosen: ArrayLike, answers: ArrayLike) -> float:
     """The share of questions answered correctly, over all questions asked."""
-    return float(_mean(right(chosen, answers)))
+    return _mean(right(chosen, answers))
 
 
 def chance(option_counts: ArrayLike) -> float:
     """The expected accuracy of picking uniformly among each question's options."""
-    return float(_mean(1 / np.asarray(option_counts, dtype=float)))
+    return _mean(1 / np.asarray(option_counts, dtype=float))
 
 
 # Proper scoring rules ----------------------------------------------------------------------------
@@ -68,7 +63,7 @@ def chance(option_counts: ArrayLike) -> float:
 
 def bernoulli_brier(yes: ArrayLike, outcomes: ArrayLike) -> float:
     """Mean (p - y)^2 on the probability of yes, the form the paper's tables use."""
-    return float(_mean((_array(yes) - _array(outcomes)) ** 2))
+    return _mean((_array(yes) - _array(outcomes)) ** 2)
 
 
 def brier(probabilities: Sequence[ArrayLike], answers: Sequence[int]) -> float:
@@ -76,21 +71,18 @@ def brier(probabilities: Sequence[ArrayLike], answers: Sequence[int]) -> float:
 
     For two options this is twice the Bernoulli form.
     """
-    return float(_mean(brier_terms(probabilities, answers)))
+    return _mean(brier_terms(probabilities, answers))
 
 
 def brier_terms(probabilities: Sequence[ArrayLike], answers: Sequence[int]) -> Floats:
     """The Brier score of each question."""
-    terms = []
-    for row, answer in zip(probabilities, answers, strict=True):
-        p = _array(row)
-        terms.append(float(p @ p - 2 * p[answer] + 1))
-    return _array(terms)
+    pairs = zip(map(_array, probabilities), answers, strict=True)
+    return _array([float(p @ p - 2 * p[answer] + 1) for p, answer in pairs])
 
 
 def negative_log_likelihood(probabilities: Sequence[ArrayLike], answers: Sequence[int]) -> float:
     """Mean -ln p(answer), with p clipped at the machine epsilon as scikit-learn does."""
-    return float(_mean(log_terms(probabilities, answers)))
+    return _mean(log_terms(probabilities, answers))
 
 
 def log_terms(probabilities: Sequence[ArrayLike], answers: Sequence[int]) -> Floats:
@@ -198,7 +190,7 @@ def risk_coverage(confidences: ArrayLike, hits: ArrayLike) -> Floats:
 
 def area_under_risk_coverage(confidences: ArrayLike, hits: ArrayLike) -> float:
     """AURC: the mean of the risk-coverage curve (Geifman and El-Yaniv 2017); lower is better."""
-    return float(_mean(risk_coverage(confidences, hits)))
+    return _mean(risk_coverage(confidences, hits))
 
 
 def accuracy_at_coverage(confidences: ArrayLike, hits: ArrayLike, coverage: float = 0.8) -> float:
@@ -212,31 +204,22 @@ def accuracy_at_coverage(confidences: ArrayLike, hits: ArrayLike, coverage: floa
 # Against a known distribution --------------------------------------------------------------------
 
 
-def q_distance(probabilities: Sequence[ArrayLike], truths: Sequence[ArrayLike]) -> float:
-    """qL2 = E ||p - q||^2 over all options; q is the computed distribution."""
-    return float(_mean(q_terms(probabilities, truths)))
-
-
 def q_terms(probabilities: Sequence[ArrayLike], truths: Sequence[ArrayLike]) -> Floats:
-    """||p - q||^2 of each question."""
-    return _array(
-        [
-            float(((_array(p) - _array(q)) ** 2).sum())
-            for p, q in zip(probabilities, truths, strict=True)
-        ]
-    )
+    """||p - q||^2 of each question; q is the computed distribution, the mean is qL2."""
+    pairs = zip(probabilities, truths, strict=True)
+    return _array([float(((_array(p) - _array(q)) ** 2).sum()) for p, q in pairs])
 
 
 def ceiling(yes_rates: ArrayLike) -> float:
     """E[max(q, 1 - q)]: the accuracy that no predictor can exceed on labels drawn from q."""
     q = _array(yes_rates)
-    return float(_mean(np.maximum(q, 1 - q)))
+    return _mean(np.maximum(q, 1 - q))
 
 
 def constant_q_distance(yes_rates: ArrayLike) -> float:
     """qL2 of the constant predictor p = E[q], the best constant on these very questions."""
     q = _array(yes_rates)
-    return float(_mean(2 * (q - q.mean()) ** 2))
+    return _mean(2 * (q - q.mean()) ** 2)
 
 
 def best_reader_q_distance(yes_rates: ArrayLike, readings: Sequence[Hashable]) -> float:
@@ -247,7 +230,7 @@ def best_reader_q_distance(yes_rates: ArrayLike, readings: Sequence[Hashable]) -
     q = _array(yes_rates)
     _, group = np.unique([str(reading) for reading in readings], return_inverse=True)
     means = np.bincount(group, q) / np.bincount(group)
-    return float(_mean(2 * (q - means[group]) ** 2))
+    return _mean(2 * (q - means[group]) ** 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,9 +257,9 @@ def decompose(yes: ArrayLike, yes_rates: ArrayLike, outcomes: ArrayLike) -> Deco
     distance, noise = (p - q) ** 2, q * (1 - q)
     spread = q * (1 - q) * (1 - 2 * p) ** 2
     return Decomposition(
-        distance=float(_mean(distance)),
-        noise=float(_mean(noise)),
-        expected=float(_mean(enumerated)),
+        distance=_mean(distance),
+        noise=_mean(noise),
+        expected=_mean(enumerated),
         observed=bernoulli_brier(p, y),
         standard_error=float(np.sqrt(spread.sum()) / max(1, p.size)),
         gap=float(np.abs(enumerated - distance - noise).max(initial=0.0)),
@@ -377,5 +360,5 @@ def _array(values: ArrayLike) -> Floats:
 
 
 def _mean(values: ArrayLike) -> float:
-    terms = np.asarray(values, dtype=np.float64)
+    terms = _array(values)
     return float(terms.mean()) if terms.size else math.nan

@@ -167,11 +167,11 @@ class PromptBuilder:
         if layout == "schema-first":
             prefixes = tuple(self._schema_prefix(group) for group in groups)
             branches = tuple(self._answer_branch(group) for group in groups)
-            slots = [(number, at) for number, one in enumerate(branches) for at in _slots_of(one)]
+            slots = [(row, at) for row, one in enumerate(branches) for at in range(len(one.slots))]
         else:
             prefixes = (self._frame.head if self._frame else (),)
             branches = tuple(self._branch_after_state(tuple(group)) for group in groups)
-            slots = [(0, at) for at, _ in enumerate(slot for one in branches for slot in one.slots)]
+            slots = [(0, at) for at in range(sum(len(one.slots) for one in branches))]
         left = iter(slots)
         places = tuple(Place(tuple(next(left) for _ in group)) for group in asked)
         return Plan(layout, prefixes, branches, places)
@@ -199,8 +199,12 @@ class PromptBuilder:
         if not plan.branches:
             return Rendered((), plan.places, None)
         given = _State(state_text(state, self.form), state_tokens)
-        write = self._state_first if plan.layout == "state-first" else self._schema_first
-        rows, cut = write(given, plan, limit, state_limit, keep)
+        trunk, cut = self._trunk(given, plan, limit, state_limit, keep)
+        if plan.layout == "state-first":
+            rows = [self._row((), (*plan.prefixes[0], *trunk), plan.branches)]
+        else:
+            pairs = zip(plan.prefixes, plan.branches, strict=True)
+            rows = [self._row(prefix, trunk, (end,)) for prefix, end in pairs]
         return Rendered(tuple(rows), plan.places, cut)
 
     def _asks(self, question: Question) -> tuple[Ask, ...]:
@@ -209,40 +213,22 @@ class PromptBuilder:
             return self._plain_asks(question)
         return tuple(asks(question, self.form))
 
-    def _state_first(
-        self,
-        state: _State,
-        plan: Plan,
-        limit: int,
-        state_limit: int | None,
-        keep: Keep | None,
-    ) -> tuple[list[Row], Cut | None]:
-        head = plan.prefixes[0]
-        header = self._encode("Context:\n")
+    def _trunk(
+        self, state: _State, plan: Plan, limit: int, state_limit: int | None, keep: Keep | None
+    ) -> tuple[Tokens, Cut | None]:
+        """The state behind its header, cut to the room that the questions leave."""
+        text = "\n\nContext:\n" if plan.layout == "schema-first" else "Context:\n"
+        header = self._encode(text)
         room = _room(limit - len(header) - plan.longest, state_limit, limit)
-        joined = None if self._splits_state else tuple(self._encode_text("Context:\n" + state.text))
-        if joined is not None and len(joined) <= room + len(header):
-            return [self._row((), (*head, *joined), plan.branches)], None
+        if plan.layout == "state-first" and not self._splits_state:
+            joined = tuple(self._encode_text(text + state.text))
+            if len(joined) <= room + len(header):
+                return joined, None
         kept, cut = self._fit(state, room, keep)
-        return [self._row((), (*head, *header, *kept), plan.branches)], cut
+        return (*header, *kept), cut
 
     def _row(self, prefix: Tokens, trunk: Tokens, branches: tuple[Branch, ...]) -> Row:
         return Row(prefix, trunk, branches, len(trunk) if self.form.open_state else 0)
-
-    def _schema_first(
-        self,
-        state: _State,
-        plan: Plan,
-        limit: int,
-        state_limit: int | None,
-        keep: Keep | None,
-    ) -> tuple[list[Row], Cut | None]:
-        header = self._encode("\n\nContext:\n")
-        room = _room(limit - len(header) - plan.longest, state_limit, limit)
-        kept, cut = self._fit(state, room, keep)
-        trunk = (*header, *kept)
-        pairs = zip(plan.prefixes, plan.branches, strict=True)
-        return [self._row(prefix, trunk, (end,)) for prefix, end in pairs], cut
 
     @property
     def _splits_state(self) -> bool:
@@ -395,7 +381,3 @@ def _room(free: int, state_limit: int | None, limit: int) -> int:
 def _numbered(group: Sequence[Ask]) -> Iterable[tuple[str, Ask]]:
     for index, ask in enumerate(group):
         yield (f" {index + 1}" if len(group) > 1 else ""), ask
-
-
-def _slots_of(branch: Branch) -> range:
-    return range(len(branch.slots))

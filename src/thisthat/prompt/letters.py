@@ -12,22 +12,13 @@ CLOSING = '"}'
 
 
 def letter_prompt(
-    state: str,
-    question: str,
-    options: Sequence[tuple[str, str | None]],
-    letters: Sequence[str],
+    state: str, question: str, options: Sequence[tuple[str, str | None]], letters: Sequence[str]
 ) -> str:
     """The whole prompt; option k stands behind ``letters[k]``."""
     lines = [
         f"({letter}) {name}: {text}" if text else f"({letter}) {name}"
         for letter, (name, text) in zip(letters, options, strict=False)
     ]
-    return "\n".join(
-        [
-            f"Context:\n{state}\n",
-            f"Question: {question}",
-            "Options:",
-            *lines,
-            f"Reply with the letter of one option as JSON: {OPENING}LETTER{CLOSING}",
-        ]
-    )
+    reply = f"Reply with the letter of one option as JSON: {OPENING}LETTER{CLOSING}"
+    head = [f"Context:\n{state}\n", f"Question: {question}", "Options:"]
+    return "\n".join([*head, *lines, reply])

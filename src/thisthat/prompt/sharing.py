@@ -1,7 +1,4 @@
-"""Rows that begin alike, read once: the same paths to the same slots in fewer tokens.
-
-Works on rows alone; what their tokens say does not matter.
-"""
+"""Rows that begin alike, read once: the same paths to the same slots in fewer tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from thisthat.engine.rows import Branch, Row, RowResult, Slot, Tokens
+from thisthat.engine.rows import Row, RowResult, Tokens
 
 MOST_SHARED_TOKENS = 768
 """Attention over a row grows with the square of its tokens, so that long shared rows cost more
@@ -26,7 +23,7 @@ def with_longer_trunk(row: Row) -> Row:
         shared = min(shared, _alike(first, branch.tokens))
     if shared == 0:
         return row
-    branches = tuple(_without_head(branch, shared) for branch in row.branches)
+    branches = tuple(branch.part(shared) for branch in row.branches)
     return replace(row, trunk=(*row.trunk, *first[:shared]), branches=branches)
 
 
@@ -100,9 +97,7 @@ def _joined(run: Sequence[Row]) -> Row:
     if len(run) == 1:
         return first
     common = min(_alike(first.trunk, row.trunk) for row in run)
-    branches = tuple(
-        _with_head(branch, row.trunk[common:]) for row in run for branch in row.branches
-    )
+    branches = tuple(each.after(row.trunk[common:]) for row in run for each in row.branches)
     return replace(first, trunk=first.trunk[:common], branches=branches)
 
 
@@ -122,13 +117,3 @@ def _alike(one: Tokens, two: Tokens) -> int:
         if mine != other:
             return count
     return min(len(one), len(two))
-
-
-def _with_head(branch: Branch, head: Tokens) -> Branch:
-    slots = tuple(Slot(slot.at + len(head), slot.options) for slot in branch.slots)
-    return Branch((*head, *branch.tokens), slots)
-
-
-def _without_head(branch: Branch, count: int) -> Branch:
-    slots = tuple(Slot(slot.at - count, slot.options) for slot in branch.slots)
-    return Branch(branch.tokens[count:], slots)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from http.client import HTTPResponse
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from thisthat.decide.budget import within_budget
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.options import CHOICES, DecideKeywords, DecideOptions
 from thisthat.errors import InvalidInputError
@@ -54,17 +55,18 @@ class _Asked:
 
 
 @dataclass(slots=True)
-class _Found:
-    """The decisions so far, by the number of their state."""
+class _Run:
+    """All states, how to decide about them, and the decisions so far by the state's number."""
 
-    total: int
+    states: Sequence[Text]
+    options: _Words
     progress: Progress | None
     decisions: dict[int, Decision] = field(default_factory=dict)
 
     def add(self, number: int, decision: Decision) -> None:
         self.decisions[number] = decision
         if self.progress is not None:
-            self.progress(len(self.decisions), self.total)
+            self.progress(len(self.decisions), len(self.states))
 
 
 class RemoteDecider:
@@ -106,18 +108,18 @@ class RemoteDecider:
 
         Raises InvalidInputError for options that are not plain words: only the library takes those.
         """
-        chosen = _words(options)
-        states = [state for state, _ in pairs]
+        run = _Run([state for state, _ in pairs], _words(options), progress)
+        states = run.states
         for number, state in enumerate(states):
             try:
                 check_text(state, "state")
             except InvalidInputError as error:
                 raise _named(error, number, states) from None
-        found = _Found(len(pairs), progress)
         for asked in _by_questions(pairs):
-            for part in _parts(states, asked.numbers):
-                self._ask(states, part, asked, chosen, found)
-        return [found.decisions[number] for number in range(len(pairs))]
+            sizes = {number: len(json.dumps(states[number])) for number in asked.numbers}
+            for part in within_budget(sizes, sizes.__getitem__, MOST_BYTES, MOST_STATES):
+                self._ask(part, asked, run)
+        return [run.decisions[number] for number in range(len(pairs))]
 
     def conditions(self, **options: Unpack[DecideKeywords]) -> Conditions:
         """The conditions of the answers given with these options, as the server reported them.
@@ -129,19 +131,12 @@ class RemoteDecider:
         except KeyError:
             raise ServerError(f"{self._address}: nothing has been asked this way yet") from None
 
-    def _ask(
-        self,
-        states: Sequence[Text],
-        numbers: Sequence[int],
-        asked: _Asked,
-        options: _Words,
-        found: _Found,
-    ) -> None:
+    def _ask(self, left: Sequence[int], asked: _Asked, run: _Run) -> None:
         """All of these states, in as many streams as it takes while each makes progress."""
-        left, idle = list(numbers), 0
+        idle = 0
         while left:
-            trouble = self._stream(states, left, asked, options, found)
-            still = [number for number in left if number not in found.decisions]
+            trouble = self._stream(left, asked, run)
+            still = [number for number in left if number not in run.decisions]
             idle = idle + 1 if len(still) == len(left) else 0
             if still and idle == TRIES:
                 raise ServerError(f"{self._address}: {trouble}; {len(still)} states are unanswered")
@@ -149,35 +144,28 @@ class RemoteDecider:
                 time.sleep(pause(idle))
             left = still
 
-    def _stream(
-        self,
-        states: Sequence[Text],
-        numbers: Sequence[int],
-        asked: _Asked,
-        options: _Words,
-        found: _Found,
-    ) -> str:
+    def _stream(self, numbers: Sequence[int], asked: _Asked, run: _Run) -> str:
         """Read one stream; returns why it was incomplete, if so."""
         body = {
             "model": self._model,
             "lambda": self._lam,
-            **dict(options),
+            **dict(run.options),
             "questions": asked.specs,
-            "states": [states[number] for number in numbers],
+            "states": [run.states[number] for number in numbers],
         }
         trouble = f"the connection broke, or nothing came for {self._server.timeout:g} seconds"
         with self._server.post(PATH, body, f"{len(numbers)} states") as response:
-            conditions = self._noted(options, response)
+            conditions = self._noted(run.options, response)
             places = dict(enumerate(numbers))
             for line in _lines(response):
-                number, outcome = self._read(line, places, asked.questions, conditions)
+                number, outcome = self._read(line, places, asked, conditions)
                 if isinstance(outcome, Decision):
-                    found.add(number, outcome)
+                    run.add(number, outcome)
                 elif outcome.code in _BUSY:
                     trouble = outcome.message
                 else:
                     error = InvalidInputError(outcome.field, outcome.message)
-                    raise _named(error, number, states)
+                    raise _named(error, number, run.states)
         return trouble
 
     def _noted(self, options: _Words, response: HTTPResponse) -> Conditions:
@@ -193,12 +181,9 @@ class RemoteDecider:
         return told
 
     def _read(
-        self,
-        line: Any,
-        places: Mapping[int, int],
-        questions: Mapping[str, Question],
-        conditions: Conditions,
+        self, line: Any, places: Mapping[int, int], asked: _Asked, conditions: Conditions
     ) -> tuple[int, Decision | _Fault]:
+        questions = asked.questions
         try:
             number = places[line["index"]]
             if "error" in line:
@@ -274,21 +259,6 @@ def _spec(name: str, question: Question) -> dict[str, Any]:
         return question_as_json(question)
     except InvalidInputError as error:
         raise error.under(f"questions.{name}") from None
-
-
-def _parts(states: Sequence[Text], numbers: Sequence[int]) -> Iterator[list[int]]:
-    """The numbers in order, as many states at a time as one request takes."""
-    part: list[int] = []
-    size = 0
-    for number in numbers:
-        own = len(json.dumps(states[number]))
-        if part and (len(part) == MOST_STATES or size + own > MOST_BYTES):
-            yield part
-            part, size = [], 0
-        part.append(number)
-        size += own
-    if part:
-        yield part
 
 
 def _named(error: InvalidInputError, number: int, states: Sequence[Text]) -> InvalidInputError:

@@ -90,11 +90,9 @@ class Checkpoints:
         loaded = self.current()
         names = self.names()
         if model not in names:
-            raise Problem(
-                404,
-                "model_not_found",
-                f"the model {model[:200]!r} is not known here; known are {', '.join(names)}",
-            )
+            known = ", ".join(names)
+            message = f"the model {model[:200]!r} is not known here; known are {known}"
+            raise Problem(404, "model_not_found", message)
         if lam is None:
             return loaded.main
         if lam not in loaded.by_lambda:

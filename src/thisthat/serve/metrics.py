@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from thisthat.audit.log import DecisionLog
+from thisthat.audit.log import DecisionLog, LogHealth
 from thisthat.audit.watch import CheckOutcome
 from thisthat.engine.statistics import EngineStatistics
 
@@ -23,76 +24,52 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "thisthat_requests",
-            "Requests by path and status.",
-            ["path", "status"],
-            registry=self.registry,
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
+        self.requests = counter(
+            "thisthat_requests", "Requests by path and status.", ["path", "status"]
         )
-        self.errors = Counter(
-            "thisthat_errors", "Requests that failed, by kind.", ["kind"], registry=self.registry
-        )
-        self.stages = Histogram(
+        self.errors = counter("thisthat_errors", "Requests that failed, by kind.", ["kind"])
+        self.stages = histogram(
             "thisthat_stage_seconds",
             "Time by stage: queue, tokenise, prefill, total.",
             ["stage"],
             buckets=_SECONDS,
-            registry=self.registry,
         )
-        self.batch_size = Histogram(
-            "thisthat_batch_size", "Jobs per batch.", buckets=_SIZES, registry=self.registry
-        )
-        self.batch_tokens = Histogram(
-            "thisthat_batch_tokens", "Tokens per batch.", buckets=_TOKENS, registry=self.registry
-        )
-        self.tokens = Counter(
+        self.batch_size = histogram("thisthat_batch_size", "Jobs per batch.", buckets=_SIZES)
+        self.batch_tokens = histogram("thisthat_batch_tokens", "Tokens per batch.", buckets=_TOKENS)
+        self.tokens = counter(
             "thisthat_input_tokens",
             "Input tokens, computed or taken from the prefix cache.",
             ["from"],
-            registry=self.registry,
         )
-        self.decisions = Counter(
-            "thisthat_decisions",
-            "Answers given, by question type.",
-            ["type"],
-            registry=self.registry,
+        self.decisions = counter("thisthat_decisions", "Answers given, by question type.", ["type"])
+        self.late = counter(
+            "thisthat_late_jobs", "Jobs given up at their deadline, by what set it.", ["set_by"]
         )
-        self.late = Counter(
-            "thisthat_late_jobs",
-            "Jobs given up at their deadline, by what set it.",
-            ["set_by"],
-            registry=self.registry,
-        )
-        self.drift_checks = Counter(
+        self.drift_checks = counter(
             "thisthat_drift_checks",
             "Checks of the decision log for drift, by what they found: none, drift or failed.",
             ["outcome"],
-            registry=self.registry,
         )
-        self.waiting = Gauge(
-            "thisthat_waiting_tokens", "Tokens waiting for a batch.", registry=self.registry
-        )
-        self.unanswered = Gauge(
+        self.waiting = gauge("thisthat_waiting_tokens", "Tokens waiting for a batch.")
+        self.unanswered = gauge(
             "thisthat_unanswered_tokens",
             "Tokens accepted and unanswered, streams aside; --queue-tokens bounds them.",
-            registry=self.registry,
         )
-        self.expected_wait = Gauge(
-            "thisthat_expected_wait_seconds",
-            "How long a request that comes now would wait.",
-            registry=self.registry,
+        self.expected_wait = gauge(
+            "thisthat_expected_wait_seconds", "How long a request that comes now would wait."
         )
-        self.in_flight = Gauge(
-            "thisthat_requests_in_flight", "Requests being answered.", registry=self.registry
-        )
+        self.in_flight = gauge("thisthat_requests_in_flight", "Requests being answered.")
 
     def watch_engine(self, statistics: Callable[[], EngineStatistics | None]) -> None:
         """Report the engine's counters, read on each scrape."""
-        self.registry.register(_EngineCollector(statistics))
+        self.registry.register(_Collected(lambda: _engine_metrics(statistics())))
 
     def watch_log(self, log: DecisionLog) -> None:
         """Report the decision log's health, read on each scrape."""
-        self.registry.register(_LogCollector(log))
+        self.registry.register(_Collected(lambda: _log_metrics(log.health)))
         for outcome in get_args(CheckOutcome):
             self.drift_checks.labels(outcome)  # start at 0, so that the first one is an increase
 
@@ -101,48 +78,43 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class _EngineCollector(Collector):
-    def __init__(self, statistics: Callable[[], EngineStatistics | None]) -> None:
-        self._statistics = statistics
+class _Collected(Collector):
+    def __init__(self, read: Callable[[], Iterator[Metric]]) -> None:
+        self._read = read
 
     def collect(self) -> Iterator[Metric]:
-        found = self._statistics()
-        if found is None:
-            return
-        hits = CounterMetricFamily(
-            "thisthat_prefix_cache_lookups", "Kept prefixes found or not.", labels=["outcome"]
-        )
-        hits.add_metric(["hit"], found.prefixes.hits)
-        hits.add_metric(["miss"], found.prefixes.misses)
-        yield hits
-        yield GaugeMetricFamily(
-            "thisthat_prefix_cache_bytes", "Bytes of kept prefixes.", value=found.prefixes.bytes
-        )
-        yield CounterMetricFamily(
-            "thisthat_engine_passes", "Passes of the model.", value=found.passes
-        )
-        yield CounterMetricFamily(
-            "thisthat_second_readings",
-            "Answers too close to call that were read again, more precisely.",
-            value=found.second_readings,
-        )
+        return self._read()
 
 
-class _LogCollector(Collector):
-    def __init__(self, log: DecisionLog) -> None:
-        self._log = log
+def _engine_metrics(found: EngineStatistics | None) -> Iterator[Metric]:
+    if found is None:
+        return
+    lookups = {"hit": found.prefixes.hits, "miss": found.prefixes.misses}
+    yield _by_outcome("thisthat_prefix_cache_lookups", "Kept prefixes found or not.", lookups)
+    yield GaugeMetricFamily(
+        "thisthat_prefix_cache_bytes", "Bytes of kept prefixes.", value=found.prefixes.bytes
+    )
+    yield CounterMetricFamily("thisthat_engine_passes", "Passes of the model.", value=found.passes)
+    yield CounterMetricFamily(
+        "thisthat_second_readings",
+        "Answers too close to call that were read again, more precisely.",
+        value=found.second_readings,
+    )
 
-    def collect(self) -> Iterator[Metric]:
-        health = self._log.health
-        lines = CounterMetricFamily(
-            "thisthat_decision_log_lines", "Lines of the decision log.", labels=["outcome"]
-        )
-        lines.add_metric(["written"], health.written)
-        lines.add_metric(["dropped"], health.dropped)
-        yield lines
-        yield CounterMetricFamily(
-            "thisthat_decision_log_failures", "Failed writes.", value=health.failures
-        )
-        yield GaugeMetricFamily(
-            "thisthat_decision_log_waiting", "Lines not written yet.", value=health.waiting
-        )
+
+def _log_metrics(health: LogHealth) -> Iterator[Metric]:
+    lines = {"written": health.written, "dropped": health.dropped}
+    yield _by_outcome("thisthat_decision_log_lines", "Lines of the decision log.", lines)
+    yield CounterMetricFamily(
+        "thisthat_decision_log_failures", "Failed writes.", value=health.failures
+    )
+    yield GaugeMetricFamily(
+        "thisthat_decision_log_waiting", "Lines not written yet.", value=health.waiting
+    )
+
+
+def _by_outcome(name: str, what: str, counts: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(name, what, labels=["outcome"])
+    for outcome, count in counts.items():
+        family.add_metric([outcome], count)
+    return family

@@ -171,19 +171,14 @@ class Service:
     def check_questions(self, questions: Mapping[str, Question]) -> None:
         """Raise Problem (422) for more questions than the limit."""
         if len(questions) > self.settings.questions:
-            raise invalid_at(
-                ("questions",),
-                f"{len(questions)} given; there may be at most {self.settings.questions}",
-            )
+            most = self.settings.questions
+            raise invalid_at(("questions",), f"{len(questions)} given; there may be at most {most}")
 
     def check_tokens(self, tokens: int, what: str = "with all questions") -> None:
         """Raise Problem (422) for more tokens than one state may take."""
         if tokens > self.settings.request_tokens:
-            raise invalid_at(
-                (),
-                f"{tokens} tokens {what}; a request may have at most "
-                f"{self.settings.request_tokens}",
-            )
+            most = self.settings.request_tokens
+            raise invalid_at((), f"{tokens} tokens {what}; a request may have at most {most}")
 
     async def run(
         self,
@@ -231,8 +226,7 @@ class Service:
         """Add what is known about the answer to the request's log line."""
         fields = request.state.fields
         fields |= source_as_json(decision.source)
-        fields["states"] = 1
-        fields["questions"] = len(decision.answers)
+        fields |= {"states": 1, "questions": len(decision.answers)}
         fields["tokens"] = decision.usage.input_tokens
         fields["cached_tokens"] = decision.usage.cached_tokens
         fields["batch_size"] = outcome.batch
@@ -278,20 +272,13 @@ class Service:
         stages.labels("prefill").observe(outcome.finished - outcome.started)
         for question in job.questions.values():
             self.metrics.decisions.labels(question.kind).inc()
-        self.traces.stages(
-            {
-                "queue": (outcome.entered, outcome.started),
-                "prefill": (outcome.started, outcome.finished),
-            },
-            {
-                "request_id": request_id,
-                "states": 1,
-                **facts_of(job),
-                "cached_tokens": cached,
-                "batch_size": outcome.batch,
-                **source_as_json(decider.source),
-            },
-        )
+        spans = {
+            "queue": (outcome.entered, outcome.started),
+            "prefill": (outcome.started, outcome.finished),
+        }
+        facts = {"request_id": request_id, "states": 1, **facts_of(job)}
+        facts |= {"cached_tokens": cached, "batch_size": outcome.batch}
+        self.traces.stages(spans, facts | source_as_json(decider.source))
 
     def _report_drift(self, check: DriftCheck) -> None:
         self.metrics.drift_checks.labels(check.outcome).inc()
@@ -355,13 +342,8 @@ def _overloaded(error: OverloadedError) -> Problem:
 
 def draining() -> Problem:
     """503 for requests that arrive while the server is draining."""
-    return Problem(
-        503,
-        "draining",
-        "the server is shutting down",
-        retry_ms=1000,
-        headers={"connection": "close"},
-    )
+    headers = {"connection": "close"}
+    return Problem(503, "draining", "the server is shutting down", retry_ms=1000, headers=headers)
 
 
 def _json_type(value: object) -> str:

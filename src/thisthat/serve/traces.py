@@ -14,18 +14,8 @@ from typing import Any
 
 from thisthat.errors import MissingExtraError
 
-_TOLD = (
-    "request_id",
-    "format",
-    "questions",
-    "states",
-    "tokens",
-    "cached_tokens",
-    "batch_size",
-    "checkpoint",
-    "version",
-    "lambda",
-)
+_ASKED = ("request_id", "format", "questions", "states", "tokens", "cached_tokens")
+_TOLD = (*_ASKED, "batch_size", "checkpoint", "version", "lambda")
 """The facts a span may report; never the state."""
 
 

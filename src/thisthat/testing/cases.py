@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from thisthat.errors import InvalidInputError, MissingExtraError
+from thisthat.inputs import read_text
 from thisthat.questions import Boolean, Question, Text, check_text
-from thisthat.questions_json import question_from_json
+from thisthat.questions_json import questions_from_json
 
 _FILE_KEYS = {"questions", "cases", "at_least"}
 _CASE_KEYS = {"name", "state", "questions", "expect", "at_least"}
@@ -96,18 +97,11 @@ def _case(entry: object, number: int, shared: Mapping[str, Any], least: float) -
         raise InvalidInputError(f"expect.{unknown[0]}", f"is not a question; known are: {known}")
     # Ask only what is expected.
     asked = {name: specs[name] for name in expect}
-    questions = {name: _question(name, spec) for name, spec in asked.items()}
+    questions = questions_from_json(asked)
     expected = tuple(
         _expectation(name, questions[name], wanted, least) for name, wanted in expect.items()
     )
     return Case(name, table["state"], questions, asked, expected)
-
-
-def _question(name: str, spec: object) -> Question:
-    try:
-        return question_from_json(spec)
-    except InvalidInputError as error:
-        raise error.under(f"questions.{name}") from None
 
 
 def _expectation(name: str, question: Question, wanted: object, least: float) -> Expectation:
@@ -157,7 +151,7 @@ def _table(value: object, where: str, keys: set[str]) -> Mapping[str, Any]:
 
 def _load(path: Path) -> object:
     readers: dict[str, Callable[[str], object]] = {
-        ".json": _load_json,
+        ".json": lambda text: json.loads(text, object_pairs_hook=_once),
         ".toml": _load_toml,
         ".yaml": _load_yaml,
         ".yml": _load_yaml,
@@ -165,18 +159,11 @@ def _load(path: Path) -> object:
     read = readers.get(path.suffix.lower())
     if read is None:
         raise InvalidInputError(str(path), f"ends in none of {', '.join(readers)}")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+    text = read_text(path)
     try:
         return read(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(str(path), f"cannot be read: {error}") from None
-
-
-def _load_json(text: str) -> object:
-    return json.loads(text, object_pairs_hook=_once)
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

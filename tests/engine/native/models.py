@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from tests.engine.trees import LABELS, random_model
-from thisthat.engine.llama_shape import Span, read_shape
+from thisthat.checkpoint.card import Loop
+from thisthat.engine.llama_shape import read_shape
 from thisthat.engine.native import compiler
 from thisthat.engine.native.compiler import CannotCompileError, compiled, variants_here
 from thisthat.engine.native.engine import NativeEngine
@@ -88,7 +89,7 @@ def engine_of(
     model: Any,
     folder: Path,
     variant: Variant | None = None,
-    loop: Span | None = None,
+    loop: Loop | None = None,
     **settings: Any,
 ) -> NativeEngine:
     """An engine over the model's weights, by default of the fastest variant here."""

@@ -1,6 +1,6 @@
 """Recording a function's device work once and repeating it: CUDA graphs, or a plain call.
 
-Knows nothing of batches. A recorded function must read and write fixed memory only.
+A recorded function must read and write fixed memory only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Work = Callable[[], None]
 
 
 class Recorder(Protocol):
-    """Angles work into something that repeats it."""
+    """Turns work into something that repeats it."""
 
     def record(self, work: Work) -> Work:
         """Run the work to warm it up and return what repeats it."""

@@ -51,7 +51,7 @@ def open_runner(
 
 
 def open_float8_runner(model: Any, head: LabelHead, prefix_bytes: int = 0) -> PackedRunner:
-    """``open_runner`` that multiply in eight-bit floats.
+    """``open_runner`` for products in eight-bit floats.
 
     Raises InvalidInputError where that cannot be: nothing else does, and it was asked for.
     """

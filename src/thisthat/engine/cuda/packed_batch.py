@@ -5,8 +5,7 @@ Each token knows its place in its path (``positions``), the token before it on t
 Attention goes over ``blocks`` of query tokens, the delta rule over ``chunks`` of tokens and
 ``leaves``: a leaf starts with the chunks of its row's trunk and continues with its own. Blocks and
 chunks are counted from the start of their row and branch, so that a row's tables do not depend on
-what stands beside it. A prefix may be kept in the prefix slots: then its row starts after it. Knows
-nothing of weights or devices.
+what stands beside it. A prefix may be kept in the prefix slots: then its row starts after it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A form decides what a product takes: ``Own`` takes tensors as they are, ``Float8`` takes rows of
 eight-bit floats with a scale each, which norms and gates write themselves; only what attention
-gives is rounded in a walk over memory of its own. Knows nothing of layers.
+gives is rounded in a walk over memory of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The engine for a CPU without torch or a compiler: llama models on onnxruntime.
-
-Knows sessions and tensors of onnxruntime; how rows become passes is the flat engine's business.
-"""
+"""The engine for a CPU without torch or a compiler: llama models on onnxruntime."""
 
 from __future__ import annotations
 
@@ -70,10 +67,9 @@ class OnnxEngine(FlatEngine):
         """Serve an opened checkpoint; its runtime form is built on first use and kept.
 
         ``form`` is "int8" (fast), "block8" (closer to float32, slower) or "float32"; a ``finer``
-        int8 does not use that the model was trained to bear rounded activations; it is for rare
-        use and keeps little memory. Raises
-        InvalidInputError for another form, CheckpointError for a model that is not a plain llama
-        or a form that cannot be written.
+        int8 rounds activations less, even if the model was trained with rounded ones; it is for
+        rare use and keeps little memory. Raises InvalidInputError for another form, CheckpointError
+        for a model that is not a plain llama or a form that cannot be written.
         """
         chosen = check_form(form)
         shape = read_shape(checkpoint.config, checkpoint.loop)

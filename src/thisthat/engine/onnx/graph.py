@@ -3,9 +3,8 @@
 Inputs: ``tokens``, ``positions``, ``since``, ``until`` [T] (see flat_pass.py), ``slots`` [S] and
 per step the keys and values of the P tokens already read. Outputs: ``logits`` [S, labels] over the
 label rows only, and per step the keys and values of all P + T tokens. The mask is made inside the
-graph, and the last step computes queries, outputs and feed-forward only at the slots.
-
-Knows llama weights by their Hugging Face names; nothing of files, caches or numeric forms.
+graph, and the last step computes queries, outputs and feed-forward only at the slots. Weights have
+their Hugging Face names.
 """
 
 from __future__ import annotations

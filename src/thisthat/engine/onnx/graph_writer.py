@@ -1,7 +1,4 @@
-"""Collects the nodes and tensors of an ONNX graph; large tensors go straight to one data file.
-
-Knows the file format; does not know what the graph computes.
-"""
+"""Collects the nodes and tensors of an ONNX graph; large tensors go straight to one data file."""
 
 from __future__ import annotations
 
@@ -33,21 +30,16 @@ class GraphWriter:
         self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._names = 0
 
-    def node(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node with one output and return the output's name; "" is an absent input."""
-        return self.nodes(kind, inputs, [self.name(kind)], domain=domain, **attributes)[0]
+        return self.nodes(kind, inputs, [self.name(kind)], **attributes)[0]
 
     def nodes(
-        self,
-        kind: str,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        domain: str = "",
-        **attributes: Any,
+        self, kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any
     ) -> list[str]:
         """Add a node with several or already named outputs; "" is an output nobody needs."""
         names = list(outputs)
-        self._nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
+        self._nodes.append(helper.make_node(kind, list(inputs), names, **attributes))
         return names
 
     def name(self, kind: str) -> str:
@@ -91,11 +83,8 @@ class GraphWriter:
             dims=array.shape,
             data_location=TensorProto.EXTERNAL,
         )
-        for key, value in (
-            ("location", self._location),
-            ("offset", start),
-            ("length", array.nbytes),
-        ):
+        place = {"location": self._location, "offset": start, "length": array.nbytes}
+        for key, value in place.items():
             tensor.external_data.append(onnx.StringStringEntryProto(key=key, value=str(value)))
         return tensor
 

@@ -2,7 +2,7 @@
 
 Processors without dot-product instructions add pairs of byte products in sixteen bits and cut off
 what does not fit. It always fits where one of the two factors has seven bits. A tiny product that
-would be cut off tells which kind this is. Knows nothing of models.
+would be cut off tells which kind this is.
 """
 
 from __future__ import annotations

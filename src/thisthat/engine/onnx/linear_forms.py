@@ -1,7 +1,7 @@
 """Linear layers of a graph, one class per numeric form.
 
 Activations are rows, one per token. A form may leave a factor per row for later (``Rows.scale``),
-because the next step often absorbs it for nothing. Knows nothing of the model around the layers.
+because the next step often absorbs it for nothing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,14 @@ class Float32Linear:
         return replace(rows, values=product)
 
 
-class Int8Linear:
+class _Float16Embedding:
+    def embedding(self, graph: GraphWriter, table: Array, tokens: str) -> str:
+        """The rows of ``table`` for ``tokens``, stored in float16."""
+        rows = graph.node("Gather", graph.constant(table, np.float16), tokens)
+        return graph.node("Cast", rows, to=1)
+
+
+class Int8Linear(_Float16Embedding):
     """Eight-bit weights, a scale per output; activations as one or two eight-bit terms per token.
 
     One eight-bit term rounds every activation by almost a hundredth of its token's size, and thirty
@@ -81,11 +88,6 @@ class Int8Linear:
         self._finer = 2 * limits.activation
         self._quantised: dict[str, tuple[str, str]] = {}
         self._middles: dict[str, str] = {}
-
-    def embedding(self, graph: GraphWriter, table: Array, tokens: str) -> str:
-        """The rows of ``table`` for ``tokens``, stored in float16."""
-        rows = graph.node("Gather", graph.constant(table, np.float16), tokens)
-        return graph.node("Cast", rows, to=1)
 
     def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
         """``rows`` times the transpose of ``weight``, with a scale per row pending."""
@@ -141,15 +143,10 @@ class Int8Linear:
         return self._middles[places]
 
 
-class Block8Linear:
+class Block8Linear(_Float16Embedding):
     """Eight-bit weights and activations with a scale per 32 inputs: faithful, slower than int8."""
 
     _BLOCK = 32
-
-    def embedding(self, graph: GraphWriter, table: Array, tokens: str) -> str:
-        """The rows of ``table`` for ``tokens``, stored in float16."""
-        rows = graph.node("Gather", graph.constant(table, np.float16), tokens)
-        return graph.node("Cast", rows, to=1)
 
     def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
         """``rows`` times the transpose of ``weight``; a scale stays pending."""

@@ -1,7 +1,4 @@
-"""The runtime form of a llama checkpoint in one of three numeric forms, built if not yet kept.
-
-Ties together linear forms, graph and store; knows nothing of rows or sessions.
-"""
+"""The runtime form of a llama checkpoint in one of three numeric forms, built if not yet kept."""
 
 from __future__ import annotations
 
@@ -41,10 +38,9 @@ class Source:
 
 def check_form(name: str) -> Form:
     """``name`` as a form; raises InvalidInputError when there is none of that name."""
-    for form in get_args(Form):
-        if form == name:
-            return form  # type: ignore[no-any-return]
-    raise InvalidInputError("form", f"{name!r} is none of {', '.join(get_args(Form))}")
+    if name not in get_args(Form):
+        raise InvalidInputError("form", f"{name!r} is none of {', '.join(get_args(Form))}")
+    return name  # type: ignore[return-value]
 
 
 def describe_form(source: Source, form: Form) -> str:

@@ -1,7 +1,7 @@
 """One call into a causal model: ids, positions, mask and cache in, hidden states out.
 
 Says what the model can do (branches in one pass, states of different lengths in one batch) and
-hides how the model wants to be told. Knows nothing of rows, slots or what is worth keeping.
+hides how the model wants to be told.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The engine for any causal model of `transformers` on CUDA, MPS or a CPU.
 
-On CUDA, models that can run in packed batches do (see ``cuda``); others read padded ones. Knows
-nothing of text, temperatures or where weights come from.
+On CUDA, models that can run in packed batches do (see ``cuda``); others read padded ones.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from thisthat.engine.statistics import EngineStatistics
 from thisthat.engine.torch.backbone import Backbone
 from thisthat.engine.torch.label_head import LabelHead
 from thisthat.engine.torch.load_model import FLOAT8, choose_device, choose_dtype, load_model
-from thisthat.engine.torch.row_reader import RowReader, cut_to_options, without_idle_branches
+from thisthat.engine.torch.row_reader import RowReader
 from thisthat.errors import CheckpointError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -131,12 +130,8 @@ class TorchEngine(Engine):
 
         Raises what ``run`` raises.
         """
-        check_rows(
-            rows,
-            vocabulary=self._backbone.vocabulary,
-            longest=self.longest,
-            labels=self._head.labels,
-        )
+        vocabulary, labels = self._backbone.vocabulary, self._head.labels
+        check_rows(rows, vocabulary=vocabulary, longest=self.longest, labels=labels)
         for number, row in enumerate(rows):
             if row.opened and not self.capabilities.bidirectional:
                 raise InvalidInputError(
@@ -153,7 +148,7 @@ class TorchEngine(Engine):
     def _begin_packed(
         self, runner: PackedRunner, rows: Sequence[Row]
     ) -> Callable[[], list[RowResult]]:
-        asked = [without_idle_branches(row) for row in rows]
+        asked = [row.answering for row in rows]
         with self._lock:
             pending = runner.begin(asked)
 
@@ -162,7 +157,7 @@ class TorchEngine(Engine):
             with self._lock:
                 found = pending.answers()
             return [
-                RowResult(cut_to_options(row, logits), cached)
+                RowResult(row.cut_to_options(logits), cached)
                 for row, (logits, cached) in zip(asked, found, strict=True)
             ]
 

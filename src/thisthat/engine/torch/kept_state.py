@@ -1,8 +1,7 @@
 """What a backbone remembers of tokens it has read, and how that is forked and batched.
 
 Wraps the cache of `transformers`: keys and values, and for recurrent layers their recurrent and
-convolution states. Knows nothing of tokens, masks or of which states are worth keeping. A kept
-state is never changed: a pass continues a copy.
+convolution states. A kept state is never changed: a pass continues a copy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Hidden states at slots -> logits of the labels, without the rest of the vocabulary.
-
-Knows the few things models do to logits after the unembedding; nothing of rows or slots.
-"""
+"""Hidden states at slots -> logits of the labels, without the rest of the vocabulary."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A checkpoint's configuration and tensors as a `transformers` model on a device.
-
-Knows nothing of rows, prompts or caches.
-"""
+"""A checkpoint's configuration and tensors as a `transformers` model on a device."""
 
 from __future__ import annotations
 

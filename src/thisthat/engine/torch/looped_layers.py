@@ -1,7 +1,7 @@
 """Running a span of layers several times with the same weights.
 
 Each pass is a layer of its own to the rest of the model, with its own place in the cache, and
-shares every parameter with the layer it repeats. Knows nothing of checkpoints or training.
+shares every parameter with the layer it repeats.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import nn
 
+from thisthat.engine.llama_shape import looped
 from thisthat.errors import InvalidInputError
 
 
@@ -30,11 +31,7 @@ def loop_layers(model: Any, first: int, last: int, times: int) -> None:
         )
     if times < 1:
         raise InvalidInputError("loop.times", f"{times}, but must be at least 1")
-    order = [
-        *range(first),
-        *list(range(first, last + 1)) * times,
-        *range(last + 1, len(layers)),
-    ]
+    order = looped(len(layers), first, last, times)
     config = trunk.config
     kinds = getattr(config, "layer_types", None)
     trunk.layers = nn.ModuleList(

@@ -1,7 +1,4 @@
-"""Rows of a pass laid out as a rectangle: ids, positions, sight and slots.
-
-Plain arrays built on the host: knows nothing of devices, weights or caches.
-"""
+"""Rows of a pass laid out as a rectangle of arrays: ids, positions, sight and slots."""
 
 from __future__ import annotations
 

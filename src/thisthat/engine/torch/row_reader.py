@@ -19,7 +19,7 @@ from thisthat.engine.bidirectional import blocks
 from thisthat.engine.check_rows import does_not_fit
 from thisthat.engine.plan import Plan, plan_lengths
 from thisthat.engine.prefix_cache import PrefixCache
-from thisthat.engine.rows import Logits, Row, RowResult, Tokens
+from thisthat.engine.rows import Logits, Row, RowResult, Tokens, by_row
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.engine.torch.backbone import Backbone
 from thisthat.engine.torch.kept_state import KeptState, continued
@@ -116,7 +116,7 @@ class RowReader:
         return self._answer_in_memory(rows[:half]) + self._answer_in_memory(rows[half:])
 
     def _answer(self, rows: Sequence[Row]) -> list[RowResult]:
-        rows = [without_idle_branches(row) for row in rows]
+        rows = [row.answering for row in rows]
         if self._keeps_prefixes:
             starts, cached = self._read_prefixes(rows)
         else:
@@ -192,9 +192,8 @@ class RowReader:
     def _read_apart(self, prefixes: Sequence[Tokens]) -> list[KeptState | None]:
         """The state after each prefix, read for its own row alone; None after an empty one."""
         given = [number for number, prefix in enumerate(prefixes) if prefix]
-        read = self._extend(
-            [None] * len(given), [Row((), prefixes[number], ()) for number in given]
-        )
+        parts = [Row((), prefixes[number], ()) for number in given]
+        read = self._extend([None] * len(given), parts)
         states: list[KeptState | None] = [None] * len(prefixes)
         for number, state in zip(given, read, strict=True):
             states[number] = state
@@ -249,7 +248,7 @@ class RowReader:
             hidden = self._forward(rectangle, cache)
             slots = torch.from_numpy(rectangle.slots).to(hidden.device)
             logits = self._head(hidden.flatten(0, 1)[slots]).cpu().numpy()
-            results.append(_by_row(logits, members))
+            results.append(by_row(logits, members))
         return plan.restore(results)
 
     def _batch_key(self, state: KeptState | None) -> Hashable:
@@ -282,19 +281,6 @@ class RowReader:
         return self._backbone(ids, positions, mask, cache)
 
 
-def without_idle_branches(row: Row) -> Row:
-    """The row without branches that answer nothing."""
-    if all(branch.slots for branch in row.branches):
-        return row
-    return replace(row, branches=tuple(branch for branch in row.branches if branch.slots))
-
-
-def cut_to_options(row: Row, logits: Logits) -> tuple[Logits, ...]:
-    """Logits at the row's slots, each cut to the options that count."""
-    slots = (slot for branch in row.branches for slot in branch.slots)
-    return tuple(found[: slot.options] for found, slot in zip(logits, slots, strict=True))
-
-
 def _parts(row: Row) -> list[Row]:
     """The row's trunk cut where it may be: after each open block."""
     cuts = [*blocks(row.opened), (row.opened, len(row.trunk))]
@@ -315,14 +301,3 @@ def _with_prefix_in_trunk(row: Row) -> Row:
 def _weight(fresh: int, kept: int) -> int:
     """What a sequence counts for in the token budget."""
     return fresh + kept // KEPT_PER_FRESH
-
-
-def _by_row(logits: Logits, rows: Sequence[Row]) -> list[list[Logits]]:
-    """Logits of all slots of a pass, given to their rows and cut to the options that count."""
-    found: list[list[Logits]] = []
-    taken = 0
-    for row in rows:
-        own = logits[taken : taken + row.slots]
-        found.append(list(cut_to_options(row, own)))
-        taken += row.slots
-    return found

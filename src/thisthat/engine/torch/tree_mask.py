@@ -1,7 +1,7 @@
 """The attention mask of a batch of trees: branches see the trunk and themselves, not each other.
 
-Knows for each place the first one that sees it, which is itself unless it is open, and the end of
-those that do; nothing of tokens.
+Made from the first place that sees each one, which is itself unless it is open, and the end of
+those that do.
 """
 
 from __future__ import annotations

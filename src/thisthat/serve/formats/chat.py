@@ -29,6 +29,7 @@ from thisthat.serve.formats.fields import (
 from thisthat.serve.formats.messages import content_text, conversation, turn
 from thisthat.serve.formats.own_fields import REFUSED_SCHEMA, refuse_own_fields
 from thisthat.serve.formats.wire import (
+    JSON,
     SOURCE_PROPERTIES,
     Operation,
     json_answer,
@@ -70,17 +71,9 @@ def chat_operations(service: Service) -> list[Operation]:
             text, headers=source_headers(decision.source), media_type="text/event-stream"
         )
 
-    return [
-        Operation(
-            PATH,
-            chat_completions,
-            summary="Decide between the enum values of a JSON schema",
-            request=REQUEST,
-            answers={"application/json": RESPONSE, "text/event-stream": {}},
-            shape="openai",
-            decides=True,
-        )
-    ]
+    summary = "Decide between the enum values of a JSON schema"
+    answers = {JSON: RESPONSE, "text/event-stream": {}}
+    return [Operation(PATH, chat_completions, summary, answers, REQUEST, "openai", decides=True)]
 
 
 def parse(body: Mapping[str, Any]) -> ChatAsked:
@@ -119,10 +112,8 @@ def parse(body: Mapping[str, Any]) -> ChatAsked:
 def _split(body: Mapping[str, Any]) -> tuple[Any, str]:
     """The state and the question of a conversation."""
     messages = required_list(body, "messages", 1, _MOST_MESSAGES)
-    turns = []
-    for number, message in enumerate(messages):
-        at: Place = ("messages", number)
-        turns.append(turn(required_object(message, at), at))
+    places: list[Place] = [("messages", number) for number in range(len(messages))]
+    turns = [turn(required_object(each, at), at) for each, at in zip(messages, places, strict=True)]
     if turns[-1][0] != "user":
         raise invalid_at(
             ("messages", len(turns) - 1, "role"),
@@ -149,13 +140,10 @@ def _properties(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str
     definitions = {
         f"#/{key}/{name}": spec
         for key in ("$defs", "definitions")
-        for name, spec in _items(schema.get(key))
+        if isinstance(schema.get(key), dict)
+        for name, spec in schema[key].items()
     }
     return properties, definitions
-
-
-def _items(value: Any) -> list[tuple[str, Any]]:
-    return list(value.items()) if isinstance(value, dict) else []
 
 
 def _instructions(question: str, name: str, spec: Any, alone: bool) -> str:
@@ -244,44 +232,23 @@ def _description(part: Mapping[str, Any]) -> str | None:
 
 def render(chat: ChatAsked, decision: Decision) -> dict[str, Any]:
     """A chat completion with the chosen values as its content."""
-    return {
-        **_frame("chat.completion", decision),
-        "choices": [
-            {
-                "index": 0,
-                "message": {
-                    "role": "assistant",
-                    "content": _content(chat, decision),
-                    "refusal": None,
-                },
-                "finish_reason": "stop",
-                "logprobs": _logprobs(chat, decision),
-            }
-        ],
-        "usage": _usage(decision),
-    }
+    message = {"role": "assistant", "content": _content(chat, decision), "refusal": None}
+    completion = _completion("chat.completion", chat, decision, {"message": message})
+    return completion | {"usage": _usage(decision)}
 
 
 def render_chunk(chat: ChatAsked, decision: Decision) -> dict[str, Any]:
     """The whole answer as the one chunk of a stream."""
-    chunk = {
-        **_frame("chat.completion.chunk", decision),
-        "choices": [
-            {
-                "index": 0,
-                "delta": {"role": "assistant", "content": _content(chat, decision)},
-                "finish_reason": "stop",
-                "logprobs": _logprobs(chat, decision),
-            }
-        ],
-    }
-    if chat.usage_in_stream:
-        chunk["usage"] = _usage(decision)
-    return chunk
+    delta = {"role": "assistant", "content": _content(chat, decision)}
+    chunk = _completion("chat.completion.chunk", chat, decision, {"delta": delta})
+    return chunk | ({"usage": _usage(decision)} if chat.usage_in_stream else {})
 
 
-def _frame(kind: str, decision: Decision) -> dict[str, Any]:
+def _completion(
+    kind: str, chat: ChatAsked, decision: Decision, said: dict[str, Any]
+) -> dict[str, Any]:
     source = decision.source
+    logprobs = _logprobs(chat, decision)
     return {
         "id": f"chatcmpl-{uuid.uuid4().hex}",
         "object": kind,
@@ -289,6 +256,7 @@ def _frame(kind: str, decision: Decision) -> dict[str, Any]:
         "model": source.name,
         "system_fingerprint": f"{source.name}-{source.version}-{source.lam:g}",
         **source_as_json(source),
+        "choices": [{"index": 0, **said, "finish_reason": "stop", "logprobs": logprobs}],
     }
 
 
@@ -327,11 +295,8 @@ def _position(values: Mapping[str, Any], answer: Answer, top: int | None) -> dic
 
 def _entry(values: Mapping[str, Any], answer: Answer, name: str, p: float) -> dict[str, Any]:
     token = "null" if name == answer.abstain else _name(values[name])
-    return {
-        "token": token,
-        "logprob": math.log(p),
-        "bytes": list(token.encode("utf-8", "surrogatepass")),
-    }
+    coded = list(token.encode("utf-8", "surrogatepass"))
+    return {"token": token, "logprob": math.log(p), "bytes": coded}
 
 
 REQUEST = schema("chat request", **REFUSED_SCHEMA)

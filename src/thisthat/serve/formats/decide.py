@@ -34,11 +34,7 @@ from thisthat.serve.formats.fields import (
 )
 from thisthat.serve.formats.own_fields import OWN_FIELDS
 from thisthat.serve.formats.systemone import parse_questions
-from thisthat.serve.formats.wire import (
-    Operation,
-    source_as_json,
-    source_headers,
-)
+from thisthat.serve.formats.wire import Operation, source_as_json, source_headers
 from thisthat.serve.problems import (
     Fault,
     Problem,
@@ -94,17 +90,8 @@ def decide_operations(service: Service) -> list[Operation]:
             media_type=LINES,
         )
 
-    return [
-        Operation(
-            PATH,
-            decide,
-            summary="Answer the same questions about many states",
-            request=REQUEST,
-            answers={LINES: RESPONSE},
-            shape="detail",
-            decides=True,
-        )
-    ]
+    summary = "Answer the same questions about many states"
+    return [Operation(PATH, decide, summary, {LINES: RESPONSE}, REQUEST, decides=True)]
 
 
 def parse(body: Mapping[str, Any], most_states: int, request_id: str | None = None) -> ManyAsked:
@@ -176,11 +163,7 @@ class _Stream:
     """Keeps a few jobs of one request in the scheduler and gives their lines in order."""
 
     def __init__(
-        self,
-        service: Service,
-        decider: Decider,
-        asked: ManyAsked,
-        request: Request,
+        self, service: Service, decider: Decider, asked: ManyAsked, request: Request
     ) -> None:
         self._fields: dict[str, Any] = request.state.fields
         self._asked_for = read_stream_deadline(request.scope["headers"], request.state.arrived)
@@ -220,9 +203,8 @@ class _Stream:
             begun = await asyncio.to_thread(
                 self._decider.begin_many, states, questions, options, piece_tokens
             )
-            tokens = sum(
-                0 if isinstance(each, InvalidInputError) else each.tokens for each in begun
-            )
+            usable = [each for each in begun if not isinstance(each, InvalidInputError)]
+            tokens = sum(each.tokens for each in usable)
             span.tell({"questions": len(questions), "tokens": tokens})
         return [
             asyncio.ensure_future(self._outcome(state, each))

@@ -33,6 +33,7 @@ from thisthat.serve.formats.fields import (
 from thisthat.serve.formats.messages import content_text, conversation, turn
 from thisthat.serve.formats.own_fields import REFUSED_SCHEMA, refuse_own_fields
 from thisthat.serve.formats.wire import (
+    JSON,
     SOURCE_PROPERTIES,
     Operation,
     json_answer,
@@ -72,17 +73,8 @@ def decisions_operations(service: Service) -> list[Operation]:
         decision = await service.decide(request, understood.asked)
         return json_answer(render(understood, decision), decision)
 
-    return [
-        Operation(
-            PATH,
-            decisions,
-            summary="Answer a list of predicates, choices and scores about one input",
-            request=REQUEST,
-            answers={"application/json": RESPONSE},
-            shape="openai",
-            decides=True,
-        )
-    ]
+    summary = "Answer a list of predicates, choices and scores about one input"
+    return [Operation(PATH, decisions, summary, {JSON: RESPONSE}, REQUEST, "openai", decides=True)]
 
 
 def parse(body: Mapping[str, Any]) -> DecisionsAsked:
@@ -217,10 +209,7 @@ def render(understood: DecisionsAsked, decision: Decision) -> dict[str, Any]:
         ],
         "usage": {
             "input_tokens": usage.input_tokens,
-            "input_tokens_details": {
-                "cached_tokens": usage.cached_tokens,
-                "cache_write_tokens": 0,
-            },
+            "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
             "output_tokens": 0,
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": usage.input_tokens,
@@ -233,28 +222,18 @@ def _render_answer(named: Named, answer: Answer) -> dict[str, Any]:
     if isinstance(answer, BooleanAnswer):
         return {"type": "predicate", "name": named.name, "probability": answer.yes}
     numbers = list(answer.probabilities.values())
+    pairs = list(zip(named.values, numbers, strict=True))
     if isinstance(answer, ScoreAnswer):
-        return {
-            "type": "score",
-            "name": named.name,
-            "score": answer.expected,
-            "confidence": answer.confidence,
-            "probabilities": [
-                {"label": label, "probability": p, "value": level}
-                for level, (label, p) in enumerate(zip(named.values, numbers, strict=True))
-            ],
-        }
-    best = max(range(len(numbers)), key=numbers.__getitem__)
-    return {
-        "type": "choice",
-        "name": named.name,
-        "choice": named.values[best],
-        "confidence": answer.confidence,
-        "probabilities": [
-            {"probability": p, "value": value}
-            for value, p in zip(named.values, numbers, strict=True)
-        ],
-    }
+        found: dict[str, Any] = {"type": "score", "name": named.name, "score": answer.expected}
+        entries = [
+            {"label": label, "probability": p, "value": level}
+            for level, (label, p) in enumerate(pairs)
+        ]
+    else:
+        best = max(range(len(numbers)), key=numbers.__getitem__)
+        found = {"type": "choice", "name": named.name, "choice": named.values[best]}
+        entries = [{"probability": p, "value": value} for value, p in pairs]
+    return {**found, "confidence": answer.confidence, "probabilities": entries}
 
 
 REQUEST = schema("decisions request", **REFUSED_SCHEMA)

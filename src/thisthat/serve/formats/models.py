@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, time, timezone
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -14,10 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from thisthat.serve.checkpoints import Loaded
-from thisthat.serve.formats.wire import Operation, source_headers
-from thisthat.serve.problems import Problem
+from thisthat.serve.formats.wire import JSON, Operation, source_headers
 from thisthat.serve.schemas import schema
 from thisthat.serve.service import Service
+
+_MODALITIES = {"input_modalities": ["text"], "output_modalities": ["decisions"]}
+_PROVIDER = {"is_moderated": False, "max_completion_tokens": 0}
 
 
 def models_operations(service: Service) -> list[Operation]:
@@ -42,32 +45,15 @@ def models_operations(service: Service) -> list[Operation]:
             return await models(request)
         service.admit(request)
         loaded = service.checkpoints.current()
-        known = service.checkpoints.names()
-        if name not in known:
-            raise Problem(
-                404,
-                "model_not_found",
-                f"the model {name[:200]!r} is not known here; known are {', '.join(known)}",
-            )
+        service.checkpoints.find(name)  # raises for an unknown one
         return _answer({**openai_entry(name, loaded), **systemone_entry(name, loaded)}, loaded)
 
+    get = partial(Operation, shape="openai", method="GET")
+    listed = {JSON: schema("models answer")}
+    one = {JSON: {"type": "object", "required": ["id", "name"]}}
     return [
-        Operation(
-            "/v1/models",
-            models,
-            summary="The model names that are answered to",
-            answers={"application/json": schema("models answer")},
-            shape="openai",
-            method="GET",
-        ),
-        Operation(
-            "/v1/models/{name:path}",
-            model,
-            summary="One model",
-            answers={"application/json": {"type": "object", "required": ["id", "name"]}},
-            shape="openai",
-            method="GET",
-        ),
+        get("/v1/models", models, "The model names that are answered to", listed),
+        get("/v1/models/{name:path}", model, "One model", one),
     ]
 
 
@@ -84,17 +70,9 @@ def openai_entry(name: str, loaded: Loaded) -> dict[str, Any]:
         "canonical_slug": loaded.name,
         "description": _description(loaded),
         "context_length": tokens,
-        "architecture": {
-            "input_modalities": ["text"],
-            "output_modalities": ["decisions"],
-            "modality": "text->decisions",
-        },
+        "architecture": {**_MODALITIES, "modality": "text->decisions"},
         "pricing": {"prompt": "0", "completion": "0"},
-        "top_provider": {
-            "is_moderated": False,
-            "context_length": tokens,
-            "max_completion_tokens": 0,
-        },
+        "top_provider": _PROVIDER | {"context_length": tokens},
         "supported_parameters": ["response_format", "structured_outputs", "logprobs"],
         "default_parameters": None,
         "per_request_limits": None,
@@ -105,11 +83,8 @@ def openai_entry(name: str, loaded: Loaded) -> dict[str, Any]:
 
 def systemone_entry(name: str, loaded: Loaded) -> dict[str, Any]:
     """A model as systemone clients read it."""
-    return {
-        "name": name,
-        "description": _description(loaded),
-        "release_date": loaded.released.isoformat(),
-    }
+    described, released = _description(loaded), loaded.released.isoformat()
+    return {"name": name, "description": described, "release_date": released}
 
 
 def _description(loaded: Loaded) -> str:

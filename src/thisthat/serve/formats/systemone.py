@@ -9,18 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from thisthat.errors import InvalidInputError
-from thisthat.questions import (
-    Answer,
-    BooleanAnswer,
-    Decision,
-    Question,
-    ScoreAnswer,
-)
+from thisthat.questions import Answer, BooleanAnswer, Decision, Question, ScoreAnswer
 from thisthat.questions_json import question_from_json
 from thisthat.serve.checkpoints import ALWAYS
 from thisthat.serve.formats.fields import optional_boolean, required, required_object, required_text
 from thisthat.serve.formats.own_fields import REFUSED_SCHEMA, refuse_own_fields
 from thisthat.serve.formats.wire import (
+    JSON,
     SOURCE_PROPERTIES,
     Operation,
     json_answer,
@@ -41,17 +36,8 @@ def systemone_operations(service: Service) -> list[Operation]:
         decision = await service.decide(request, asked)
         return json_answer(render(decision), decision)
 
-    return [
-        Operation(
-            PATH,
-            systemone,
-            summary="Answer typed questions about one state",
-            request=REQUEST,
-            answers={"application/json": RESPONSE},
-            shape="detail",
-            decides=True,
-        )
-    ]
+    summary = "Answer typed questions about one state"
+    return [Operation(PATH, systemone, summary, {JSON: RESPONSE}, REQUEST, decides=True)]
 
 
 def parse(body: Mapping[str, Any]) -> Asked:

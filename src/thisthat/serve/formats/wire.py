@@ -15,6 +15,7 @@ from thisthat.questions import Decision, Source
 from thisthat.serve.problems import Shape
 from thisthat.serve.schemas import Schema, schema
 
+JSON = "application/json"
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 SOURCE_PROPERTIES: dict[str, Schema] = schema("source")["properties"]

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from thisthat.decide.decider import Decider
 from thisthat.prompt.show import Mark, shown_row
 from thisthat.serve.formats.systemone import REQUEST, parse
-from thisthat.serve.formats.wire import Operation
+from thisthat.serve.formats.wire import JSON, Operation
 from thisthat.serve.schemas import schema
 from thisthat.serve.service import Asked, Service
 
@@ -29,16 +29,8 @@ def prompt_operations(service: Service) -> list[Operation]:
         shown = await asyncio.to_thread(shown_prompt, decider, asked)
         return Response(json.dumps(shown), media_type="application/json")
 
-    return [
-        Operation(
-            PATH,
-            prompt,
-            summary="The prompt the model would read, with its slots",
-            request=REQUEST,
-            answers={"application/json": schema("prompt answer")},
-            shape="detail",
-        )
-    ]
+    summary = "The prompt the model would read, with its slots"
+    return [Operation(PATH, prompt, summary, {JSON: schema("prompt answer")}, REQUEST)]
 
 
 def shown_prompt(decider: Decider, asked: Asked) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """How much may be accepted and unanswered: limited in tokens and in time.
 
 Tokens say what waits, the engine's pace says for how long. A server slowed down by others therefore
-accepts less, and still answers in time what it accepts. Independent of clocks, threads and HTTP:
-whoever runs jobs reports how long they took.
+accepts less, and still answers in time what it accepts. Whoever runs jobs reports how long they
+took.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ requests go first, up to a budget of tokens; streams of many states share the re
 turn, up to a smaller budget, so that none of them delays a single request by more than one batch.
 If the engine runs rows separately, a batch has one job of a stream: more would only delay the
 others. The accepted but unanswered work is bounded, so that nobody waits long for a refusal.
-Independent of HTTP, wire formats and text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Attention over packed rows, causal or with open states, forward and backward, in Triton kernels.
 
 They read queries, keys and values where the product before them left them, side by side, and
-write gradients in the same places. Positions are turned on the way, each token once in either
+write gradients in the same places. Heads are rotated on the way, each token once in either
 direction. A program owns a block of queries or of keys and is the only one that writes its
 results, so a kernel gives the same bits again on the same device. Rows without open states are
 told by None in place of ``until`` and ``since`` (see ``open_rows``), and compiled apart.
@@ -33,7 +33,7 @@ def block_of(table, BLOCK: tl.constexpr):
 
 @triton.jit
 def roped(heads, cosines, sines, places, there, BACK: tl.constexpr):
-    """Heads (tokens x width) turned to their places, or BACK from them, in float32."""
+    """Heads (tokens x width) rotated to their places, or BACK from them, in float32."""
     tokens: tl.constexpr = heads.shape[0]
     width: tl.constexpr = heads.shape[1]
     pairs = tl.permute(tl.reshape(heads.to(tl.float32), [tokens, 2, width // 2]), (0, 2, 1))
@@ -58,7 +58,7 @@ def rope_keys_kernel(
     WIDTH: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Keys turned to their places where they stand."""
+    """Keys rotated to their places where they stand."""
     stride: tl.constexpr = (HEADS + 2 * KEY_HEADS) * WIDTH
     first, start, length, _, _ = block_of(table, BLOCK)
     places = first + tl.arange(0, BLOCK)
@@ -162,7 +162,7 @@ def attend_kernel(
     BLOCK: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """What every query sees, and the logarithm (base 2) of its sum; turns queries in place.
+    """What every query sees, and the logarithm (base 2) of its sum; rotates queries in place.
 
     ``logs`` has ``room`` numbers for every head.
     """
@@ -262,7 +262,7 @@ def back_query_kernel(
     BLOCK: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """The gradient of queries, turned back; ``alongs`` gets each output times its gradient."""
+    """The gradient of queries, rotated back; ``alongs`` gets each output times its gradient."""
     stride: tl.constexpr = (HEADS + 2 * KEY_HEADS) * WIDTH
     head = tl.program_id(0)
     first, start, length, wanted, listed = block_of(table, BLOCK)
@@ -330,7 +330,7 @@ def back_key_kernel(
     BLOCK: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """The gradients of keys, turned back, and of values: sums over the heads that share them."""
+    """The gradients of keys, rotated back, and of values: sums over the heads that share them."""
     stride: tl.constexpr = (HEADS + 2 * KEY_HEADS) * WIDTH
     group: tl.constexpr = HEADS // KEY_HEADS
     key_head = tl.program_id(0)

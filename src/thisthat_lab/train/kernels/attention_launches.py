@@ -28,7 +28,7 @@ def forward(
 ) -> tuple[Tensor, Tensor]:
     """What every query sees, and for ``backward`` the logarithms of its sums, heads x room.
 
-    Without ``opened`` a query sees itself and what is before it. Queries and keys are turned to
+    Without ``opened`` a query sees itself and what is before it. Queries and keys are rotated to
     their positions where they stand.
     """
     tokens = len(joined)
@@ -66,7 +66,7 @@ def backward(
     cos: Tensor,
     sin: Tensor,
 ) -> Tensor:
-    """The gradient of ``joined`` as it was before it was turned."""
+    """The gradient of ``joined`` as it was before it was rotated."""
     heads, room = logs.shape
     width = cos.shape[-1]
     key_heads = (joined.shape[1] // width - heads) // 2

@@ -1,7 +1,7 @@
 """The element-wise parts of a decoder layer, forward and backward, as Triton kernels.
 
 Every kernel reads each of its inputs once and computes in float32. Sums go in a fixed order, so a
-kernel gives the same bits again on the same device. Knows shapes and strides, nothing of models.
+kernel gives the same bits again on the same device.
 """
 
 # Triton's language is compiled, not run: Python's type rules do not apply to it.
@@ -75,7 +75,7 @@ def rope_heads(
     WIDTH: tl.constexpr,
     ROPE: tl.constexpr,
 ):
-    """The heads of one tensor in another, turned by the angles or as they are.
+    """The heads of one tensor in another, rotated by the angles or as they are.
 
     Each of the two has its own strides.
     """
@@ -131,7 +131,7 @@ def rope_kernel(
     BACK: tl.constexpr,
     STEP: tl.constexpr,
 ):
-    """Queries and keys turned to their positions, or BACK from them; values are copied.
+    """Queries and keys rotated to their positions, or BACK from them; values are copied.
 
     A head is twice HALF wide, and WIDTH is the power of two that holds HALF.
     """

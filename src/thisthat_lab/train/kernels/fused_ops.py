@@ -22,7 +22,7 @@ class LayerOps(Protocol):
     """The arithmetic, forward and back. All tensors are tokens x numbers unless said otherwise.
 
     ``cos`` and ``sin`` are length x width, the two halves of their width the same; tokens stand in
-    rows of that length, and turned tensors are rows x length x heads x width.
+    rows of that length, and rotated tensors are rows x length x heads x width.
     """
 
     def norm(
@@ -38,7 +38,7 @@ class LayerOps(Protocol):
     def rope(
         self, joined: Tensor, cos: Tensor, sin: Tensor, heads: int, key_heads: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries and keys turned to their positions, and values."""
+        """Queries and keys rotated to their positions, and values."""
 
     def rope_back(
         self, d_query: Tensor, d_key: Tensor, d_value: Tensor, cos: Tensor, sin: Tensor
@@ -102,7 +102,7 @@ def roped(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values, rows x length x heads x width, out of one product.
 
-    Queries and keys are turned by the angles, of which there is one per place in a row. Three
+    Queries and keys are rotated by the angles, of which there is one per place in a row. Three
     results and not views of one: autograd would fill each view's gradient up with zeros.
     """
     made = _Roped.apply(joined, cos, sin, heads, key_heads)  # type: ignore[no-untyped-call]

@@ -72,8 +72,8 @@ def _roped(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     half = cos.shape[-1] // 2
     low, high = _wide(heads).chunk(2, dim=-1)
     cosine, sine = (_wide(angle[:, None, :half]) for angle in (cos, sin))
-    turned = (low * cosine - high * sine, high * cosine + low * sine)
-    return torch.cat(turned, dim=-1).to(heads.dtype)
+    rotated = (low * cosine - high * sine, high * cosine + low * sine)
+    return torch.cat(rotated, dim=-1).to(heads.dtype)
 
 
 def _wide(tensor: Tensor) -> Tensor:

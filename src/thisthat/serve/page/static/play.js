@@ -1,4 +1,4 @@
-// What the page holds: one state and its questions. Plain data; knows nothing of DOM or wire.
+// What the page holds: one state and its questions. Plain data, apart from the DOM and the wire.
 
 export const KINDS = [["boolean", "Yes or no"], ["choice", "Choice"], ["score", "Score"]];
 export const MOST_OPTIONS = 255;

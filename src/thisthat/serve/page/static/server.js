@@ -1,4 +1,4 @@
-// Talks to the server: one request for the answers, one for the prompt. Knows nothing of the DOM.
+// Talks to the server: one request for the answers, one for the prompt. Does not touch the DOM.
 
 import { requestText } from "./request.js";
 

@@ -1,0 +1,51 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from thisthat.remote import KEY_VARIABLE
+
+_CHECKPOINT = "default, a folder, a GGUF file or a Hub id."
+
+CheckpointArgument: TypeAlias = Annotated[str, typer.Argument(help=_CHECKPOINT)]
+CheckpointOption: TypeAlias = Annotated[str, typer.Option("--checkpoint", help=_CHECKPOINT)]
+LambdaOption: TypeAlias = Annotated[
+    float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
+]
+EngineOption: TypeAlias = Annotated[
+    str, typer.Option("--engine", help="auto, native, onnx or torch.")
+]
+FormOption: TypeAlias = Annotated[
+    str | None, typer.Option("--form", help="onnx numeric form: int8, block8 or float32.")
+]
+LayoutOption: TypeAlias = Annotated[
+    str | None, typer.Option("--layout", help="state-first or schema-first.")
+]
+PackingOption: TypeAlias = Annotated[str, typer.Option("--packing", help="apart or together.")]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+LogOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--decision-log", help="Record every decision in this SQLite file or SQLAlchemy URL."
+    ),
+]
+ServerOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        help="Ask this server (http://…) instead; --checkpoint is then a name it answers to.",
+    ),
+]
+KeyOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--key", envvar=KEY_VARIABLE, help="Key of a server.", show_envvar=True),
+]
+TimeoutOption: TypeAlias = Annotated[
+    float, typer.Option("--timeout", help="Seconds to wait for a server's next answer.")
+]
+SCHEMA_HELP = "A JSON file of named questions (type, instructions, criteria)."
+SchemaOption: TypeAlias = Annotated[Path | None, typer.Option("--schema", help=SCHEMA_HELP)]

@@ -1,0 +1,38 @@
+"""What commands show in a terminal: tables, lines of text, a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def plain_table(*headings: str, right: Collection[str] = ()) -> Table:
+    """A table without lines; the columns in ``right`` are flush right."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left")
+    return table
+
+
+def say(text: str, style: str = "") -> None:
+    """Print a text as it is, in one style."""
+    from rich.console import Console
+
+    Console().print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def progress_bar(doing: str, total: int) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error, moved by calls with (done, total)."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=total)
+        yield lambda done, _: bar.update(task, completed=done)
