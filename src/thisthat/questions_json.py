@@ -67,13 +67,10 @@ def question_as_json(question: Question) -> dict[str, Any]:
 
 
 def _read_boolean(instructions: Any, criteria: Any, abstain: bool | str | None) -> Question:
-    if criteria is None:
-        criteria = {}
-    if not isinstance(criteria, Mapping) or set(criteria) - {"true", "false"}:
+    given = {} if criteria is None else criteria
+    if not isinstance(given, Mapping) or set(given) - {"true", "false"}:
         raise InvalidInputError("criteria", 'must be an object with "true" and "false" at most')
-    return Boolean(
-        instructions, true=criteria.get("true"), false=criteria.get("false"), abstain=abstain
-    )
+    return Boolean(instructions, given.get("true"), given.get("false"), abstain)
 
 
 def _read_choice(instructions: Any, criteria: Any, abstain: bool | str | None) -> Question:

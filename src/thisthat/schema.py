@@ -140,7 +140,8 @@ def _field(where: str, name: str, hint: Any, description: str | None) -> _Field:
         if get_origin(inner) is Literal:
             return _choice(instructions, {str(v): v for v in get_args(inner)}, meanings, optional)
         if isinstance(inner, type) and issubclass(inner, Enum):
-            return _choice(instructions, _enum_values(inner), meanings, optional)
+            named = {m.value if isinstance(m.value, str) else m.name: m for m in inner}
+            return _choice(instructions, named, meanings, optional)
         if inner in (int, float) and scale is not None:
             return _score(instructions, scale, inner, optional)
     except InvalidInputError as error:
@@ -179,10 +180,6 @@ def _choice(
     options = [Option(name, meanings.get(value)) for name, value in values.items()]
     question = Choice(options, instructions, abstain=optional)
     return _Field(question, lambda answer: values.get(answer.best_name))
-
-
-def _enum_values(enum: type[Enum]) -> dict[str, Enum]:
-    return {m.value if isinstance(m.value, str) else m.name: m for m in enum}
 
 
 def _score(instructions: str, scale: Scale, number: type, optional: bool) -> _Field:

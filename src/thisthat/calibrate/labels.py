@@ -124,7 +124,5 @@ def _refuse_answers(path: Path) -> None:
     except (OSError, ValueError, RecursionError):
         return  # reading the whole file reports what is wrong
     if isinstance(row, dict) and "answers" in row:
-        raise InvalidInputError(
-            str(path),
-            'has lines with "answers", which name questions: their schema (--schema) is needed',
-        )
+        need = "which name questions: their schema (--schema) is needed"
+        raise InvalidInputError(str(path), f'has lines with "answers", {need}')

@@ -27,10 +27,7 @@ def fit_least_probability(truths: Sequence[float], coverage: float) -> float:
     """
     count = len(truths)
     if count < fewest_labels(coverage):
-        raise InvalidInputError(
-            "labels",
-            f"{count} given; sets with coverage {coverage:g} need at least "
-            f"{fewest_labels(coverage)}",
-        )
+        needed = f"sets with coverage {coverage:g} need at least {fewest_labels(coverage)}"
+        raise InvalidInputError("labels", f"{count} given; {needed}")
     rank = max(1, math.ceil((count + 1) * coverage - 1e-9))
     return sorted(truths, reverse=True)[rank - 1]

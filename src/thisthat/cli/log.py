@@ -42,16 +42,9 @@ def query(
     """Print matching lines as JSON, newest first."""
     from thisthat.audit.store import open_store
 
-    given = {
-        "request": request,
-        "question": question,
-        "action": action,
-        "policy": policy,
-        "schema": schema,
-        "state_hash": state_hash,
-        "checkpoint": checkpoint,
-        "version": version,
-    }
+    given = {"request": request, "question": question, "action": action, "policy": policy}
+    given |= {"schema": schema, "state_hash": state_hash}
+    given |= {"checkpoint": checkpoint, "version": version}
     where = {name: value for name, value in given.items() if value is not None}
     store = open_store(log)
     for entry in store.read(where, _moment(since, "--since"), _moment(until, "--until"), limit):

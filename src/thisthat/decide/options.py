@@ -62,20 +62,16 @@ class DecideOptions:
         if self.wide not in get_args(Wide):
             raise InvalidInputError("wide", f"{self.wide!r} is neither at-once nor in-rounds")
         if self.order == "average" and self.packing != "apart":
-            raise InvalidInputError(
-                "order",
-                f'"average" needs packing "apart", not {self.packing!r}: orders are branches',
-            )
+            why = f'"average" needs packing "apart", not {self.packing!r}: orders are branches'
+            raise InvalidInputError("order", why)
         if self.wide == "at-once":
             return
         if self.packing != "apart":
-            raise InvalidInputError(
-                "wide", f'"in-rounds" needs packing "apart", not {self.packing!r}'
-            )
+            why = f'"in-rounds" needs packing "apart", not {self.packing!r}'
+            raise InvalidInputError("wide", why)
         if self.policy is not None:
-            raise InvalidInputError(
-                "wide", '"in-rounds" gives probabilities that no policy was fitted for'
-            )
+            why = '"in-rounds" gives probabilities that no policy was fitted for'
+            raise InvalidInputError("wide", why)
         if self.explain:
             raise InvalidInputError("explain", 'cannot be combined with wide "in-rounds"')
 
@@ -89,10 +85,9 @@ def _check_policy(given: object) -> None:
     from thisthat.decide.policy import Policy
 
     if not isinstance(given, Policy):
-        raise InvalidInputError(
-            "policy",
-            f"must be a Policy, not {type(given).__name__}; Policy.load(path) reads a file",
-        )
+        kind = type(given).__name__
+        message = f"must be a Policy, not {kind}; Policy.load(path) reads a file"
+        raise InvalidInputError("policy", message)
 
 
 def _choices(hint: object) -> tuple[str, ...]:

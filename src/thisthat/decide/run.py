@@ -21,11 +21,6 @@ _FIRST_WAVE, _LARGEST_WAVE = 32, 128
 _Begun: TypeAlias = tuple[int, Procedure, Job]
 
 
-def rows_apart(engine: Engine) -> bool:
-    """Whether a row takes as long among others as alone, and gives the same bits."""
-    return engine.capabilities.rows_apart
-
-
 def run_jobs(
     engine: Engine, jobs: Sequence[Job], *, together: bool = False
 ) -> Iterator[tuple[int, JobResult]]:
@@ -36,7 +31,7 @@ def run_jobs(
     job's numbers do not depend on the others; an engine that batches may change their last bits.
     """
     groups = [list(range(len(jobs)))]
-    if rows_apart(engine):
+    if engine.capabilities.rows_apart:
         most = engine.capabilities.tokens_together if together else 0
         groups = pack([job.fresh_tokens for job in jobs], most)
     for group in groups:

@@ -105,5 +105,7 @@ def _field_text(path: Path, value: JSONValue) -> str:
 
 
 def _path_text(path: Path) -> str:
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return "".join(steps).removeprefix(".")
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text

@@ -10,8 +10,9 @@ import ctypes
 import platform
 import sys
 
-_X86_SIZE, _X86_OFFSET, _X86_BITS = 32, 28, 0x8040
-_ARM_SIZE, _ARM_OFFSET, _ARM_BITS = 8, 0, 1 << 24
+_X86 = (32, 28, 0x8040)
+_ARM = (8, 0, 1 << 24)
+"""Size of the floating-point environment, where its control word stands, and the mode's bits."""
 
 
 def flush_denormals() -> None:
@@ -23,10 +24,7 @@ def flush_denormals() -> None:
     machine = platform.machine().lower()
     if not sys.platform.startswith("linux") or machine not in ("x86_64", "amd64", "aarch64"):
         return
-    arm = machine == "aarch64"
-    size, offset, bits = (
-        (_ARM_SIZE, _ARM_OFFSET, _ARM_BITS) if arm else (_X86_SIZE, _X86_OFFSET, _X86_BITS)
-    )
+    size, offset, bits = _ARM if machine == "aarch64" else _X86
     try:
         library = ctypes.CDLL("libm.so.6")
     except OSError:

@@ -34,20 +34,14 @@ def lay_flat(rows: Sequence[Row], kept: int) -> FlatPass:
     ids = chain.from_iterable(map(fresh_ids, rows))
     tokens = np.fromiter(ids, np.int64, sum(lengths))
     if len(layouts) == 1:
-        (alone,) = layouts
-        return FlatPass(
-            tokens, alone.positions, alone.since, alone.until, alone.slots, alone.starts
-        )
-    firsts = np.cumsum([0, *lengths]).tolist()
-    placed = list(zip(firsts, layouts, strict=False))
-    return FlatPass(
-        tokens,
-        np.concatenate([layout.positions for layout in layouts]),
-        np.concatenate([first + layout.since for first, layout in placed]),
-        np.concatenate([first + layout.until for first, layout in placed]),
-        np.concatenate([first + layout.slots for first, layout in placed]),
-        np.concatenate([first + layout.starts for first, layout in placed]),
+        (one,) = layouts
+        return FlatPass(tokens, one.positions, one.since, one.until, one.slots, one.starts)
+    placed = list(zip(np.cumsum([0, *lengths]).tolist(), layouts, strict=False))
+    places = (
+        np.concatenate([first + getattr(one, name) for first, one in placed])
+        for name in ("since", "until", "slots", "starts")
     )
+    return FlatPass(tokens, np.concatenate([one.positions for one in layouts]), *places)
 
 
 def split_evenly(length: int, most: int) -> list[int]:

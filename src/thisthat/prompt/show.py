@@ -9,8 +9,6 @@ from thisthat.engine.rows import Branch, Row
 
 Decode = Callable[[Sequence[int]], str]
 
-SLOT = "⟦slot {number}: {options} options⟧"
-
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -18,6 +16,9 @@ class Mark:
 
     number: int
     options: int
+
+    def __str__(self) -> str:
+        return f"⟦slot {self.number}: {self.options} options⟧"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def shown_row(row: Row, decode: Decode) -> ShownRow:
 def show_row(row: Row, decode: Decode) -> str:
     """The row as one text: the prefix, the trunk and each branch."""
     shown = shown_row(row, decode)
-    parts = [shown.shared, *("".join(map(_as_text, branch)) for branch in shown.branches)]
+    parts = [shown.shared, *("".join(map(str, branch)) for branch in shown.branches)]
     return "".join(parts) if len(row.branches) == 1 else "\n── branch ──".join(parts)
 
 
@@ -53,9 +54,3 @@ def _pieces(branch: Branch, decode: Decode, first: int) -> Iterator[str | Mark]:
         at = slot.at + 1
     if at < len(branch.tokens):
         yield decode(branch.tokens[at:])
-
-
-def _as_text(piece: str | Mark) -> str:
-    if isinstance(piece, str):
-        return piece
-    return SLOT.format(number=piece.number, options=piece.options)

@@ -5,16 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thisthat.prompt_format import PromptFormat
-from thisthat.questions import (
-    Boolean,
-    Option,
-    Question,
-    Score,
-    Text,
-    compact_json,
-)
+from thisthat.questions import Boolean, Option, Question, Score, Text, compact_json
 
 WITHOUT_INSTRUCTIONS = "Which answer fits the context?"
+_PROPOSED = "{text}\nProposed answer: {level}\nDoes the proposed answer fit?"
 _INDEX_FROM = 8
 
 
@@ -38,7 +32,8 @@ def asks(question: Question, form: PromptFormat) -> list[Ask]:
     text = _text(question.instructions) or WITHOUT_INSTRUCTIONS
     options = question.declared
     if form.isolated_levels and isinstance(question, Score):
-        return [Ask(_isolated(text, _level(option)), ("no", "yes")) for option in options]
+        levels = [_text(option.description) or option.name for option in options]
+        return [Ask(_PROPOSED.format(text=text, level=level), ("no", "yes")) for level in levels]
     if form.family == "flock":
         return [Ask(_with_legend(text, question), tuple(option.name for option in options))]
     one_line = form.family == "thisthat"
@@ -56,14 +51,6 @@ def _described(option: Option, one_line: bool) -> str:
     text = f"{option.name}: {description}" if description else option.name
     # An option with line breaks could look like further options to the model.
     return " ".join(text.split()) if one_line else text
-
-
-def _level(option: Option) -> str:
-    return _text(option.description) or option.name
-
-
-def _isolated(text: str, level: str) -> str:
-    return f"{text}\nProposed answer: {level}\nDoes the proposed answer fit?"
 
 
 def _with_legend(text: str, question: Question) -> str:

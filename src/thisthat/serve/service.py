@@ -102,8 +102,9 @@ class Service:
         )
         self.draining = False
         self.in_flight = 0
-        self.metrics.expected_wait.set_function(lambda: self.scheduler.expected_seconds)
-        self.metrics.unanswered.set_function(lambda: self.scheduler.unanswered_tokens)
+        admission = self.scheduler.admission
+        self.metrics.expected_wait.set_function(lambda: admission.expected_seconds)
+        self.metrics.unanswered.set_function(lambda: admission.unanswered_tokens)
         self.metrics.waiting.set_function(lambda: self.scheduler.waiting_tokens)
         self.metrics.in_flight.set_function(lambda: self.in_flight)
         self.streams = 0
@@ -216,7 +217,7 @@ class Service:
             raise draining() from None
         except DeadlineError:
             self.metrics.late.labels(deadline.set_by).inc()
-            raise deadline.problem(self.scheduler.retry_ms) from None
+            raise deadline.problem(self.scheduler.admission.retry_ms) from None
         except InvalidInputError as error:
             raise from_invalid_input(error) from None
         except DeviceMemoryError as error:
@@ -238,7 +239,7 @@ class Service:
     def _check_room(self) -> None:
         """Shed load before tokenising: an overloaded server must not work for refusals."""
         try:
-            self.scheduler.check_room()
+            self.scheduler.admission.check(1)
         except OverloadedError as error:
             raise _overloaded(error) from None
 

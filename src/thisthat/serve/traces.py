@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -72,34 +72,24 @@ class Traces:
         trace.set_tracer_provider(provider)
         return cls(trace.get_tracer("thisthat"))
 
-    @contextmanager
-    def request(self, headers: list[tuple[bytes, bytes]]) -> Iterator[Span]:
+    def request(self, headers: list[tuple[bytes, bytes]]) -> AbstractContextManager[Span]:
         """A span around a request, in the client's trace if the headers name one."""
         if self._tracer is None:
-            yield Span()
-            return
-        trace = import_module("opentelemetry.trace")
+            return self.stage("request")
+        kind = import_module("opentelemetry.trace").SpanKind.SERVER
         extract = import_module("opentelemetry.propagate").extract
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
-        # Exceptions are not recorded: their texts may quote what a client sent.
-        with self._tracer.start_as_current_span(
-            "request",
-            context=extract(carrier),
-            kind=trace.SpanKind.SERVER,
-            record_exception=False,
-            set_status_on_exception=False,
-        ) as span:
-            yield Span(span)
+        return self.stage("request", context=extract(carrier), kind=kind)
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[Span]:
-        """A span around a stage of the request."""
+    def stage(self, name: str, **details: Any) -> Iterator[Span]:
+        """A span around a stage of the request, with ``details`` for OpenTelemetry."""
         if self._tracer is None:
             yield Span()
             return
-        with self._tracer.start_as_current_span(
-            name, record_exception=False, set_status_on_exception=False
-        ) as span:
+        # Exceptions are not recorded: their texts may quote what a client sent.
+        details |= {"record_exception": False, "set_status_on_exception": False}
+        with self._tracer.start_as_current_span(name, **details) as span:
             yield Span(span)
 
     def stages(self, stages: Mapping[str, tuple[float, float]], facts: Mapping[str, Any]) -> None:

@@ -19,15 +19,11 @@ def junit_xml(run: Run, suite: str, seconds: float) -> bytes:
         root, "testsuite", {"name": _clean(suite), **counts, "time": f"{seconds:.3f}"}
     )
     properties = ElementTree.SubElement(node, "properties")
-    ElementTree.SubElement(
-        properties, "property", {"name": "answered by", "value": _clean(run.label)}
-    )
+    answered_by = {"name": "answered by", "value": _clean(run.label)}
+    ElementTree.SubElement(properties, "property", answered_by)
     for outcome in run.outcomes:
-        case = ElementTree.SubElement(
-            node,
-            "testcase",
-            {"classname": _clean(outcome.case), "name": _clean(outcome.question), "time": "0"},
-        )
+        names = {"classname": _clean(outcome.case), "name": _clean(outcome.question)}
+        case = ElementTree.SubElement(node, "testcase", {**names, "time": "0"})
         if not outcome.passed:
             ElementTree.SubElement(case, "failure", {"message": _clean(outcome.reason)})
     ElementTree.indent(root)

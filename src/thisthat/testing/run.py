@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -62,17 +62,8 @@ def run_cases(cases: Sequence[Case], answerer: Answerer) -> Run:
     for case, answers in zip(cases, answerer.answer(cases), strict=True):
         for wanted in case.expected:
             given = answers[wanted.question]
-            best = max(given, key=given.__getitem__)
-            outcomes.append(
-                Outcome(
-                    case=case.name,
-                    question=wanted.question,
-                    option=wanted.option,
-                    at_least=wanted.at_least,
-                    best=best,
-                    probability=given[wanted.option],
-                )
-            )
+            best, p = max(given, key=given.__getitem__), given[wanted.option]
+            outcomes.append(Outcome(case.name, **asdict(wanted), best=best, probability=p))
     return Run(answerer.label, tuple(outcomes))
 
 
@@ -94,13 +85,9 @@ def read_run(path: Path) -> Run:
     """A saved run. Raises InvalidInputError for any other file."""
     try:
         body = json.loads(path.read_bytes())
-        outcomes = tuple(_outcome(entry) for entry in body["outcomes"])
-        return Run(str(body["label"]), outcomes)
+        fields = [{key: each[key] for key in each if key != "passed"} for each in body["outcomes"]]
+        return Run(str(body["label"]), tuple(Outcome(**each) for each in fields))
     except OSError as error:
         raise InvalidInputError(str(path), f"cannot be read: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:
         raise InvalidInputError(str(path), f"is not a saved run: {error!r}") from None
-
-
-def _outcome(entry: Mapping[str, Any]) -> Outcome:
-    return Outcome(**{key: value for key, value in entry.items() if key != "passed"})

@@ -182,10 +182,10 @@ def test_a_cancelled_job_gives_up_its_place() -> None:
             streaming.cancel()
             await asyncio.wait([waiting, streaming])
             assert at.scheduler.waiting_tokens == 0
-            at.scheduler.check_room(100)
+            at.scheduler.admission.check(100)
             at.engine.open()
             await at.first
-            at.scheduler.check_room(10_000)
+            at.scheduler.admission.check(10_000)
         assert [jobs for jobs, _ in at.batches] == [1]
 
     run(scene())
@@ -202,7 +202,7 @@ def test_a_job_that_does_not_start_in_time_is_given_up(seconds: float, stream: A
             assert at.scheduler.waiting_tokens == 0
             at.engine.open()
             await at.first
-            assert at.scheduler.unanswered_tokens == 0
+            assert at.scheduler.admission.unanswered_tokens == 0
         assert len(at.engine.rows) == 1
 
     run(scene())
@@ -237,7 +237,7 @@ def test_a_job_of_a_batch_whose_turn_has_not_come_is_given_up_too(leaves: bool) 
             at.engine.open()
             outcomes = await asyncio.gather(at.first, ahead, behind)
             assert [outcome.batch for outcome in outcomes] == [1, 3, 3]
-            assert at.scheduler.unanswered_tokens == 0
+            assert at.scheduler.admission.unanswered_tokens == 0
         lengths = [len(row.trunk) - len("Context:\n") for rows in at.engine.rows for row in rows]
         assert lengths == [5, 20, 40]
 

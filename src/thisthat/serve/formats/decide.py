@@ -25,6 +25,7 @@ from thisthat.decide.procedures import Procedure
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Decision, Question, Text, check_text
 from thisthat.remote.conditions_header import conditions_header
+from thisthat.serve import problems
 from thisthat.serve.formats.fields import (
     one_of,
     optional_boolean,
@@ -35,15 +36,7 @@ from thisthat.serve.formats.fields import (
 from thisthat.serve.formats.own_fields import OWN_FIELDS
 from thisthat.serve.formats.systemone import parse_questions
 from thisthat.serve.formats.wire import Operation, source_as_json, source_headers
-from thisthat.serve.problems import (
-    Fault,
-    Problem,
-    dotted,
-    fault_of,
-    from_invalid_input,
-    invalid,
-    invalid_at,
-)
+from thisthat.serve.problems import Fault, Problem, dotted, fault_of, invalid, invalid_at
 from thisthat.serve.scheduling.deadline import SERVER, Deadline, read_stream_deadline
 from thisthat.serve.schemas import Schema, schema
 from thisthat.serve.service import Service
@@ -123,7 +116,7 @@ def _options(body: Mapping[str, Any], request_id: str | None) -> DecideOptions:
     try:
         return DecideOptions(**given, policy=_policy(body), request_id=request_id)
     except InvalidInputError as error:
-        raise from_invalid_input(error) from None
+        raise problems.from_invalid_input(error) from None
 
 
 def _policy(body: Mapping[str, Any]) -> Policy | None:
@@ -146,7 +139,7 @@ def _conditions(decider: Decider, asked: ManyAsked) -> tuple[Conditions, list[st
         conditions = decider.conditions_for(asked.options)
         forced = [] if policy is None else policy.check(asked.questions, conditions)
     except InvalidInputError as error:
-        raise from_invalid_input(error) from None
+        raise problems.from_invalid_input(error) from None
     return conditions, forced
 
 

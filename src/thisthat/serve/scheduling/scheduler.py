@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from thisthat.decide.job import Job, JobResult
-from thisthat.decide.run import rows_apart, run_jobs
+from thisthat.decide.run import run_jobs
 from thisthat.engine.protocol import Engine
 from thisthat.serve.scheduling.admission import Admission
 
@@ -63,7 +63,7 @@ class _Ticket:
     @property
     def apart(self) -> bool:
         """Whether it takes as long among others as alone."""
-        return rows_apart(self.engine)
+        return self.engine.capabilities.rows_apart
 
 
 @dataclass(slots=True)
@@ -138,10 +138,13 @@ class Scheduler:
         queue_tokens: int,
         on_batch: Callable[[int, int], None] = lambda jobs, tokens: None,
     ) -> None:
-        """``on_batch`` gets the jobs and tokens of every batch, in the engine's thread."""
+        """``on_batch`` gets the jobs and tokens of every batch, in the engine's thread.
+
+        ``admission`` says how much is unanswered, and how long a further request would wait.
+        """
         self._batch_tokens = batch_tokens
         self._bulk_tokens = min(bulk_tokens, batch_tokens)
-        self._admission = Admission(queue_tokens, self._bulk_tokens)
+        self.admission = Admission(queue_tokens, self._bulk_tokens)
         self._on_batch = on_batch
         self._waiting = _Waiting()
         self._lock = threading.Lock()
@@ -169,21 +172,6 @@ class Scheduler:
         """Tokens of single requests waiting for a batch."""
         return self._waiting.single_tokens
 
-    @property
-    def unanswered_tokens(self) -> int:
-        """Tokens of single requests waiting or running: what ``queue_tokens`` bounds."""
-        return self._admission.unanswered_tokens
-
-    @property
-    def expected_seconds(self) -> float:
-        """How long a single request arriving now would wait."""
-        return self._admission.expected_seconds
-
-    @property
-    def retry_ms(self) -> int:
-        """Milliseconds until there should be room again."""
-        return self._admission.retry_ms
-
     async def submit(
         self, engine: Engine, job: Job, deadline: float, stream: object | None = None
     ) -> Outcome:
@@ -198,7 +186,9 @@ class Scheduler:
         future: asyncio.Future[Outcome] = loop.create_future()
         ticket = _Ticket(engine, job, future, loop, deadline, time.monotonic(), stream)
         with self._lock:
-            self._admit(ticket)
+            if self._closing:
+                raise ClosedError
+            self.admission.enter(ticket.tokens, stream is not None)
             self._waiting.add(ticket)
             self._ring()
         alarm = loop.call_later(max(0.0, deadline - ticket.entered), self._expire, ticket)
@@ -208,15 +198,6 @@ class Scheduler:
             alarm.cancel()
             if future.cancelled():
                 self._give_up(ticket)
-
-    def _admit(self, ticket: _Ticket) -> None:
-        if self._closing:
-            raise ClosedError
-        self._admission.enter(ticket.tokens, ticket.stream is not None)
-
-    def check_room(self, tokens: int = 1) -> None:
-        """Raise OverloadedError when so many more tokens do not fit or would wait too long."""
-        self._admission.check(tokens)
 
     def _give_up(self, ticket: _Ticket) -> bool:
         """Give up a job not yet begun; False if it has begun or is already given up."""
@@ -229,7 +210,7 @@ class Scheduler:
             return True
 
     def _finish(self, ticket: _Ticket) -> None:
-        self._admission.leave(ticket.tokens, ticket.stream is not None)
+        self.admission.leave(ticket.tokens, ticket.stream is not None)
 
     def _expire(self, ticket: _Ticket) -> None:
         if self._give_up(ticket):
@@ -250,7 +231,8 @@ class Scheduler:
             engines = {id(ticket.engine): ticket.engine for ticket in batch}
             for engine in engines.values():
                 together = [ticket for ticket in batch if ticket.engine is engine]
-                for group in [[each] for each in together] if rows_apart(engine) else [together]:
+                apart = together[0].apart
+                for group in [[each] for each in together] if apart else [together]:
                     self._run(engine, group, len(batch))
             self._on_batch(len(batch), tokens)
 
@@ -279,7 +261,7 @@ class Scheduler:
             for number, result in run_jobs(engine, [ticket.job for ticket in tickets]):
                 finished = time.monotonic()
                 ticket = left.pop(number)
-                self._admission.pace.learn(finished - started, ticket.tokens)
+                self.admission.pace.learn(finished - started, ticket.tokens)
                 self._settle(ticket, Outcome(result, ticket.entered, started, finished, batch))
                 started = finished
         # Everything: engines raise their runtime's own types, the thread must survive, and one
