@@ -143,29 +143,23 @@ def _questions(
     from thisthat.questions import Boolean, Choice, Score
     from thisthat.questions_json import questions_from_json
 
-    questions: dict[str, Question] = {}
-
-    def add(flag: str, number: int, name: str | None, question: Question) -> None:
-        name = name or f"{flag}{number + 1}"
-        if name in questions:
-            raise InvalidInputError(f"--{flag}", f"the name {name!r} is used twice")
-        questions[name] = question
-
-    if schema is not None:
-        questions.update(questions_from_json(read_json(schema)))
-    for number, spec in enumerate(booleans):
-        name, text, parts = _parse(spec)
-        meanings = {option.name: option.description for option in map(_option, parts)}
-        if set(meanings) - {"yes", "no"}:
-            raise InvalidInputError("--boolean", f"{spec!r}: only yes and no can be described")
-        question = Boolean(text, true=meanings.get("yes"), false=meanings.get("no"))
-        add("boolean", number, name, question)
-    for number, spec in enumerate(choices):
-        name, text, parts = _parse(spec)
-        add("choice", number, name, Choice([_option(part) for part in parts], text))
-    for number, spec in enumerate(scores):
-        name, text, parts = _parse(spec)
-        add("score", number, name, Score(parts, text))
+    questions = {} if schema is None else questions_from_json(read_json(schema))
+    for flag, specs in (("boolean", booleans), ("choice", choices), ("score", scores)):
+        for number, spec in enumerate(specs, 1):
+            name, text, parts = _parse(spec)
+            name = name or f"{flag}{number}"
+            if name in questions:
+                raise InvalidInputError(f"--{flag}", f"the name {name!r} is used twice")
+            if flag == "boolean":
+                meanings = {option.name: option.description for option in map(_option, parts)}
+                if set(meanings) - {"yes", "no"}:
+                    message = f"{spec!r}: only yes and no can be described"
+                    raise InvalidInputError("--boolean", message)
+                questions[name] = Boolean(text, meanings.get("yes"), meanings.get("no"))
+            elif flag == "choice":
+                questions[name] = Choice([_option(part) for part in parts], text)
+            else:
+                questions[name] = Score(parts, text)
     if not questions:
         raise InvalidInputError(
             "questions", "none given; use --boolean, --choice, --score or --schema"

@@ -175,9 +175,8 @@ class RemoteDecider:
             raise ServerError(f"{self._address}: {error}") from None
         changed = self._conditions.setdefault(options, told).differences(told)
         if changed:
-            raise ServerError(
-                f"{self._address}: now answers with something else: {'; '.join(changed)}"
-            )
+            what = f"now answers with something else: {'; '.join(changed)}"
+            raise ServerError(f"{self._address}: {what}")
         return told
 
     def _read(

@@ -75,10 +75,8 @@ class Server:
             except urllib.error.HTTPError as error:
                 with error:
                     if error.code not in _RETRIED or attempt == TRIES:
-                        said = _said(error)
-                        raise ServerError(
-                            f"{address}: HTTP {error.code} for {about}: {said}"
-                        ) from None
+                        what = f"HTTP {error.code} for {about}: {_said(error)}"
+                        raise ServerError(f"{address}: {what}") from None
                 time.sleep(wait(error.headers, attempt))
             except LOST as error:
                 raise ServerError(f"{address}: no answer to {about}: {error}") from None

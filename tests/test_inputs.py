@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import pytest
+
+from thisthat.errors import InvalidInputError
+from thisthat.inputs import json_lines, load_json, read_json
+
+
+def test_lines_come_with_their_place_and_blank_ones_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\n\n"b"\n', encoding="utf-8")
+    assert list(json_lines(path)) == [(f"{path}, line 1", {"a": 1}), (f"{path}, line 3", "b")]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("{broken", "is not JSON"),
+        ("[NaN]", "has NaN, which JSON cannot hold"),
+        (b"\xff", "is not UTF-8"),
+        ("[" * 100_000, "is nested too deeply"),
+    ],
+)
+def test_what_is_not_json_is_refused_with_its_place(text: str | bytes, fault: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"^here: {fault}"):
+        load_json(text, "here")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"none\.json: cannot be read"):
+        read_json(tmp_path / "none.json")
