@@ -62,7 +62,9 @@ class Family(Generic[CaseT, SettingsT]):
     """One kind of generated question.
 
     ``draw`` may return None when these settings admit no case; ``option_count`` is None when it
-    varies from case to case; ``target`` gives the answer distribution where the truth is one.
+    varies from case to case; ``target`` gives the answer distribution where the truth is one. A
+    case whose facts name an ``abstain`` option is a choice, whatever the family's kind, with that
+    option beyond the usual number: last for booleans and scores.
     """
 
     name: str
@@ -81,7 +83,8 @@ class Family(Generic[CaseT, SettingsT]):
         answer = self.solve(case)
         target = self.target(case) if self.target else None
         options = asked.options
-        if self.option_count is not None and len(options) != self.option_count:
+        open_ended = "abstain" in asked.facts
+        if self.option_count not in (None, len(options) - open_ended):
             raise ValueError(f"{self.name} renders {len(options)} options, not {self.option_count}")
         if self.kind == "choice" and asked.shuffle:
             order = rng.shuffled(range(len(options)))
@@ -91,7 +94,7 @@ class Family(Generic[CaseT, SettingsT]):
         return Item(
             source=f"generated_{self.suite}",
             family=self.name,
-            kind=self.kind,
+            kind="choice" if open_ended else self.kind,
             state=asked.state,
             question=asked.question,
             options=options,
