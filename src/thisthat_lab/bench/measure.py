@@ -77,7 +77,7 @@ class Measurement:
     """A named measurement.
 
     ``engines_only`` ones need one of our engines; those without ``has_subset`` ask the same
-    questions when the setting is quick.
+    questions when the setting is quick. ``caveats`` hold for every run of it.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Measurement:
     run: Callable[[Context], Findings]
     engines_only: bool = False
     has_subset: bool = True
+    caveats: Sequence[str] = ()
 
 
 def registered(
@@ -94,7 +95,7 @@ def registered(
     entry = REGISTRY[name]
     title = entry.title.format(file=file, **blanks)
     named = name if file is None else f"{name}-{file.partition('.')[0]}"
-    return Measurement(named, title, run, entry.engines_only, entry.has_subset)
+    return Measurement(named, title, run, entry.engines_only, entry.has_subset, entry.caveats)
 
 
 class Context:
@@ -252,7 +253,7 @@ def run_measurement(
         _ = context.engine
     findings = measurement.run(context)
     items = findings.items
-    caveats = list(findings.caveats)
+    caveats = [*measurement.caveats, *findings.caveats]
     quick = context.setting.quick and measurement.has_subset
     if quick:
         caveats.append("Quick: a fixed, smaller set of questions, the same on every machine.")
