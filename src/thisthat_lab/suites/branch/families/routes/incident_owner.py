@@ -16,6 +16,8 @@ from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)
 AREAS = _TABLES.rows("areas")
+QUESTIONS = _TABLES.words("questions")
+SWAPS = _TABLES.words("swaps")
 SHIFTS = (("early", 6, 14), ("late", 14, 22), ("night", 22, 30))
 
 
@@ -130,10 +132,7 @@ def render(case: Case, rng: Rng) -> Asked:
             f"{case.chief} whatever the roster says."
         )
     for away, deputy in case.swaps:
-        form = rng.choice(
-            ("{away} is away; {deputy} stands in.", "{deputy} covers for {away} today.")
-        )
-        rules.append(form.format(away=away, deputy=deputy))
+        rules.append(rng.choice(SWAPS).format(away=away, deputy=deputy))
     hours = [f"{name} {start:02d}:00-{end % 24:02d}:00" for name, start, end in case.shifts]
     if len(case.shifts) > 1:
         rules.append(f"Shifts: {', '.join(hours)} (the end belongs to the next shift).")
@@ -159,14 +158,7 @@ def render(case: Case, rng: Rng) -> Asked:
         ]
     if rules:
         sections.append(("rules", "\n".join(rng.shuffled(rules))))
-    question = rng.choice(
-        (
-            "Who owns this incident?",
-            "Who has to be called?",
-            "To whom should the page go?",
-            "Who is responsible right now?",
-        )
-    )
+    question = rng.choice(QUESTIONS)
     options = [(name, None) for name in case.people]
     return ask(
         rng,
