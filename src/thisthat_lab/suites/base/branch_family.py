@@ -40,22 +40,21 @@ def branch_family(
     *,
     option_count: int | None = None,
     held_out: bool = False,
+    abstains: bool = True,
     clauses: Callable[[CaseT], Sequence[Clause]] | None = None,
 ) -> BranchFamily[CaseT]:
-    """A family of the branch suite; a boolean has two options, others as many as they render."""
+    """A family of the branch suite; a boolean has two options, others as many as they render.
+
+    Without ``abstains`` no item offers an abstain option (where no fact can be missing).
+    """
     if kind == "boolean":
         option_count = 2
+
+    def drawn(rng: Rng, setting: Setting) -> CaseT | None:
+        return draw(rng, replace(setting, abstain=setting.abstain and abstains))
+
     return BranchFamily(
-        name,
-        "branch",
-        kind,
-        option_count,
-        held_out,
-        draw,
-        solve,
-        render,
-        twin=twin,
-        clauses=clauses,
+        name, "branch", kind, option_count, held_out, drawn, solve, render, None, twin, clauses
     )
 
 

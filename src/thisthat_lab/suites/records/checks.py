@@ -6,7 +6,7 @@ question asks for the rule or for its failure. Families differ in records and wo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,8 +55,7 @@ class CheckCase:
     rule: Rule
     denied: bool
     place: str
-    notes: int
-    offers_abstain: bool
+    setting: Setting
 
 
 def solve_check(case: CheckCase) -> int:
@@ -77,7 +76,7 @@ def draw_check(
     shown = [*rule.phrases, *rng.sample(spare, min(setting.distractors, len(spare)))]
     facts: dict[str, Any] = dict(record)
     if setting.abstain:
-        facts = hide_fact(rng, rule, record, shown, rng.chance(1 / 3))
+        facts = hide_fact(rng, rule.holds, record, shown, rng.chance(1 / 3))
     names = draw_names(rng, kind, 1 + min(4, max(0, setting.distractors - 3) // 2))
     return CheckCase(
         kind,
@@ -88,8 +87,7 @@ def draw_check(
         rule,
         denied,
         rng.weighted(("state", "question", "options"), (5, 3, 2)),
-        setting.length,
-        setting.abstain,
+        setting,
     )
 
 
@@ -102,15 +100,19 @@ def draw_names(rng: Rng, kind: RecordType, count: int) -> list[str]:
 
 
 def hide_fact(
-    rng: Rng, rule: Rule, record: Record, shown: Sequence[str], deciding: bool
+    rng: Rng,
+    answer_of: Callable[[Record], bool | int | None],
+    record: Record,
+    shown: Sequence[str],
+    deciding: bool,
 ) -> dict[str, Any]:
-    """The record with one shown fact unknown: one that leaves the rule open, or one that does
+    """The record with one shown fact unknown: one that leaves the answer open, or one that does
     not. Either nulled or left out altogether, so that the gap itself says nothing."""
     gone = rng.chance(0.5)
-    answer = rule.holds(record)
+    answer = answer_of(record)
     for phrase in rng.shuffled(shown):
         facts: dict[str, Any] = {**record, phrase: None}
-        if rule.holds(facts) is (None if deciding else answer):
+        if answer_of(facts) == (None if deciding else answer):
             if gone:
                 del facts[phrase]
             return facts
@@ -168,8 +170,7 @@ def render_check(case: CheckCase, rng: Rng, wording: Wording) -> Asked:
         options,
         deciding=deciding_pieces(case, sheet.pieces, row),
         rule=[policy] if case.place == "state" else (),
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
         mode=case.rule.mode,
         clauses=len(case.rule.conditions),
     )

@@ -34,8 +34,7 @@ class Case:
     severity: int
     threshold: int
     chief: str | None
-    notes: int
-    offers_abstain: bool
+    setting: Setting
 
     @property
     def people(self) -> tuple[str, ...]:
@@ -75,8 +74,7 @@ def draw(rng: Rng, setting: Setting) -> Case:
         rng.integer(1, 5),
         rng.integer(2, 5),
         spare[2] if setting.clauses > 3 else None,
-        setting.length,
-        setting.abstain,
+        setting,
     )
     if setting.abstain and rng.chance(0.25):
         if len(shifts) > 1 and rng.chance(0.5):
@@ -167,8 +165,7 @@ def render(case: Case, rng: Rng) -> Asked:
         options,
         deciding=_deciding(case, told, listed, place),
         rule=rules,
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
     )
 
 

@@ -21,7 +21,7 @@ class Case:
 
     spec: tuple[specs.Parameter, ...]
     payload: Mapping[str, Any]
-    notes: int
+    setting: Setting
 
 
 def draw(rng: Rng, setting: Setting) -> Case:
@@ -31,7 +31,7 @@ def draw(rng: Rng, setting: Setting) -> Case:
     place = rng.below(len(spec) + 1)
     if place < len(spec):
         payload = specs.break_field(rng, spec[place], payload)
-    return Case(spec, payload, setting.length)
+    return Case(spec, payload, setting)
 
 
 def solve(case: Case) -> int:
@@ -44,7 +44,7 @@ def twin(case: Case, rng: Rng) -> Case | None:
     """The same specification with another field broken."""
     place = rng.below(len(case.spec))
     payload = specs.break_field(rng, case.spec[place], specs.draw_payload(rng, case.spec))
-    return turned(case, [Case(case.spec, payload, case.notes)], solve)
+    return turned(case, [Case(case.spec, payload, case.setting)], solve)
 
 
 def render(case: Case, rng: Rng) -> Asked:
@@ -67,11 +67,11 @@ def render(case: Case, rng: Rng) -> Asked:
         options,
         deciding=specs.deciding_pieces(case.spec, case.payload),
         rule=[written.spec],
-        notes=case.notes,
+        setting=case.setting,
     )
 
 
 _TABLES = Tables(__file__)
 NONE = _TABLES.words("none")
 QUESTIONS = _TABLES.words("questions")
-FAMILY = branch_family("invalid_field", "choice", draw, solve, render, twin)
+FAMILY = branch_family("invalid_field", "choice", draw, solve, render, twin, abstains=False)

@@ -26,7 +26,7 @@ class Case:
     spec: tuple[specs.Parameter, ...]
     payload: Mapping[str, Any]
     valid_asked: bool
-    notes: int
+    setting: Setting
 
 
 def draw(rng: Rng, setting: Setting) -> Case:
@@ -35,7 +35,7 @@ def draw(rng: Rng, setting: Setting) -> Case:
     payload = specs.draw_payload(rng, spec)
     if rng.chance(0.5):
         payload = specs.break_field(rng, rng.choice(spec), payload)
-    return Case(rng.choice(ENDPOINTS), spec, payload, rng.chance(0.6), setting.length)
+    return Case(rng.choice(ENDPOINTS), spec, payload, rng.chance(0.6), setting)
 
 
 def solve(case: Case) -> int:
@@ -78,10 +78,10 @@ def render(case: Case, rng: Rng) -> Asked:
         question,
         deciding=specs.deciding_pieces(case.spec, case.payload),
         rule=[written.spec],
-        notes=case.notes,
+        setting=case.setting,
     )
 
 
 VALID = _TABLES.words("valid")
 INVALID = _TABLES.words("invalid")
-FAMILY = branch_family("request_valid", "boolean", draw, solve, render, twin)
+FAMILY = branch_family("request_valid", "boolean", draw, solve, render, twin, abstains=False)
