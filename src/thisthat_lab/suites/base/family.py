@@ -22,6 +22,14 @@ SettingsT = TypeVar("SettingsT")
 YES_NO: tuple[tuple[str, str | None], ...] = (("no", None), ("yes", None))
 
 
+def check_ranges(settings: object, **ranges: tuple[float, float]) -> None:
+    """Raise InvalidInputError for the first of these settings that is outside its range."""
+    for name, (least, most) in ranges.items():
+        value = getattr(settings, name)
+        if not least <= value <= most:
+            raise InvalidInputError(name, f"is {value}; it must be {least} to {most}")
+
+
 @dataclass(frozen=True)
 class Difficulty:
     """How hard a generated case is: the settings of the branch families.
@@ -35,10 +43,7 @@ class Difficulty:
     length: int = 2
 
     def __post_init__(self) -> None:
-        for name, least, most in (("clauses", 1, 8), ("distractors", 0, 32), ("length", 0, 200)):
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise InvalidInputError(name, f"is {value}; it must be {least} to {most}")
+        check_ranges(self, clauses=(1, 8), distractors=(0, 32), length=(0, 200))
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,10 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family, turned
 from thisthat_lab.suites.base.family import YES_NO, Asked
 from thisthat_lab.suites.base.settings import Setting
+from thisthat_lab.suites.records import rules
 from thisthat_lab.suites.records.asking import ask
 from thisthat_lab.suites.records.fields import Record, RecordType
-from thisthat_lab.suites.records.rules import (
-    MODES,
-    Rule,
-    deciding_phrases,
-    draw_rule,
-    move_fact,
-    say_rule,
-    twin_rule,
-)
+from thisthat_lab.suites.records.rules import MODES, Rule
 from thisthat_lab.suites.records.sheets import write_records
 
 
@@ -71,7 +64,7 @@ def draw_check(
     kind = rng.choice(types)
     record = kind.draw(rng)
     denied = rng.chance(0.4)
-    rule = draw_rule(rng, kind, record, rng.chance(0.5), setting.clauses, modes)
+    rule = rules.draw_rule(rng, kind, record, rng.chance(0.5), setting.clauses, modes)
     spare = [field.phrase for field in kind.fields if field.phrase not in rule.phrases]
     shown = [*rule.phrases, *rng.sample(spare, min(setting.distractors, len(spare)))]
     facts: dict[str, Any] = dict(record)
@@ -126,9 +119,9 @@ def twin_check(case: CheckCase, rng: Rng) -> CheckCase | None:
     if any(case.record.get(phrase) is None for phrase in case.rule.phrases):
         return None
     if rng.chance(0.5):
-        twin = replace(case, rule=twin_rule(rng, case.rule, case.record))
+        twin = replace(case, rule=rules.twin_rule(rng, case.rule, case.record))
     else:
-        moved = move_fact(rng, case.rule, case.record)
+        moved = rules.move_fact(rng, case.rule, case.record)
         if moved is None:
             return None
         twin = replace(case, record=moved)
@@ -142,7 +135,7 @@ def render_check(case: CheckCase, rng: Rng, wording: Wording) -> Asked:
     sheet = write_records(rng, case.kind, [rows[index] for index in order], case.shown)
     row = order.index(0)
     noun = case.kind.noun
-    rule_text = say_rule(rng, case.rule, noun)
+    rule_text = rules.say_rule(rng, case.rule, noun)
     lead = rng.choice(wording.leads).format(noun=noun, name=case.name)
     asked = rng.choice(wording.fails if case.denied else wording.passes)
     asked = asked.format(noun=noun, name=case.name)
@@ -178,7 +171,7 @@ def render_check(case: CheckCase, rng: Rng, wording: Wording) -> Asked:
 
 def deciding_pieces(case: CheckCase, pieces: Any, row: int) -> list[str]:
     """The substrings of the state that settle the answer."""
-    phrases = deciding_phrases(case.rule, case.record)
+    phrases = rules.deciding_phrases(case.rule, case.record)
     found = [pieces[row, phrase] for phrase in phrases if (row, phrase) in pieces]
     return list(dict.fromkeys(found))
 

@@ -8,12 +8,7 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.spatial.scene import MapScene, Scene, WindowScene
 from thisthat_lab.worlds.grid import DIRECTIONS, Cell, Direction
 
-DELTAS: dict[Direction, str] = {
-    "north": "row-1",
-    "east": "column+1",
-    "south": "row+1",
-    "west": "column-1",
-}
+DELTAS = dict(zip(DIRECTIONS, ("row-1", "column+1", "row+1", "column-1"), strict=True))
 _COUNTS = ("no", "one", "two")
 
 
