@@ -1,7 +1,4 @@
-"""How far a numeric form's answers are from another's: changed best options, changed probabilities.
-
-Knows two deciders and the questions put to both; nothing of engines or how forms are made.
-"""
+"""How far a numeric form's answers are from another's: changed best options and probabilities."""
 
 from __future__ import annotations
 

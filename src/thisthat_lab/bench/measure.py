@@ -14,16 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
@@ -77,7 +69,7 @@ class Measurement:
     """A named measurement.
 
     ``engines_only`` ones need one of our engines; those without ``has_subset`` ask the same
-    questions when the setting is quick.
+    questions when the setting is quick. ``caveats`` hold for every run of it.
     """
 
     name: str
@@ -85,6 +77,7 @@ class Measurement:
     run: Callable[[Context], Findings]
     engines_only: bool = False
     has_subset: bool = True
+    caveats: Sequence[str] = ()
 
 
 def registered(
@@ -94,7 +87,7 @@ def registered(
     entry = REGISTRY[name]
     title = entry.title.format(file=file, **blanks)
     named = name if file is None else f"{name}-{file.partition('.')[0]}"
-    return Measurement(named, title, run, entry.engines_only, entry.has_subset)
+    return Measurement(named, title, run, entry.engines_only, entry.has_subset, entry.caveats)
 
 
 class Context:
@@ -199,13 +192,13 @@ class Context:
 
 class _Bar:
     def __init__(self, console: Console, title: str, total: int, completed: int) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TaskProgressColumn(show_speed=True),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
+        self._progress = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TaskProgressColumn(show_speed=True),
+            progress.TimeElapsedColumn(),
+            progress.TimeRemainingColumn(),
             console=console,
             transient=True,
         )
@@ -252,7 +245,7 @@ def run_measurement(
         _ = context.engine
     findings = measurement.run(context)
     items = findings.items
-    caveats = list(findings.caveats)
+    caveats = [*measurement.caveats, *findings.caveats]
     quick = context.setting.quick and measurement.has_subset
     if quick:
         caveats.append("Quick: a fixed, smaller set of questions, the same on every machine.")

@@ -18,7 +18,7 @@ class Entry:
 
     ``engines_only`` ones need one of our engines; those without ``has_subset`` ask the same
     questions when the setting is quick; those ``in_suite`` are part of ``bench all``. ``caveats``
-    stand below the results, unless the module has its own.
+    stand below the results of every run, before those that a run adds.
     """
 
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from thisthat.items import metrics
 from thisthat.items.item import Item
+from thisthat_lab.bench.measure import Findings
 from thisthat_lab.bench.result import Group, Line
 from thisthat_lab.bench.systems.replies import Reply
 
@@ -96,14 +97,17 @@ def grouped(
     items: Sequence[Item],
     replies: Sequence[Reply],
     by: str,
-    key: Callable[[Item], Hashable | None],
+    key: str | Callable[[Item], Hashable | None],
     anchor: str | None = None,
     order: Callable[[Any], Any] = str,
 ) -> list[Group]:
-    """Counts per value of ``key``; questions where it is None are left out of the grouping."""
+    """Counts per value of ``key``, a function or the name of a fact that the generator left.
+
+    Questions where it is None are left out of the grouping.
+    """
     members: dict[Hashable, list[int]] = defaultdict(list)
     for number, item in enumerate(items):
-        value = key(item)
+        value = item.facts.get(key) if isinstance(key, str) else key(item)
         if value is not None:
             members[value].append(number)
     return [
@@ -136,6 +140,14 @@ def _group(
     )
 
 
+def part(
+    items: Sequence[Item], replies: Sequence[Reply], belongs: Callable[[Item], bool]
+) -> tuple[list[Item], list[Reply]]:
+    """The questions that belong to a part, and their replies."""
+    pairs = [pair for pair in zip(items, replies, strict=True) if belongs(pair[0])]
+    return [item for item, _ in pairs], [reply for _, reply in pairs]
+
+
 def calibration_series(items: Sequence[Item], replies: Sequence[Reply]) -> dict[str, Any]:
     """What the reliability diagram and the risk-coverage curve are drawn from."""
     pairs = [(i, r) for i, r in zip(items, replies, strict=True) if r.probabilities is not None]
@@ -154,6 +166,18 @@ def calibration_series(items: Sequence[Item], replies: Sequence[Reply]) -> dict[
             [_short((place + 1) / curve.size), _short(float(curve[place]))] for place in places
         ],
     }
+
+
+def findings(
+    lines: Sequence[Line],
+    items: Sequence[Item],
+    replies: Sequence[Reply],
+    groups: Sequence[Group],
+    headline: tuple[Sequence[Item], Sequence[Reply]] | None = None,
+) -> Findings:
+    """Findings with their rows, and the calibration of the headline questions (or of all)."""
+    series = calibration_series(*(headline or (items, replies)))
+    return Findings(lines, items, replies, groups, series, rows_of(items, replies))
 
 
 def rows_of(items: Sequence[Item], replies: Sequence[Reply]) -> dict[str, Any]:
@@ -190,9 +214,3 @@ def usage_lines(replies: Sequence[Reply]) -> list[Line]:
 
 def _short(value: float) -> float:
     return value if isinstance(value, int) or not math.isfinite(value) else round(value, 4)
-
-
-def facts_of(item: Item, name: str) -> Any:
-    """A fact the generator left with the item, None where it left none."""
-    facts: Mapping[str, Any] = item.facts
-    return facts.get(name)

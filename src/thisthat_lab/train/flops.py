@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import torch
 
+from thisthat_lab.tables import Tables
 from thisthat_lab.train.model.backbone import Backbone
 
 # Dense bf16 matrix peaks in FLOP/s, from the makers' data sheets.
-_PEAKS = {
-    "H200": 989e12,
-    "H100": 989e12,
-    "GH200": 989e12,
-    "B200": 2250e12,
-    "A100": 312e12,
-    "L40S": 362e12,
-    "L4": 121e12,
-    "A10": 125e12,
-    "RTX 4090": 165e12,
-    "T4": 65e12,
-}
+_PEAKS = Tables(__file__).read("peaks", dict[str, float])
 
 
 def flops_per_token(backbone: Backbone) -> float:

@@ -1,7 +1,7 @@
 """What training minimises: cross-entropy and Brier, mixed, over the declared options of a slot.
 
-Both are proper scoring rules, so any mixture of them is least at the true distribution. Knows
-nothing of models or text: logits and targets in, one loss per slot out.
+Both are proper scoring rules, so any mixture of them is least at the true distribution. Logits
+and targets in, one loss per slot out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """AdamW or Muon with float32 master weights, or AdamW with 8-bit moments, rounding at random.
 
 Small changes must not be lost to bfloat16 rounding: either the true weights are kept in float32
-beside the model's, or the rounding is random and right on average. Knows nothing of the model.
+beside the model's, or the rounding is random and right on average.
 """
 
 from __future__ import annotations

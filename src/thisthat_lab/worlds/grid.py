@@ -9,23 +9,9 @@ Direction: TypeAlias = Literal["north", "east", "south", "west"]
 
 DIRECTIONS: tuple[Direction, ...] = ("north", "east", "south", "west")
 STEPS: dict[Direction, Cell] = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)}
-OPPOSITE: dict[Direction, Direction] = {
-    "north": "south",
-    "east": "west",
-    "south": "north",
-    "west": "east",
-}
+OPPOSITE = dict(zip(DIRECTIONS, DIRECTIONS[2:] + DIRECTIONS[:2], strict=True))
 BEARINGS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
-_BEARING_OF_SIGNS = {
-    (-1, 0): 0,
-    (-1, 1): 1,
-    (0, 1): 2,
-    (1, 1): 3,
-    (1, 0): 4,
-    (1, -1): 5,
-    (0, -1): 6,
-    (-1, -1): 7,
-}
+_SIGNS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 
 
 def step(cell: Cell, direction: Direction) -> Cell:
@@ -43,4 +29,4 @@ def bearing(origin: Cell, other: Cell) -> int:
     signs = ((rows > 0) - (rows < 0), (columns > 0) - (columns < 0))
     if signs == (0, 0):
         raise ValueError("a cell has no bearing from itself")
-    return _BEARING_OF_SIGNS[signs]
+    return _SIGNS.index(signs)

@@ -121,13 +121,9 @@ def _section(result: Result) -> str:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    body = ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows]
+    body = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     rule = "|" + "|".join(["---"] + ["---:"] * (len(headings) - 1)) + "|"
     return ["| " + " | ".join(headings) + " |", rule, *body, ""]
-
-
-def _escaped(cell: str) -> str:
-    return cell.replace("|", "\\|")
 
 
 def _picture(name: str, file: str) -> list[str]:

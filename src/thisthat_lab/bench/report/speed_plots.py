@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thisthat_lab.bench.report.style import INK, MUTED, colour
-from thisthat_lab.bench.result import Result, Timing
+from thisthat_lab.bench.result import Result
 from thisthat_lab.bench.timing import growth
 from thisthat_lab.bench.timing.growth import Point
 
@@ -48,7 +48,8 @@ def compared(plt: Any, results: Sequence[Result]) -> Figure | None:
         )
     for place, workload in enumerate(workloads):
         slowest = max(
-            (timing for timing in found.timings if timing.workload == workload), key=_middle
+            (timing for timing in found.timings if timing.workload == workload),
+            key=lambda timing: timing.p50,
         )
         if slowest.ratio is not None and slowest.ratio > 1:
             axes.annotate(
@@ -69,10 +70,6 @@ def compared(plt: Any, results: Sequence[Result]) -> Figure | None:
     axes.grid(axis="y", visible=False)
     figure.legend(loc="outside lower center", ncols=2)
     return figure
-
-
-def _middle(timing: Timing) -> float:
-    return timing.p50
 
 
 def _broken(name: str) -> str:

@@ -1,7 +1,7 @@
 """Colours and sizes of every plot, in one place.
 
 Figures are drawn in the light colours. In the page each colour becomes a CSS variable, so the same
-drawing reads well in light, in dark and in print. Knows nothing of what is drawn.
+drawing reads well in light, in dark and in print.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from thisthat.errors import MissingExtraError
+from thisthat_lab.tables import Tables
 
 INK = "#1b1f24"
 MUTED = "#5b6470"
@@ -37,38 +38,12 @@ _NAMES = {
     **{c: f"series-{n}" for n, c in enumerate(SERIES)},
 }
 
-_SETTINGS: dict[str, Any] = {
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "savefig.facecolor": "none",
-    "text.color": INK,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "grid.color": GRID,
-    "grid.linewidth": 0.8,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
-    "axes.titleweight": "bold",
-    "axes.labelsize": 10,
-    "xtick.labelsize": 9,
-    "ytick.labelsize": 9,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    "font.size": 10,
-    "lines.linewidth": 1.8,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "thisthat",
-    "figure.constrained_layout.use": True,
+_COLOURS = {name: colour for colour, name in _NAMES.items()}
+_SETTINGS = {
+    key: _COLOURS.get(value, value)
+    for key, value in Tables(__file__).read("settings", dict[str, Any]).items()
 }
+"""matplotlib's settings; a colour stands in the table by its name."""
 
 
 def pyplot() -> Any:

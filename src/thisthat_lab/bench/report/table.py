@@ -141,16 +141,13 @@ def _bar_cells(bar: Bar, machine: str) -> tuple[str, str, str, str]:
     verdict = {True: "yes", False: "no", None: "not measured" if bar.value is None else "–"}
     told = verdict[bar.reached(machine)]
     sign = "≥" if bar.at_least else "≤"
+    mark = {"ratio": "×", "ms": " ms", "s": " s"}.get(bar.unit, "")
     return (
         bar.label,
         number(bar.value, bar.unit),
-        f"{sign} {bar.limit:g}{_unit_mark(bar.unit)}",
+        f"{sign} {bar.limit:g}{mark}",
         f"{told} ({bar.note})" if bar.note else told,
     )
-
-
-def _unit_mark(unit: str) -> str:
-    return {"ratio": "×", "ms": " ms", "s": " s"}.get(unit, "")
 
 
 def _timing_cells(timing: Timing) -> tuple[str, ...]:

@@ -1,7 +1,4 @@
-"""Anything that answers questions: what a measurement asks of it, and how it is opened.
-
-Knows no system; ``systems`` opens them by name.
-"""
+"""Anything that answers questions: what a measurement asks of it, and how it is opened."""
 
 from __future__ import annotations
 

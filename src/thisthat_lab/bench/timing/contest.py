@@ -2,7 +2,7 @@
 
 Every round gives each entry one turn, in rotating order, so that whatever else the machine does
 falls on all of them. A slow entry gets fewer turns. Turns are on disk as they end; a contest that
-was stopped goes on with the turns it lacks. Does not know what the work is.
+was stopped goes on with the turns it lacks.
 """
 
 from __future__ import annotations

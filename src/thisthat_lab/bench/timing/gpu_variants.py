@@ -2,7 +2,7 @@
 
 All but float8 share the weights, and that has rounded copies beside them.
 The 1.88 B shape has random weights: its speed is that of trained ones, its answers mean nothing.
-Texts are read with the default checkpoint's tokenizer. Knows nothing of workloads or clocks.
+Texts are read with the default checkpoint's tokenizer.
 """
 
 from __future__ import annotations
@@ -36,23 +36,9 @@ from thisthat.errors import CheckpointError
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.questions import Source
 from thisthat_lab.bench.timing.gpu_names import EAGER, FLOAT8, GRAPHS, LARGE, UNRECORDED, WAYS
+from thisthat_lab.tables import Tables
 
-LARGE_SHAPE = {
-    "hidden_size": 2048,
-    "num_hidden_layers": 24,
-    "intermediate_size": 6144,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 2,
-    "head_dim": 256,
-    "linear_num_key_heads": 16,
-    "linear_num_value_heads": 16,
-    "linear_key_head_dim": 128,
-    "linear_value_head_dim": 128,
-    "linear_conv_kernel_dim": 4,
-    "vocab_size": 248_320,
-    "max_position_embeddings": 65_536,
-    "tie_word_embeddings": True,
-}
+LARGE_SHAPE = Tables(__file__).read("large_shape", dict[str, Any])
 UNRECORDED_SIZES = (256, 512, 8192, 16384)
 PASS_TOKENS = 16_384
 

@@ -1,4 +1,4 @@
-"""The trainer's own steps on rows of random tokens, timed. Knows nothing of reports."""
+"""The trainer's own steps on rows of random tokens, timed."""
 
 from __future__ import annotations
 

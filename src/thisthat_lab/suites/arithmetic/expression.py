@@ -8,6 +8,11 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.arithmetic.programs import PLAIN, Program, draw_program, wrong_answers
 from thisthat_lab.suites.arithmetic.settings import SumSetting
 from thisthat_lab.suites.base.family import Asked, Family
+from thisthat_lab.tables import Tables
+
+_TABLES = Tables(__file__)
+_STEPS = _TABLES.groups("steps")
+_QUESTIONS = _TABLES.words("questions")
 
 
 @dataclass(frozen=True)
@@ -56,23 +61,13 @@ def write(rng: Rng, program: Program) -> str:
 
 
 def _in_words(rng: Rng, operation: str, first: int, second: int) -> str:
-    forms = {
-        "add": ("Add {a}.", "Increase it by {a}."),
-        "take": ("Take away {a}.", "Subtract {a}."),
-        "add_groups": ("Add {a} times {b}.",),
-        "take_groups": ("Subtract {a} times {b}.",),
-        "times": ("Multiply by {a}.", "Make it {a} times as much."),
-        "share": ("Divide by {a}.", "Split it into {a} equal parts and keep one."),
-    }
-    return rng.choice(forms[operation]).format(a=first, b=second)
+    return rng.choice(_STEPS[operation]).format(a=first, b=second)
 
 
 def render(case: Case, rng: Rng) -> Asked:
     """The expression as state."""
     text = write(rng, case.program)
-    question = rng.choice(
-        ("What is the result?", "Evaluate it.", "What does this come to?", "Which value is right?")
-    )
+    question = rng.choice(_QUESTIONS)
     options = tuple((str(value), None) for value in case.results)
     return Asked(text, question, options, {"deciding": [text], "steps": case.steps})
 

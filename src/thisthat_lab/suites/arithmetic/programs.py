@@ -1,7 +1,6 @@
 """Sums as little programs: a start and operations, evaluated one after the other.
 
-Whole numbers only and never below zero: a program that would leave them is not drawn. Knows
-nothing of stories.
+Whole numbers only and never below zero: a program that would leave them is not drawn.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from thisthat.errors import InvalidInputError
 from thisthat.rng import Rng
+from thisthat_lab.suites.base.family import check_ranges
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,7 @@ class SumSetting:
     distractors: int = 0
 
     def __post_init__(self) -> None:
-        for name, least, most in (("steps", 1, 6), ("largest", 5, 10_000), ("distractors", 0, 20)):
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise InvalidInputError(name, f"is {value}; it must be {least} to {most}")
+        check_ranges(self, steps=(1, 6), largest=(5, 10_000), distractors=(0, 20))
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,7 @@ class ArithmeticSettings:
                 f"is {self.most_steps}, fewest_steps is {self.fewest_steps}; they must keep "
                 "1 <= fewest_steps <= most_steps <= 6",
             )
-        if not 10 <= self.largest <= 10_000:
-            raise InvalidInputError("largest", f"is {self.largest}; it must be 10 to 10000")
-        if not 0 <= self.distracted <= 1:
-            raise InvalidInputError("distracted", f"is {self.distracted}; it must be 0 to 1")
+        check_ranges(self, largest=(10, 10_000), distracted=(0, 1))
 
     def draw(self, rng: Rng) -> SumSetting:
         """The setting of the next sum; small numbers are more frequent than large ones."""

@@ -14,6 +14,7 @@ from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)
 WORDS = _TABLES.groups("words")
+CLAIMS = _TABLES.words("claims")
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,7 @@ def render(case: Case, rng: Rng) -> Asked:
     text, told = tell(rng, case.story)
     asked = final_question(rng, case.story)
     said = rng.choice(WORDS[case.relation]).format(n=say_result(case.story, case.bound))
-    question = rng.choice(
-        (
-            f"{asked} Is it {said}?",
-            f"{asked} Claim: {said}. Is the claim right?",
-            f"Is this so? {asked} The answer is {said}.",
-        )
-    )
+    question = rng.choice(CLAIMS).format(asked=asked, said=said)
     return Asked(text, question, facts={"deciding": told, "steps": case.steps})
 
 

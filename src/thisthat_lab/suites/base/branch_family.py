@@ -1,4 +1,4 @@
-"""What every branch family adds to the common interface: abstain options and twins."""
+"""What every branch family adds to the common interface: twins, and clauses to drill."""
 
 from __future__ import annotations
 
@@ -21,38 +21,13 @@ class BranchFamily(Family[CaseT, Setting], Generic[CaseT]):
     """A family of branch-shaped decisions.
 
     ``twin`` returns a case whose right answer differs from the given one although only the rule
-    changed or only one fact did; None when it found none. A rendered case whose facts name an
-    ``abstain`` option is a choice, whatever the family's kind, with that option last for
-    booleans and scores. ``clauses`` gives the conditions a case turns on, for families whose
-    states show ``case.sheet`` as a record: such cases can be asked about in drills.
+    changed or only one fact did; None when it found none. ``clauses`` gives the conditions a case
+    turns on, for families whose states show ``case.sheet`` as a record: such cases can be asked
+    about in drills.
     """
 
     twin: Callable[[CaseT, Rng], CaseT | None] | None = None
     clauses: Callable[[CaseT], Sequence[Clause]] | None = None
-
-    def item_for(self, case: CaseT, rng: Rng, split: str) -> Item:
-        """The item for one case; the options of a choice stand in random order if they may."""
-        asked = self.render(case, rng)
-        answer = self.solve(case)
-        options = asked.options
-        open_ended = "abstain" in asked.facts
-        if self.option_count not in (None, len(options) - open_ended):
-            raise ValueError(f"{self.name} renders {len(options)} options, not {self.option_count}")
-        if self.kind == "choice" and asked.shuffle:
-            order = rng.shuffled(range(len(options)))
-            options = tuple(options[index] for index in order)
-            answer = order.index(answer)
-        return Item(
-            source=f"generated_{self.suite}",
-            family=self.name,
-            kind="choice" if open_ended else self.kind,
-            state=asked.state,
-            question=asked.question,
-            options=options,
-            answer=answer,
-            split=split,
-            facts=asked.facts,
-        )
 
 
 def branch_family(
@@ -65,22 +40,21 @@ def branch_family(
     *,
     option_count: int | None = None,
     held_out: bool = False,
+    abstains: bool = True,
     clauses: Callable[[CaseT], Sequence[Clause]] | None = None,
 ) -> BranchFamily[CaseT]:
-    """A family of the branch suite; a boolean has two options, others as many as they render."""
+    """A family of the branch suite; a boolean has two options, others as many as they render.
+
+    Without ``abstains`` no item offers an abstain option (where no fact can be missing).
+    """
     if kind == "boolean":
         option_count = 2
+
+    def drawn(rng: Rng, setting: Setting) -> CaseT | None:
+        return draw(rng, replace(setting, abstain=setting.abstain and abstains))
+
     return BranchFamily(
-        name,
-        "branch",
-        kind,
-        option_count,
-        held_out,
-        draw,
-        solve,
-        render,
-        twin=twin,
-        clauses=clauses,
+        name, "branch", kind, option_count, held_out, drawn, solve, render, None, twin, clauses
     )
 
 

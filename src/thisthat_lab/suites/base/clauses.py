@@ -22,6 +22,7 @@ OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 _TABLES = Tables(__file__)
 _NUMBER_WORDS = _TABLES.groups("number_words")
 _DAY_WORDS = _TABLES.groups("day_words")
+_SIDES = _TABLES.groups("sides")
 
 
 @dataclass(frozen=True)
@@ -147,22 +148,8 @@ class Between(Clause):
     def say(self, rng: Rng) -> str:
         """``the weight is between 3 kg and 8 kg (inclusive)``."""
         low, high = self.field.show(self.low, rng), self.field.show(self.high, rng)
-        label = self.field.label
-        if self.inside:
-            return rng.choice(
-                (
-                    f"the {label} is between {low} and {high} inclusive",
-                    f"the {label} lies from {low} to {high}, both ends included",
-                    f"the {label} is in the range {low} to {high}",
-                )
-            )
-        return rng.choice(
-            (
-                f"the {label} is outside the range {low} to {high}",
-                f"the {label} is not within {low} to {high}",
-                f"the {label} does not lie between {low} and {high}",
-            )
-        )
+        ways = _SIDES["between" if self.inside else "not between"]
+        return rng.choice(ways).format(label=self.field.label, low=low, high=high)
 
     def plain(self) -> dict[str, Any]:
         """Field, word and both ends."""
@@ -201,18 +188,10 @@ class Among(Clause):
 
     def say(self, rng: Rng) -> str:
         """``the region is one of (north, east)``, ``the region is anything but west``."""
-        label = self.field.label
         several = len(self.values) > 1
         listed = f"one of ({', '.join(self.values)})" if several else self.values[0]
-        if self.inside:
-            forms = [f"the {label} is {listed}", f"{label} is {listed}"]
-        else:
-            forms = [
-                f"the {label} is not {listed}",
-                f"the {label} is anything but {listed}",
-                f"the {label} is something other than {listed}",
-            ]
-        return rng.choice(forms)
+        ways = _SIDES["in" if self.inside else "not in"]
+        return rng.choice(ways).format(label=self.field.label, listed=listed)
 
     def plain(self) -> dict[str, Any]:
         """Field, word and values."""
@@ -285,18 +264,8 @@ class Lists(Clause):
 
     def say(self, rng: Rng) -> str:
         """``the attachments include an invoice``."""
-        label = self.field.label
-        if self.inside:
-            return rng.choice(
-                (f"{self.tag} is among the {label}", f"the {label} include {self.tag}")
-            )
-        return rng.choice(
-            (
-                f"{self.tag} is not among the {label}",
-                f"the {label} do not include {self.tag}",
-                f"{self.tag} is missing from the {label}",
-            )
-        )
+        ways = _SIDES["contains" if self.inside else "lacks"]
+        return rng.choice(ways).format(label=self.field.label, tag=self.tag)
 
     def plain(self) -> dict[str, Any]:
         """Field, word and tag."""

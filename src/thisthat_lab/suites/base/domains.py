@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from thisthat_lab.suites.base.fields import Day, Domain, Field, Flag, Number, Pick, Tags
+from thisthat_lab.suites.base.fields import Day, Domain, Flag, Number, Pick, Tags
 from thisthat_lab.tables import Tables
 
 
@@ -20,17 +20,13 @@ class _Row:
     fields: tuple[tuple[str | int | float, ...], ...]
 
 
-def _money(key: str, label: str, low: float, high: float, decimals: int = 0) -> Field:
-    return Number(key, label, low, high, "$", decimals)
-
-
 def _values(text: str) -> tuple[str, ...]:
     return tuple(value.strip() for value in text.split(","))
 
 
 _KINDS: Mapping[str, Any] = {
     "number": Number,
-    "money": _money,
+    "money": lambda key, label, low, high, *rest: Number(key, label, low, high, "$", *rest),
     "pick": lambda key, label, values: Pick(key, label, _values(values)),
     "tags": lambda key, label, values: Tags(key, label, _values(values)),
     "flag": Flag,

@@ -22,6 +22,14 @@ SettingsT = TypeVar("SettingsT")
 YES_NO: tuple[tuple[str, str | None], ...] = (("no", None), ("yes", None))
 
 
+def check_ranges(settings: object, **ranges: tuple[float, float]) -> None:
+    """Raise InvalidInputError for the first of these settings that is outside its range."""
+    for name, (least, most) in ranges.items():
+        value = getattr(settings, name)
+        if not least <= value <= most:
+            raise InvalidInputError(name, f"is {value}; it must be {least} to {most}")
+
+
 @dataclass(frozen=True)
 class Difficulty:
     """How hard a generated case is: the settings of the branch families.
@@ -35,10 +43,7 @@ class Difficulty:
     length: int = 2
 
     def __post_init__(self) -> None:
-        for name, least, most in (("clauses", 1, 8), ("distractors", 0, 32), ("length", 0, 200)):
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise InvalidInputError(name, f"is {value}; it must be {least} to {most}")
+        check_ranges(self, clauses=(1, 8), distractors=(0, 32), length=(0, 200))
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,9 @@ class Family(Generic[CaseT, SettingsT]):
     """One kind of generated question.
 
     ``draw`` may return None when these settings admit no case; ``option_count`` is None when it
-    varies from case to case; ``target`` gives the answer distribution where the truth is one.
+    varies from case to case; ``target`` gives the answer distribution where the truth is one. A
+    case whose facts name an ``abstain`` option is a choice, whatever the family's kind, with that
+    option beyond the usual number: last for booleans and scores.
     """
 
     name: str
@@ -81,7 +88,8 @@ class Family(Generic[CaseT, SettingsT]):
         answer = self.solve(case)
         target = self.target(case) if self.target else None
         options = asked.options
-        if self.option_count is not None and len(options) != self.option_count:
+        open_ended = "abstain" in asked.facts
+        if self.option_count not in (None, len(options) - open_ended):
             raise ValueError(f"{self.name} renders {len(options)} options, not {self.option_count}")
         if self.kind == "choice" and asked.shuffle:
             order = rng.shuffled(range(len(options)))
@@ -91,7 +99,7 @@ class Family(Generic[CaseT, SettingsT]):
         return Item(
             source=f"generated_{self.suite}",
             family=self.name,
-            kind=self.kind,
+            kind="choice" if open_ended else self.kind,
             state=asked.state,
             question=asked.question,
             options=options,

@@ -1,6 +1,6 @@
 """The facts a record can carry: numbers, dates, picks from a list, flags, tag lists.
 
-A field knows how its value reads in text and in JSON. It knows nothing of rules.
+A field knows how its value reads in text and in JSON.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from typing import Any, TypeAlias
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.wording import day, show_date
+from thisthat_lab.tables import Tables
 
 Value: TypeAlias = "int | float | str | bool | date | tuple[str, ...] | None"
 Record: TypeAlias = Mapping[str, Value]
 BLANK = "not recorded"
+_TABLES = Tables(__file__)
+_STATED = _TABLES.words("stated")
+_LISTED = _TABLES.words("listed")
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,7 @@ class Field:
         if value is None:
             return rng.choice((f"no {self.label} is on file", f"the {self.label} was left blank"))
         shown = self.show(value, rng)
-        return rng.choice(
-            (
-                f"the {self.label} is {shown}",
-                f"{self.label}: {shown}",
-                f"we have {shown} as the {self.label}",
-                f"the {self.label} on file is {shown}",
-            )
-        )
+        return rng.choice(_STATED).format(label=self.label, shown=shown)
 
 
 @dataclass(frozen=True)
@@ -151,13 +148,7 @@ class Tags(Field):
     def sentence(self, value: Any, rng: Rng) -> str:
         """The list after its label, which is a plural."""
         shown = self.show(value, rng)
-        return rng.choice(
-            (
-                f"{self.label}: {shown}",
-                f"the {self.label} are {shown}",
-                f"listed {self.label}: {shown}",
-            )
-        )
+        return rng.choice(_LISTED).format(label=self.label, shown=shown)
 
     def plain(self, value: Any) -> Any:
         """A JSON list."""

@@ -1,7 +1,7 @@
 """Rules made of clauses: all of, any of, at least so many of, one and any of the rest, unless.
 
 A rule has a three-valued truth on a record and can be written as a sentence, a list or JSON, as
-what must hold or as what must not. It knows nothing of questions.
+what must hold or as what must not.
 """
 
 from __future__ import annotations
@@ -14,9 +14,14 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base.clauses import Clause, draw_clause
 from thisthat_lab.suites.base.fields import Domain, Field, Record, Value
 from thisthat_lab.suites.base.wording import COUNT_WORDS, bullets, join, sentence
+from thisthat_lab.tables import Tables
 
 Form: TypeAlias = Literal["all", "any", "at least", "with any", "unless"]
 _TRIES = 300
+_TABLES = Tables(__file__)
+_SAID = _TABLES.groups("said")
+_ENDINGS = _TABLES.words("endings")
+_DECREES = _TABLES.rows("decrees")
 
 
 def every(truths: Iterable[bool | None]) -> bool | None:
@@ -93,36 +98,23 @@ class Rule:
         said = [clause.say(rng) for clause in self.clauses]
         if len(said) == 1:
             return said[0]
-        if self.form == "with any":
-            rest = join(said[1:], "or")
-            return rng.choice(
-                (
-                    f"{said[0]} and, in addition, {'either ' if len(said) == 3 else ''}{rest}",
-                    f"{said[0]}, and at least one of these holds: {'; '.join(said[1:])}",
-                )
-            )
         if self.form == "unless":
             return f"{join(said[:-1])}, unless {said[-1]}"
-        if self.form == "all":
-            order = rng.shuffled(said)
-            return rng.choice(
-                (
-                    join(order),
-                    f"all of the following hold: {'; '.join(order)}",
-                    ", and ".join(order),
-                )
-            )
-        order = rng.shuffled(said)
-        if self.form == "any":
-            return rng.choice(
-                (
-                    join(order, "or"),
-                    f"at least one of the following holds: {'; '.join(order)}",
-                    f"any of these is true: {'; '.join(order)}",
-                )
-            )
-        count = rng.choice((COUNT_WORDS[self.needed], str(self.needed)))
-        return f"at least {count} of these {len(said)} hold: {'; '.join(order)}"
+        if self.form == "with any":
+            first, *order = said
+        else:
+            first, order = "", rng.shuffled(said)
+        if self.form == "at least":
+            count = rng.choice((COUNT_WORDS[self.needed], str(self.needed)))
+            return f"at least {count} of these {len(said)} hold: {'; '.join(order)}"
+        return rng.choice(_SAID[self.form]).format(
+            first=first,
+            either="either " if len(order) == 2 else "",
+            one_of=join(order, "or"),
+            both=join(order),
+            listed="; ".join(order),
+            chained=", and ".join(order),
+        )
 
     def negated(self) -> Rule | None:
         """The rule that holds exactly when this one does not, where that is one of the forms."""
@@ -156,23 +148,10 @@ class Rule:
         if rule.form in ("all", "any", "at least") and len(rule.clauses) > 1 and rng.chance(0.4):
             return rule._listed(outcome, otherwise, rng)
         condition = rule.say(rng)
-        ending = rng.choice(
-            (
-                f" In every other case {otherwise}.",
-                f" Otherwise {otherwise}.",
-                f" If not, {otherwise}.",
-            )
-        )
-        return rng.choice(
-            (
-                f"{sentence(f'{outcome} when {condition}')}{ending}",
-                f"{sentence(f'{outcome} if {condition}')}{ending}",
-                f"{sentence(f'if {condition}, {outcome}')}{ending}",
-                f"{sentence(f'{outcome} exactly when {condition}')}",
-                f"{sentence(f'{outcome} if, and only if, {condition}')}",
-                f"Condition: {condition}. When it is met {outcome}; when it is not {otherwise}.",
-            )
-        )
+        ending = rng.choice(_ENDINGS).format(otherwise=otherwise)
+        text, rest = rng.choice(_DECREES)
+        text = text.format(outcome=outcome, condition=condition, otherwise=otherwise)
+        return sentence(text) + rest.format(ending=ending)
 
     def _listed(self, outcome: str, otherwise: str, rng: Rng) -> str:
         said = rng.shuffled([clause.say(rng) for clause in self.clauses])

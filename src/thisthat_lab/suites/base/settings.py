@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from thisthat.errors import InvalidInputError
 from thisthat.rng import Rng
-from thisthat_lab.suites.base.family import Difficulty
+from thisthat_lab.suites.base.family import Difficulty, check_ranges
 
 MOST_CLAUSES = 4
 
@@ -40,10 +40,7 @@ class BranchSettings:
     def __post_init__(self) -> None:
         if self.drills < 0:
             raise InvalidInputError("drills", f"is {self.drills}; at least 0")
-        for name in ("abstain", "twins"):
-            value = getattr(self, name)
-            if not 0 <= value <= 1:
-                raise InvalidInputError(name, f"is {value}; it must lie between 0 and 1")
+        check_ranges(self, abstain=(0, 1), twins=(0, 1))
 
     def draw(self, rng: Rng) -> Setting:
         """The setting of the next item."""

@@ -5,7 +5,7 @@ Nothing here knows which answer is right, so no word of it can give an answer aw
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -184,13 +184,3 @@ def as_shown(state: Text, *forms: JSONValue) -> list[str]:
             escaped = compact_json(form)[1:-1] if isinstance(form, str) else compact_json(form)
             found += [escaped] if escaped in shown else []
     return list(dict.fromkeys(found))
-
-
-def either(rng: Rng, *texts: str) -> str:
-    """One of several ways to say the same."""
-    return rng.choice(texts)
-
-
-def criteria(lines: Mapping[str, str]) -> str:
-    """``name: text`` lines, for rules that stand in a question."""
-    return "\n".join(f"{name}: {text}" for name, text in lines.items())

@@ -10,6 +10,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
 from thisthat.questions import Text
 from thisthat.rng import Rng
+from thisthat_lab.suites.base.family import check_ranges
 from thisthat_lab.suites.drills.asking import ASKS, Drill
 from thisthat_lab.suites.drills.several import ASKS_OF_SEVERAL, draw_several
 from thisthat_lab.suites.drills.subjects import Subject, draw_subject
@@ -31,9 +32,7 @@ class DrillSettings:
             raise InvalidInputError(
                 "questions_per_state", f"is {self.questions_per_state}; at least 1"
             )
-        for name, share in (("notes", self.notes), ("several", self.several)):
-            if not 0 <= share <= 1:
-                raise InvalidInputError(name, f"is {share}; it must lie between 0 and 1")
+        check_ranges(self, notes=(0, 1), several=(0, 1))
 
 
 def training_items(seed: int, settings: DrillSettings | None = None) -> Iterator[Item]:

@@ -15,19 +15,9 @@ from thisthat_lab.suites.base.domains import ALL
 from thisthat_lab.suites.base.family import Difficulty
 from thisthat_lab.suites.base.fields import Domain, Field, Value
 from thisthat_lab.suites.base.layout import draw_sheet, lay_out
+from thisthat_lab.tables import Tables
 
-HELD_OUT_NOUNS = frozenset(
-    {
-        "car insurance claim",
-        "household claim",
-        "travel claim",
-        "pet claim",
-        "log window",
-        "maintenance report",
-        "delivery parcel",
-        "cargo container",
-    }
-)
+HELD_OUT_NOUNS = frozenset(Tables(__file__).words("held_out_nouns"))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from thisthat.questions import JSONValue
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.abstain import with_abstain
 from thisthat_lab.suites.base.family import YES_NO, Asked
+from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import as_shown, remarks
 from thisthat_lab.suites.records.sheets import compose
 
@@ -21,20 +22,19 @@ def ask(
     *,
     deciding: Sequence[str],
     rule: Sequence[JSONValue] = (),
-    notes: int = 0,
-    abstain: bool = False,
+    setting: Setting,
     **facts: Any,
 ) -> Asked:
-    """The sections in random order with idle notes, and an option for "cannot tell" if asked.
+    """The sections in random order, with the idle notes and the abstain option of the setting.
 
     ``deciding`` are the facts that decide as they stand in the state, ``rule`` is what is applied
     to them, where that is among the sections.
     """
     parts = list(sections)
-    if notes:
-        parts.append(("notes", " ".join(remarks(rng, notes))))
+    if setting.length:
+        parts.append(("notes", " ".join(remarks(rng, setting.length))))
     kept = {"deciding": list(dict.fromkeys(deciding)), **facts}
-    answers, kept = with_abstain(rng, options, kept, abstain)
+    answers, kept = with_abstain(rng, options, kept, setting.abstain)
     state = compose(rng, rng.shuffled(parts))
     return Asked(state, question, answers, kept | {"rule": as_shown(state, *rule)})
 

@@ -6,7 +6,7 @@ question asks for the rule or for its failure. Families differ in records and wo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,17 +14,10 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family, turned
 from thisthat_lab.suites.base.family import YES_NO, Asked
 from thisthat_lab.suites.base.settings import Setting
+from thisthat_lab.suites.records import rules
 from thisthat_lab.suites.records.asking import ask
 from thisthat_lab.suites.records.fields import Record, RecordType
-from thisthat_lab.suites.records.rules import (
-    MODES,
-    Rule,
-    deciding_phrases,
-    draw_rule,
-    move_fact,
-    say_rule,
-    twin_rule,
-)
+from thisthat_lab.suites.records.rules import MODES, Rule
 from thisthat_lab.suites.records.sheets import write_records
 
 
@@ -55,8 +48,7 @@ class CheckCase:
     rule: Rule
     denied: bool
     place: str
-    notes: int
-    offers_abstain: bool
+    setting: Setting
 
 
 def solve_check(case: CheckCase) -> int:
@@ -72,12 +64,12 @@ def draw_check(
     kind = rng.choice(types)
     record = kind.draw(rng)
     denied = rng.chance(0.4)
-    rule = draw_rule(rng, kind, record, rng.chance(0.5), setting.clauses, modes)
+    rule = rules.draw_rule(rng, kind, record, rng.chance(0.5), setting.clauses, modes)
     spare = [field.phrase for field in kind.fields if field.phrase not in rule.phrases]
     shown = [*rule.phrases, *rng.sample(spare, min(setting.distractors, len(spare)))]
     facts: dict[str, Any] = dict(record)
     if setting.abstain:
-        facts = hide_fact(rng, rule, record, shown, rng.chance(1 / 3))
+        facts = hide_fact(rng, rule.holds, record, shown, rng.chance(1 / 3))
     names = draw_names(rng, kind, 1 + min(4, max(0, setting.distractors - 3) // 2))
     return CheckCase(
         kind,
@@ -88,8 +80,7 @@ def draw_check(
         rule,
         denied,
         rng.weighted(("state", "question", "options"), (5, 3, 2)),
-        setting.length,
-        setting.abstain,
+        setting,
     )
 
 
@@ -102,15 +93,19 @@ def draw_names(rng: Rng, kind: RecordType, count: int) -> list[str]:
 
 
 def hide_fact(
-    rng: Rng, rule: Rule, record: Record, shown: Sequence[str], deciding: bool
+    rng: Rng,
+    answer_of: Callable[[Record], bool | int | None],
+    record: Record,
+    shown: Sequence[str],
+    deciding: bool,
 ) -> dict[str, Any]:
-    """The record with one shown fact unknown: one that leaves the rule open, or one that does
+    """The record with one shown fact unknown: one that leaves the answer open, or one that does
     not. Either nulled or left out altogether, so that the gap itself says nothing."""
     gone = rng.chance(0.5)
-    answer = rule.holds(record)
+    answer = answer_of(record)
     for phrase in rng.shuffled(shown):
         facts: dict[str, Any] = {**record, phrase: None}
-        if rule.holds(facts) is (None if deciding else answer):
+        if answer_of(facts) == (None if deciding else answer):
             if gone:
                 del facts[phrase]
             return facts
@@ -124,9 +119,9 @@ def twin_check(case: CheckCase, rng: Rng) -> CheckCase | None:
     if any(case.record.get(phrase) is None for phrase in case.rule.phrases):
         return None
     if rng.chance(0.5):
-        twin = replace(case, rule=twin_rule(rng, case.rule, case.record))
+        twin = replace(case, rule=rules.twin_rule(rng, case.rule, case.record))
     else:
-        moved = move_fact(rng, case.rule, case.record)
+        moved = rules.move_fact(rng, case.rule, case.record)
         if moved is None:
             return None
         twin = replace(case, record=moved)
@@ -140,7 +135,7 @@ def render_check(case: CheckCase, rng: Rng, wording: Wording) -> Asked:
     sheet = write_records(rng, case.kind, [rows[index] for index in order], case.shown)
     row = order.index(0)
     noun = case.kind.noun
-    rule_text = say_rule(rng, case.rule, noun)
+    rule_text = rules.say_rule(rng, case.rule, noun)
     lead = rng.choice(wording.leads).format(noun=noun, name=case.name)
     asked = rng.choice(wording.fails if case.denied else wording.passes)
     asked = asked.format(noun=noun, name=case.name)
@@ -168,8 +163,7 @@ def render_check(case: CheckCase, rng: Rng, wording: Wording) -> Asked:
         options,
         deciding=deciding_pieces(case, sheet.pieces, row),
         rule=[policy] if case.place == "state" else (),
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
         mode=case.rule.mode,
         clauses=len(case.rule.conditions),
     )
@@ -177,7 +171,7 @@ def render_check(case: CheckCase, rng: Rng, wording: Wording) -> Asked:
 
 def deciding_pieces(case: CheckCase, pieces: Any, row: int) -> list[str]:
     """The substrings of the state that settle the answer."""
-    phrases = deciding_phrases(case.rule, case.record)
+    phrases = rules.deciding_phrases(case.rule, case.record)
     found = [pieces[row, phrase] for phrase in phrases if (row, phrase) in pieces]
     return list(dict.fromkeys(found))
 

@@ -25,34 +25,11 @@ from thisthat_lab.suites.records.fields import (
 from thisthat_lab.tables import Tables
 
 ORDERED = ("at least", "more than", "at most", "less than")
-OPPOSITE = {
-    "at least": "less than",
-    "less than": "at least",
-    "more than": "at most",
-    "at most": "more than",
-    "within": "outside",
-    "outside": "within",
-    "one of": "none of",
-    "none of": "one of",
-    "includes": "lacks",
-    "lacks": "includes",
-    "is": "is not",
-    "is not": "is",
-}
-SYMBOLS = {
-    "at least": ">=",
-    "more than": ">",
-    "at most": "<=",
-    "less than": "<",
-    "within": "in range",
-    "outside": "not in range",
-    "one of": "in",
-    "none of": "not in",
-    "includes": "contains",
-    "lacks": "does not contain",
-    "is": "==",
-    "is not": "!=",
-}
+_TABLES = Tables(__file__)
+OPPOSITE = _TABLES.read("opposite", dict[str, str])
+SYMBOLS = _TABLES.read("symbols", dict[str, str])
+NUMBER_WORDS = _TABLES.groups("number_words")
+DAY_WORDS = _TABLES.groups("day_words")
 
 
 @dataclass(frozen=True)
@@ -196,11 +173,6 @@ def _say_names(rng: Rng, names: Sequence[str], positive: bool) -> str:
     if positive:
         return rng.choice((f"one of {listed}", f"{', '.join(names[:-1])} or {names[-1]}"))
     return rng.choice((f"none of {listed}", f"neither {' nor '.join(names)}"))
-
-
-_TABLES = Tables(__file__)
-NUMBER_WORDS = _TABLES.groups("number_words")
-DAY_WORDS = _TABLES.groups("day_words")
 
 
 def sentence(rng: Rng, condition: Condition, noun: str, verb: str = "is") -> str:

@@ -1,7 +1,4 @@
-"""The fields a record can have, how their values are drawn, and how a value is written.
-
-Knows nothing of rules, questions or layouts.
-"""
+"""The fields a record can have, how their values are drawn, and how a value is written."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from thisthat_lab.suites.base.branch_family import BranchFamily, branch_family, 
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.records.asking import ask, numbered_levels
+from thisthat_lab.suites.records.checks import hide_fact
 from thisthat_lab.suites.records.fields import Record, RecordType
 from thisthat_lab.suites.records.rubric import METHODS, Rubric, draw_rubric, twin_rubric, usable
 from thisthat_lab.suites.records.rubric_text import definitions, draw_scale, say_rubric
@@ -40,8 +41,7 @@ class RatingCase:
     shown: tuple[str, ...]
     rubric: Rubric
     place: str
-    notes: int
-    offers_abstain: bool
+    setting: Setting
 
 
 def solve_rating(case: RatingCase) -> int:
@@ -78,7 +78,7 @@ def draw_rating(
     shown = [*used, *rng.sample(spare, min(max(1, setting.distractors), len(spare)))]
     facts: dict[str, Any] = dict(record)
     if setting.abstain:
-        facts = _hide(rng, rubric, record, shown, rng.chance(1 / (count + 1)))
+        facts = hide_fact(rng, rubric.level, record, shown, rng.chance(1 / (count + 1)))
     places = ("state", "question", "levels")
     place = rng.weighted(places, (4, 3, 3))
     if method in ("first", "highest", "lowest") and place == "levels":
@@ -90,23 +90,8 @@ def draw_rating(
         tuple(rng.shuffled(shown)),
         rubric,
         place,
-        setting.length,
-        setting.abstain,
+        setting,
     )
-
-
-def _hide(
-    rng: Rng, rubric: Rubric, record: Record, shown: Sequence[str], deciding: bool
-) -> dict[str, Any]:
-    gone = rng.chance(0.5)
-    answer = rubric.level(record)
-    for phrase in rng.shuffled(shown):
-        facts: dict[str, Any] = {**record, phrase: None}
-        if rubric.level(facts) == (None if deciding else answer):
-            if gone:
-                del facts[phrase]
-            return facts
-    return dict(record)
 
 
 def twin_rating(case: RatingCase, rng: Rng) -> RatingCase | None:
@@ -150,8 +135,7 @@ def render_rating(case: RatingCase, rng: Rng, wording: RatingWording) -> Asked:
         numbered_levels(levels),
         deciding=pieces,
         rule=[text] if case.place == "state" else (),
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
         method=rubric.method,
         levels=rubric.levels,
         clauses=max(1, len(rubric.conditions)),

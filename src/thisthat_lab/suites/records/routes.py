@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -17,6 +18,7 @@ from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import join
 from thisthat_lab.suites.records.asking import ask
+from thisthat_lab.suites.records.checks import hide_fact
 from thisthat_lab.suites.records.conditions import sentence
 from thisthat_lab.suites.records.fields import Record, RecordType
 from thisthat_lab.suites.records.rules import Rule, capital, draw_rule, twin_rule
@@ -61,16 +63,21 @@ class RouteCase:
     rules: tuple[Rule, ...]
     outcomes: tuple[str, ...]
     place: str
-    notes: int
-    offers_abstain: bool
+    setting: Setting
+
+
+def outcome_of(rules: Sequence[Rule], record: Record) -> int | None:
+    """The index of the first rule that holds, their number if none does; None when it is open."""
+    marks = [rule.holds(record) for rule in rules]
+    choices = product(*((True, False) if mark is None else (mark,) for mark in marks))
+    possible = {filled.index(True) if True in filled else len(filled) for filled in choices}
+    return possible.pop() if len(possible) == 1 else None
 
 
 def solve_route(case: RouteCase) -> int:
     """The index of the outcome, or the index after the last when the record leaves it open."""
-    marks = [rule.holds(case.record) for rule in case.rules]
-    choices = product(*((True, False) if mark is None else (mark,) for mark in marks))
-    possible = {filled.index(True) if True in filled else len(filled) for filled in choices}
-    return possible.pop() if len(possible) == 1 else len(case.outcomes)
+    outcome = outcome_of(case.rules, case.record)
+    return len(case.outcomes) if outcome is None else outcome
 
 
 def draw_route(
@@ -95,32 +102,11 @@ def draw_route(
     used = list(dict.fromkeys(phrase for rule in rules for phrase in rule.phrases))
     spare = [field.phrase for field in kind.fields if field.phrase not in used]
     shown = [*used, *rng.sample(spare, min(setting.distractors, len(spare)))]
-    case = RouteCase(
-        kind,
-        kind.draw_name(rng),
-        record,
-        tuple(rng.shuffled(shown)),
-        tuple(rules),
-        outcomes,
-        place,
-        setting.length,
-        setting.abstain,
-    )
-    return _with_gap(rng, case) if setting.abstain else case
-
-
-def _with_gap(rng: Rng, case: RouteCase) -> RouteCase:
-    open_end = rng.chance(1 / (len(case.outcomes) + 1))
-    gone = rng.chance(0.5)
-    answer = solve_route(case)
-    for phrase in rng.shuffled(case.shown):
-        gapped = replace(case, record={**case.record, phrase: None})
-        if solve_route(gapped) == (len(case.outcomes) if open_end else answer):
-            if gone:
-                facts = {key: value for key, value in case.record.items() if key != phrase}
-                gapped = replace(case, record=facts)
-            return gapped
-    return case
+    name, shown = kind.draw_name(rng), rng.shuffled(shown)
+    if setting.abstain:
+        open_end = rng.chance(1 / (count + 1))
+        record = hide_fact(rng, partial(outcome_of, rules), record, shown, open_end)
+    return RouteCase(kind, name, record, tuple(shown), tuple(rules), outcomes, place, setting)
 
 
 def twin_route(case: RouteCase, rng: Rng) -> RouteCase | None:
@@ -168,8 +154,7 @@ def render_route(case: RouteCase, rng: Rng, wording: RouteWording) -> Asked:
         options,
         deciding=pieces,
         rule=[policy] if case.place == "state" else (),
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
         place=case.place,
         clauses=len(case.rules),
     )

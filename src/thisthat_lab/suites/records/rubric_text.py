@@ -15,6 +15,7 @@ from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)
 SCALES = _TABLES.rows("scales")
+LEADS = _TABLES.groups("leads")
 NUMBERED = ("level {}", "grade {}", "step {}", "tier {}", "class {}", "{}", "{} points", "band {}")
 
 
@@ -105,38 +106,17 @@ def say_rubric(rng: Rng, rubric: Rubric, noun: str, scale: Sequence[str], table:
 def _body(rng: Rng, rubric: Rubric, noun: str, scale: Sequence[str]) -> list[str]:
     if rubric.method == "band":
         assert rubric.field is not None
-        phrase = rubric.field.phrase
-        return [
-            rng.choice(
-                (
-                    f"The level depends on {phrase} alone.",
-                    f"Go by {phrase}.",
-                    f"Read the level off {phrase}:",
-                    f"What counts is {phrase}.",
-                )
-            )
-        ]
+        return [rng.choice(LEADS["band"]).format(phrase=rubric.field.phrase)]
     parts = [sentence(rng, condition, noun) for condition in rubric.conditions]
     if rubric.method == "points":
         return _say_points(rng, rubric, parts)
-    if rubric.method == "count":
-        lead = rng.choice(
-            (
-                "Count how many of these are true:",
-                "The level is decided by how many of these conditions are met:",
-                "Tick each line that applies and count the ticks:",
-            )
-        )
-        return [lead, *[f"- {capital(part)}." for part in parts]]
-    if rubric.method == "ladder":
-        lead = rng.choice(
-            (
-                "Go through the conditions in order and stop at the first that fails:",
-                "Each condition counts only if all before it are met:",
-                "Climb one step for every condition met in a row, starting with condition 1:",
-            )
-        )
-        return [lead, *[f"{index + 1}. {capital(part)}." for index, part in enumerate(parts)]]
+    if rubric.method in ("count", "ladder"):
+        lead = rng.choice(LEADS[rubric.method])
+        marks = ["-" if rubric.method == "count" else f"{n}." for n in range(1, len(parts) + 1)]
+        return [
+            lead,
+            *(f"{mark} {capital(part)}." for mark, part in zip(marks, parts, strict=True)),
+        ]
     return _say_lines(rng, rubric, parts, scale)
 
 
@@ -166,15 +146,6 @@ def _say_lines(rng: Rng, rubric: Rubric, parts: Sequence[str], scale: Sequence[s
         for part, weight in zip(parts, rubric.weights, strict=True)
     ]
     default = f"'{scale[rubric.start]}'"
-    if rubric.method == "first":
-        lead = rng.choice(("Take the first line that applies.", "The first match wins."))
-    elif rubric.method == "highest":
-        lead = rng.choice(
-            ("If several lines apply, the highest level stands.", "Take the highest that applies.")
-        )
-    else:
-        lead = rng.choice(
-            ("If several lines apply, the lowest level stands.", "Take the lowest that applies.")
-        )
+    lead = rng.choice(LEADS[rubric.method])
     rest = rng.choice((f"If no line applies: {default}.", f"Otherwise: {default}."))
     return [lead, *lines, rest]

@@ -186,17 +186,9 @@ def say_rule(rng: Rng, rule: Rule, noun: str, form: str | None = None) -> str:
 
 
 def _lead(rng: Rng, rule: Rule) -> str:
-    if rule.mode == "at least":
-        count = COUNT_WORDS[rule.needed]
-        total = len(rule.conditions)
-        return rng.choice(
-            (
-                f"At least {count} of the following must be true",
-                f"{count.capitalize()} or more of these {total} conditions have to be met",
-                f"Of the points below, no fewer than {count} must be met",
-            )
-        )
-    return rng.choice(LEADS[rule.mode])
+    count = COUNT_WORDS[rule.needed]
+    counts = {"count": count, "Count": count.capitalize(), "total": len(rule.conditions)}
+    return rng.choice(LEADS[rule.mode]).format(**counts)
 
 
 def _bullet(mark: str, index: int) -> str:

@@ -1,7 +1,7 @@
 """Records written down: JSON, forms, log lines, prose, tables; with notes around them.
 
 Every writer also says which piece of the text carries which field, so that a test (or a
-trainer) can blank out the deciding facts. Knows nothing of rules and questions.
+trainer) can blank out the deciding facts.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ from thisthat_lab.suites.records.fields import (
     say,
     say_day,
 )
+from thisthat_lab.tables import Tables
 
 SINGLE = ("json", "form", "inline", "prose", "bullets", "attributes")
+_TABLES = Tables(__file__)
+_OPENINGS = _TABLES.words("openings")
+_FACTS = _TABLES.groups("facts")
 MANY = ("json", "table", "csv", "inline", "prose")
 
 
@@ -146,15 +150,8 @@ def _form(kind: RecordType, name: str, lines: Sequence[str], layout: str) -> str
 
 
 def _opening(rng: Rng, kind: RecordType, name: str) -> str:
-    return rng.choice(
-        (
-            f"This is about {kind.noun} {name}.",
-            f"{kind.noun[:1].upper()}{kind.noun[1:]} {name} came in as follows.",
-            f"Notes on {kind.noun} {name}.",
-            f"Here is what is known of {kind.noun} {name}.",
-            f"The file of {kind.noun} {name} says this.",
-        )
-    )
+    capital = f"{kind.noun[:1].upper()}{kind.noun[1:]}"
+    return rng.choice(_OPENINGS).format(noun=kind.noun, capital=capital, name=name)
 
 
 def say_fact(rng: Rng, field: Field, value: Value, noun: str, day_style: str = "iso") -> str:
@@ -168,22 +165,13 @@ def say_fact(rng: Rng, field: Field, value: Value, noun: str, day_style: str = "
             text = f"{about} is {'' if value else 'not '}{field.quality}"
     elif value is None:
         text = rng.choice((f"{about} is not recorded", f"{about} was left blank"))
-    elif isinstance(field, TagsField):
-        text = rng.choice(
-            (
-                f"the {field.phrase} are {shown}",
-                f"under {field.phrase} it lists {shown}",
-                f"{field.phrase}: {shown}",
-            )
-        )
-    elif is_count(field) and value != 1:
-        text = rng.choice((f"{about} is {shown}", f"it shows {shown} {field.phrase}"))
-    elif isinstance(field, NumberField):
-        text = rng.choice(
-            (f"{about} is {shown}", f"{about} comes to {shown}", f"{field.phrase}: {shown}")
-        )
     else:
-        text = rng.choice((f"{about} is {shown}", f"{about} is given as {shown}"))
+        kind = "other"
+        if isinstance(field, TagsField):
+            kind = "tags"
+        elif isinstance(field, NumberField):
+            kind = "count" if is_count(field) and value != 1 else "number"
+        text = rng.choice(_FACTS[kind]).format(about=about, shown=shown, phrase=field.phrase)
     return f"{text[:1].upper()}{text[1:]}."
 
 

@@ -1,7 +1,7 @@
 """Small specifications of a request body, payloads that keep to them, and ways to break them.
 
 A specification is a list of parameters with types and limits; ``fault`` checks a payload
-against it. Knows nothing of questions.
+against it.
 """
 
 from __future__ import annotations

@@ -54,10 +54,9 @@ class Words:
     levels: tuple[tuple[str, ...], ...] = ()
 
 
-def words_of(module: str, name: str = "") -> Words:
-    """The words of a family, which is called like its file or ``name``: ``wordings.json``."""
-    file = Path(module)
-    return _wordings(file.with_name("wordings")).read(name or file.stem, Words)
+def words_of(module: str, name: str) -> Words:
+    """The words of a family, from the ``wordings.json`` beside its module."""
+    return _wordings(Path(module).with_name("wordings")).read(name, Words)
 
 
 @cache

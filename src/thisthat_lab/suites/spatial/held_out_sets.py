@@ -15,8 +15,10 @@ from thisthat.items.item import Item
 from thisthat.rng import Rng
 from thisthat_lab.suites.spatial.ask import Case, SpatialFamily
 from thisthat_lab.suites.spatial.balance import draw_balanced, even_buckets, interleave
-from thisthat_lab.suites.spatial.families import distance_band, move_legal, stochastic
-from thisthat_lab.suites.spatial.held_out import distance_parity
+from thisthat_lab.suites.spatial.families import actuator
+from thisthat_lab.suites.spatial.families.maps import DISTANCE_BAND
+from thisthat_lab.suites.spatial.families.windows import LEGAL_WORDS, MOVE_LEGAL, open_ways
+from thisthat_lab.suites.spatial.held_out.mazes import PARITY
 from thisthat_lab.suites.spatial.pool import EvaluationPool
 from thisthat_lab.suites.spatial.registry import held_out_families
 from thisthat_lab.suites.spatial.scene import MapScene, Scene, WindowScene, make_window_scene
@@ -63,11 +65,11 @@ def noisy_actuator(states_per_side: int = 100) -> list[Item]:
     rng = Rng("noisy actuator")
     items = []
     for scene in _windows(pool, rng, states_per_side):
-        safe = stochastic.safe_moves(scene)
+        safe = open_ways(scene, scene.agent)
         intended = rng.choice(safe if rng.chance(SAFE_INTENTION) else DIRECTIONS)
         for reliability in EVALUATION_RELIABILITIES:
-            blanks = stochastic.with_reliability(rng, intended, reliability)
-            items.append(_item(stochastic.FAMILY, Case(scene, blanks), rng, "noisy_actuator"))
+            blanks = actuator.with_reliability(rng, intended, reliability)
+            items.append(_item(actuator.FAMILY, Case(scene, blanks), rng, "noisy_actuator"))
     return items
 
 
@@ -76,7 +78,7 @@ def distance_bands(states_per_side: int = 100) -> list[Item]:
     pool = EvaluationPool("distance bands", SIDES, max(1, states_per_side // 4))
     rng = Rng("distance bands")
     return [
-        _item(distance_band.FAMILY, Case(scene, {}), rng, "distance_bands")
+        _item(DISTANCE_BAND, Case(scene, {}), rng, "distance_bands")
         for scene in _maps(pool, rng, SIDES, states_per_side)
     ]
 
@@ -116,7 +118,7 @@ def context_ladder(worlds_per_side: int = 12) -> list[Item]:
                     item = _step_question(
                         scene,
                         direction,
-                        move_legal.WORDS.wordings[0],
+                        LEGAL_WORDS.wordings[0],
                         "context_ladder",
                         described=False,
                     )
@@ -137,7 +139,7 @@ def two_ways(mazes: int = 300) -> list[Item]:
     for pair, scene in enumerate(_maps(pool, rng, sides, -(-mazes // len(sides)))):
         if pair == mazes:
             break
-        for family in (distance_band.FAMILY, distance_parity.FAMILY):
+        for family in (DISTANCE_BAND, PARITY):
             item = _item(family, Case(scene, {}), rng, family.name)
             items.append(replace(item, facts={**item.facts, "pair": pair}))
     return items
@@ -161,7 +163,7 @@ def _step_question(
         state=scene.state,
         question=wording.format(**blanks),
         options=(("no", no if described else None), ("yes", yes if described else None)),
-        answer=move_legal.FAMILY.solve(case),
+        answer=MOVE_LEGAL.solve(case),
         split=SPLIT,
         facts={**scene.facts, "size": maze.size},
     )

@@ -40,11 +40,10 @@ def training_families() -> Mapping[str, SpatialFamily[Any]]:
 
 def _families_in(package: ModuleType) -> Mapping[str, SpatialFamily[Any]]:
     found: dict[str, SpatialFamily[Any]] = {}
-    for name in (module.name for module in iter_modules(package.__path__)):
-        module = import_module(f"{package.__name__}.{name}")
-        several = getattr(module, "FAMILIES", None)
-        for family in several or (module.FAMILY,):
-            if family.name in found or (not several and family.name != name):
-                raise ValueError(f"{package.__name__}.{name} names a family {family.name}")
+    for one in iter_modules(package.__path__):
+        module = import_module(f"{package.__name__}.{one.name}")
+        for family in module.FAMILIES:
+            if family.name in found:
+                raise ValueError(f"{module.__name__} names a family {family.name} again")
             found[family.name] = family
     return dict(sorted(found.items()))

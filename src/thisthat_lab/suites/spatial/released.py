@@ -18,14 +18,9 @@ from thisthat.errors import InvalidInputError
 from thisthat.items.files import read_items, write_items
 from thisthat.items.item import Item, dump_row
 from thisthat.rng import Rng
+from thisthat_lab.suites.spatial import balance
 from thisthat_lab.suites.spatial.ask import SpatialFamily
-from thisthat_lab.suites.spatial.balance import (
-    Bucket,
-    Drawn,
-    draw_balanced,
-    even_buckets,
-    interleave,
-)
+from thisthat_lab.suites.spatial.balance import Bucket, Drawn
 from thisthat_lab.suites.spatial.pool import EvaluationPool
 from thisthat_lab.suites.spatial.registry import benchmark_families
 from thisthat_lab.suites.spatial.scene import Scene, SceneKind
@@ -52,7 +47,7 @@ def released_items() -> list[Item]:
     for name in COUNTS:
         family = families[name]
         drawn = _draw_family(family, pool, seen[family.scene_kind])
-        items.extend(interleave(drawn, Rng("released order", name)))
+        items.extend(balance.interleave(drawn, Rng("released order", name)))
     return [replace(item, facts={**item.facts, "fingerprint": item.fingerprint}) for item in items]
 
 
@@ -90,7 +85,7 @@ def _buckets(family: SpatialFamily[Any]) -> dict[Bucket, int]:
             for band, count in enumerate(counts)
         }
     sides = SIDES if family.name in EQUAL_SIDES else None
-    return even_buckets(COUNTS[family.name], family.option_count or 1, sides)
+    return balance.even_buckets(COUNTS[family.name], family.option_count or 1, sides)
 
 
 def _draw_family(
@@ -114,11 +109,13 @@ def _draw_family(
             if scene is not None and scene.state not in seen:
                 yield scene
 
-    drawn = list(draw_balanced(family, wanted, again, rng, SHARED_STATES.get(family.name, 0)))
+    drawn = list(
+        balance.draw_balanced(family, wanted, again, rng, SHARED_STATES.get(family.name, 0))
+    )
     for one in drawn:
         side = None if (None, 0) in wanted else one.item.facts["size"]
         wanted[side, one.item.answer] -= 1
-    for one in draw_balanced(family, wanted, fresh, rng):
+    for one in balance.draw_balanced(family, wanted, fresh, rng):
         seen[one.scene.state] = one.scene
         drawn.append(one)
     return drawn

@@ -1,7 +1,6 @@
 """What a spatial question is asked about: a window, a whole map or a snake, written one way.
 
 A scene knows its world and the text it is shown as, so that several questions can share it.
-It does not know any question.
 """
 
 from __future__ import annotations
@@ -98,10 +97,7 @@ class WindowScene:
 
 @dataclass(frozen=True)
 class MapScene:
-    """A whole maze with an agent and a goal. ``style`` 0 is the recorded wording.
-
-    ``fixed`` asks for the benchmark's own wording of questions instead of a drawn one.
-    """
+    """A whole maze with an agent and a goal; ``style`` and ``fixed`` as for a window."""
 
     place: Place
     agent: Cell
@@ -138,10 +134,7 @@ class MapScene:
 
 @dataclass(frozen=True)
 class SnakeScene:
-    """A snake position. ``style`` 0 is the wording of the benchmark.
-
-    ``fixed`` asks for the benchmark's own wording of questions instead of a drawn one.
-    """
+    """A snake position; ``style`` and ``fixed`` as for a window."""
 
     snake: Snake
     style: int = 0

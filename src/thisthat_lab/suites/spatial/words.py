@@ -5,15 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from thisthat.rng import Rng
-from thisthat_lab.worlds.grid import Cell, Direction
+from thisthat_lab.suites.spatial.scene import MapScene, Scene, WindowScene
+from thisthat_lab.worlds.grid import DIRECTIONS, Cell, Direction
 
-DELTAS: dict[Direction, str] = {
-    "north": "row-1",
-    "east": "column+1",
-    "south": "row+1",
-    "west": "column-1",
-}
+DELTAS = dict(zip(DIRECTIONS, ("row-1", "column+1", "row+1", "column-1"), strict=True))
 _COUNTS = ("no", "one", "two")
+
+
+def nothing(rng: Rng, scene: Scene) -> dict[str, Any]:
+    """Nothing to choose: the scene says what is asked about."""
+    return {}
+
+
+def any_direction(rng: Rng, scene: WindowScene | MapScene) -> dict[str, Any]:
+    """A direction to try."""
+    return direction_blanks(rng.choice(DIRECTIONS))
+
+
+def near_cell(rng: Rng, scene: WindowScene) -> dict[str, Any]:
+    """A cell whose four neighbours are all in the window: the agent's or one beside it."""
+    row, column = scene.agent
+    cell = (row + rng.integer(-1, 1), column + rng.integer(-1, 1))
+    return cell_blanks(cell, scene.agent)
 
 
 def direction_blanks(direction: Direction) -> dict[str, Any]:

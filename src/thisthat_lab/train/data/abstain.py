@@ -16,18 +16,10 @@ from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
 from thisthat.questions import ABSTAIN, Question, Text
 from thisthat.rng import Rng
+from thisthat_lab.tables import Tables
 from thisthat_lab.train.data.draft import Draft
 
-NAMES = (
-    ABSTAIN,
-    "none of the above",
-    "none of these options",
-    "no option fits",
-    "none",
-    "other",
-    "something else",
-    "not listed",
-)
+NAMES = (ABSTAIN, *Tables(__file__).words("names"))
 
 
 def can_abstain(draft: Draft) -> bool:

@@ -1,7 +1,7 @@
 """One question on its way to a training row: what is asked, among what, with which target.
 
 Between an item (what a file or suite gives) and a rendered prompt. Augmentation and abstention
-turn one draft into another. Knows nothing of tokens.
+turn one draft into another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Training rows: a flat token sequence with slots and their targets, made from a sheet.
 
 A row with one branch reads as prefix, trunk and branch one after another, so training sees the
-very tokens an engine will. Knows nothing of torch.
+very tokens an engine will.
 """
 
 from __future__ import annotations

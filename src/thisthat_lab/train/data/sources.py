@@ -1,7 +1,7 @@
 """Where training rows come from: decision files on disk and generated suites, mixed and chunked.
 
 Chunk c of a run is a pure function of the run and c. Worker processes can make chunks in any
-order, and a resumed run goes on from a chunk number alone. Knows nothing of torch or devices.
+order, and a resumed run goes on from a chunk number alone. Imports no torch.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Rows are padded on the right or packed. Causal rows need no mask, as padding changes nothing before
 it; an open state, whose tokens see each other, does. Only the hidden states at slots meet the 255
-label rows. Knows nothing of text.
+label rows.
 """
 
 from __future__ import annotations
@@ -22,17 +22,8 @@ from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat_lab.train.config import Loop, Model
 from thisthat_lab.train.data.buckets import LABELS
 from thisthat_lab.train.data.packs import positions_in_rows
-from thisthat_lab.train.model.attention import (
-    ATTENTION,
-    CAUSAL,
-    BlockMasks,
-    Packed,
-    PlainAttention,
-    Sight,
-    padded_kernels,
-    padded_mask,
-    register_attention,
-)
+from thisthat_lab.train.model import attention
+from thisthat_lab.train.model.attention import CAUSAL, BlockMasks, Packed, PlainAttention, Sight
 from thisthat_lab.train.model.float8_feed import why_not_float8
 from thisthat_lab.train.model.joined_layer import Rounding, can_join, head_width, run_joined
 from thisthat_lab.train.model.row_blocks import even_bounds
@@ -143,11 +134,15 @@ class Backbone(nn.Module):
         else:
             positions = torch.arange(length, device=tokens.device).unsqueeze(0)
             if sight.since is not None:
-                mask = padded_mask(sight.since)
+                mask = attention.padded_mask(sight.since)
         if self.joined:
             plain = PlainAttention(packed, mask, self._angles(hidden, positions), self._heads)
             padded = packed is None
-            with padded_kernels(tokens.device, mask is not None) if padded else nullcontext():
+            with (
+                attention.padded_kernels(tokens.device, mask is not None)
+                if padded
+                else nullcontext()
+            ):
                 return run_joined(self.trunk, self.order, hidden, plain, self._rounding, slots)
         angles = self.trunk.rotary_emb(hidden, position_ids=positions)
         more = {"attention_mask": mask} if packed is None else {"packed": packed}
@@ -310,8 +305,8 @@ def blank_trunk(
     if packed and trunk_config.model_type not in PLAIN_FAMILIES:
         raise InvalidInputError("data.pack", f"is not known for {trunk_config.model_type}")
     if packed:
-        register_attention()
-    trunk_config._attn_implementation = ATTENTION if packed else "sdpa"
+        attention.register_attention()
+    trunk_config._attn_implementation = attention.ATTENTION if packed else "sdpa"
     trunk_config.use_cache = False
     with torch.device("meta"):
         trunk = transformers.AutoModel.from_config(trunk_config, dtype=dtype)

@@ -12,12 +12,10 @@ from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
 STATES_PER_SIDE, QUICK_STATES_PER_SIDE = 100, 15
-CAVEATS = REGISTRY["actuator"].caveats
 
 
 def actuator_items(context: Context) -> list[Item]:
@@ -65,24 +63,12 @@ def run(context: Context) -> Findings:
             Line("largest gap between the two sides", found.gap, unit="number"),
         ]
         series["decomposition"] = asdict(found)
-    groups = scoring.grouped(
-        items, replies, "ρ", lambda item: scoring.facts_of(item, "rho"), order=float
-    )
+    groups = scoring.grouped(items, replies, "ρ", "rho", order=float)
+    asked, said = [*items, *plain], [*replies, *plain_replies]
     groups += scoring.grouped(
-        [*items, *plain],
-        [*replies, *plain_replies],
-        "set and map side",
-        lambda item: f"{item.family}, {item.facts['size']}",
+        asked, said, "set and map side", lambda item: f"{item.family}, {item.facts['size']}"
     )
-    return Findings(
-        lines,
-        [*items, *plain],
-        [*replies, *plain_replies],
-        groups,
-        series,
-        scoring.rows_of([*items, *plain], [*replies, *plain_replies]),
-        CAVEATS,
-    )
+    return Findings(lines, asked, said, groups, series, scoring.rows_of(asked, said))
 
 
 def _regime(name: str, items: list[Item], replies: list[Reply]) -> list[Line]:

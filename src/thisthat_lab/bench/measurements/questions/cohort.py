@@ -15,12 +15,10 @@ from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities
 
 FILE = "recorded_68.jsonl"
-CAVEATS = REGISTRY["cohort"].caveats
 
 
 def read_cohort(path: Path) -> list[Item]:
@@ -89,12 +87,5 @@ def run(context: Context) -> Findings:
         Line("majority answer", majority),
         *scoring.usage_lines(replies),
     ]
-    return Findings(
-        lines,
-        items,
-        replies,
-        scoring.grouped(items, replies, "answer", lambda item: item.options[item.answer][0]),
-        scoring.calibration_series(items, replies),
-        scoring.rows_of(items, replies),
-        CAVEATS,
-    )
+    groups = scoring.grouped(items, replies, "answer", lambda item: item.options[item.answer][0])
+    return scoring.findings(lines, items, replies, groups)

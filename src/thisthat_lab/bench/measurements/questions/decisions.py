@@ -12,42 +12,25 @@ from thisthat.items.files import read_items
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
 DEV_FILES = ("decisions_dev.jsonl.zst", "decisions_dev.jsonl")
 """Names under which a data folder may hold the development file."""
 
-CAVEATS = REGISTRY["decisions"].caveats
-
 
 def run(context: Context, path: Path) -> Findings:
     """Score a file. A bad row stops the run before anything is asked, with file and line."""
     items = context.quick(read_items(path))
     replies = context.ask(f"decisions-{path.name.partition('.')[0]}", items)
-    groups = []
-    keys = {
-        "split": lambda item: item.split,
-        "kind": lambda item: item.kind,
-        "source": _source,
-        "family": lambda item: item.family,
-    }
-    for by, key in keys.items():
-        groups += scoring.grouped(items, replies, by, key)
-    return Findings(
-        [
-            *scoring.score_lines(items, replies, "decisions"),
-            *_calibration_lines(items, replies),
-            *scoring.usage_lines(replies),
-        ],
-        items,
-        replies,
-        groups,
-        scoring.calibration_series(items, replies),
-        scoring.rows_of(items, replies),
-        CAVEATS,
-    )
+    groups = scoring.grouped(items, replies, "split", lambda item: item.split)
+    groups += scoring.grouped(items, replies, "kind", lambda item: item.kind)
+    groups += scoring.grouped(items, replies, "source", lambda i: f"{i.source} ({i.split})")
+    groups += scoring.grouped(items, replies, "family", lambda item: item.family)
+    lines = scoring.score_lines(items, replies, "decisions")
+    lines += _calibration_lines(items, replies)
+    lines += scoring.usage_lines(replies)
+    return scoring.findings(lines, items, replies, groups)
 
 
 def _calibration_lines(items: Sequence[Item], replies: Sequence[Reply]) -> list[Line]:
@@ -72,10 +55,6 @@ def dev_file(folder: Path | None) -> Path | None:
     """The development file in a data folder, where there is one."""
     places = [folder / name for name in DEV_FILES] if folder else []
     return next((path for path in places if path.is_file()), None)
-
-
-def _source(item: Item) -> str:
-    return f"{item.source} ({item.split})"
 
 
 def measurement_of(path: Path) -> Measurement:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import QUICK_PER_FAMILY, Context, Findings
 from thisthat_lab.bench.measurements.questions.actuator import actuator_items, geometry_items
-from thisthat_lab.bench.registry import REGISTRY
 
 PER_FAMILY = 300
 BANDS_PER_SIDE, QUICK_BANDS_PER_SIDE = 100, 15
-CAVEATS = REGISTRY["heldout"].caveats
 
 
 def run(context: Context) -> Findings:
@@ -32,17 +30,7 @@ def run(context: Context) -> Findings:
     for name, items in sets.items():
         answers = context.ask(name, items)
         lines.append(scoring.accuracy_line(items, answers, None, f"simulator set: {name}"))
-        groups += scoring.grouped(
-            items, answers, f"{name} by map side", lambda item: item.facts["size"], order=int
-        )
+        groups += scoring.grouped(items, answers, f"{name} by map side", "size", order=int)
         everything += items
         said += answers
-    return Findings(
-        lines,
-        everything,
-        said,
-        groups,
-        scoring.calibration_series(families, replies),
-        scoring.rows_of(everything, said),
-        CAVEATS,
-    )
+    return scoring.findings(lines, everything, said, groups, (families, replies))

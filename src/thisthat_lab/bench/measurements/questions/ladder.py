@@ -14,14 +14,12 @@ from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Group, Line
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
 from thisthat_lab.bench.systems.replies import Reply
 
 WORLDS_PER_SIDE, QUICK_WORLDS_PER_SIDE = 12, 2
 ARMS = {"window": "the part that matters", "whole": "the whole map"}
-CAVEATS = REGISTRY["ladder"].caveats
 
 
 def run(context: Context) -> Findings:
@@ -37,12 +35,9 @@ def run(context: Context) -> Findings:
     lines: list[Line] = []
     for side in sorted({item.facts["size"] for item in items}):
         for arm, words in ARMS.items():
-            part = [
-                (item, reply)
-                for item, reply in zip(items, replies, strict=True)
-                if item.facts["size"] == side and item.facts["arm"] == arm
-            ]
-            point = _rung(side, arm, part)
+            place = {"size": side, "arm": arm}
+            part = scoring.part(items, replies, lambda item: place.items() <= item.facts.items())  # noqa: B023
+            point = _rung(side, arm, *part)
             points.append(point)
             label = f"side {side}, {words}"
             if point["unanswered"]:
@@ -54,7 +49,7 @@ def run(context: Context) -> Findings:
             items, replies, f"side, {words}", partial(_side_of, arm), order=int
         )
     return Findings(
-        lines, items, replies, groups, {"ladder": points}, scoring.rows_of(items, replies), CAVEATS
+        lines, items, replies, groups, {"ladder": points}, scoring.rows_of(items, replies)
     )
 
 
@@ -63,8 +58,7 @@ def _side_of(arm: str, item: Item) -> int | None:
     return side if item.facts["arm"] == arm else None
 
 
-def _rung(side: int, arm: str, part: list[tuple[Item, Reply]]) -> dict[str, Any]:
-    asked, said = [item for item, _ in part], [reply for _, reply in part]
+def _rung(side: int, arm: str, asked: list[Item], said: list[Reply]) -> dict[str, Any]:
     right = int(scoring.hits_of(asked, said).sum())
     interval = metrics.wilson(right, len(asked))
     return {

@@ -13,14 +13,12 @@ from thisthat_lab.bench.measurements.questions.branch import branch_items
 from thisthat_lab.bench.measurements.questions.cohort import FILE, cohort_items
 from thisthat_lab.bench.measurements.questions.spatial import spatial_items
 from thisthat_lab.bench.measurements.questions.surfaces import SURFACES
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
 LAMBDAS, QUICK_LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0)
 SPATIAL_PER_FAMILY, BRANCH_PER_FAMILY, ACTUATOR = 60, 24, 400
 QUICK = 60
-CAVEATS = REGISTRY["lambda"].caveats
 
 
 def run(context: Context) -> Findings:
@@ -55,7 +53,7 @@ def run(context: Context) -> Findings:
             said += replies
         if lam != context.setting.options.lam:
             context.forget(lam)
-    return Findings(lines, asked, said, series={"lambda": points}, caveats=CAVEATS)
+    return Findings(lines, asked, said, series={"lambda": points})
 
 
 def _sets(context: Context) -> dict[str, list[Item]]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from thisthat.items import metrics
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 
 MAZES = 300
 QUICK_MAZES = 60
-CAVEATS = REGISTRY["parity"].caveats
 
 
 def run(context: Context) -> Findings:
@@ -34,6 +32,4 @@ def run(context: Context) -> Findings:
     groups = scoring.grouped(
         items, replies, "question and map side", lambda i: f"{i.family}, {i.facts['size']}"
     )
-    return Findings(
-        lines, items, replies, groups, rows=scoring.rows_of(items, replies), caveats=CAVEATS
-    )
+    return Findings(lines, items, replies, groups, rows=scoring.rows_of(items, replies))

@@ -5,10 +5,7 @@ from __future__ import annotations
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
-
-CAVEATS = REGISTRY["spatial"].caveats
 
 
 def spatial_items(context: Context) -> list[Item]:
@@ -39,18 +36,6 @@ def run(context: Context) -> Findings:
         return side if item.family in SEARCH_FAMILIES else None
 
     groups += scoring.grouped(items, replies, "map side of search families", map_side, order=int)
-    groups += scoring.grouped(
-        items, replies, "surface", lambda item: scoring.facts_of(item, "surface")
-    )
-    groups += scoring.grouped(
-        items, replies, "topology", lambda item: scoring.facts_of(item, "topology")
-    )
-    return Findings(
-        lines,
-        items,
-        replies,
-        groups,
-        scoring.calibration_series(items, replies),
-        scoring.rows_of(items, replies),
-        CAVEATS,
-    )
+    groups += scoring.grouped(items, replies, "surface", "surface")
+    groups += scoring.grouped(items, replies, "topology", "topology")
+    return scoring.findings(lines, items, replies, groups)

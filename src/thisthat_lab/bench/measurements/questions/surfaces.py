@@ -10,26 +10,19 @@ from thisthat.items import metrics
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.measurements.questions.spatial import spatial_items
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 
 SURFACES = ("ascii", "json", "prose")
-CAVEATS = REGISTRY["surfaces"].caveats
 
 
 def run(context: Context) -> Findings:
     """Reuses the answers to the spatial benchmark where they were given in the same run."""
     everything = spatial_items(context)
     every_reply = context.ask("spatial", everything)
-    pairs = [
-        (item, reply)
-        for item, reply in zip(everything, every_reply, strict=True)
-        if scoring.facts_of(item, "surface") in SURFACES
-    ]
-    items, replies = [item for item, _ in pairs], [reply for _, reply in pairs]
-    groups = scoring.grouped(
-        items, replies, "surface", lambda item: scoring.facts_of(item, "surface"), "surfaces"
+    items, replies = scoring.part(
+        everything, every_reply, lambda item: item.facts.get("surface") in SURFACES
     )
+    groups = scoring.grouped(items, replies, "surface", "surface", "surfaces")
     lines = [
         Line(group.name, group.accuracy, group.low, group.high, "wilson", anchor=group.anchor)
         for group in groups
@@ -42,6 +35,6 @@ def run(context: Context) -> Findings:
         items,
         replies,
         "family and surface",
-        lambda item: f"{item.family}, {scoring.facts_of(item, 'surface')}",
+        lambda item: f"{item.family}, {item.facts.get('surface')}",
     )
-    return Findings(lines, items, replies, groups, caveats=CAVEATS)
+    return Findings(lines, items, replies, groups)

@@ -11,15 +11,12 @@ from thisthat.items import metrics
 from thisthat.items.item import KINDS, Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 from thisthat_lab.suites.written import held_out_items, read_tasks
 
 FOLDER = "branches"
 """The folder of written tasks inside a data folder."""
-
-CAVEATS = REGISTRY["written"].caveats
 
 
 def tasks_folder(data: Path | None) -> Path:
@@ -34,29 +31,20 @@ def run(context: Context) -> Findings:
     """Ask every state of the held-out tasks."""
     items = context.quick(held_out_items(read_tasks(tasks_folder(context.setting.data))))
     replies = context.ask("written", items)
-    pairs = list(zip(items, replies, strict=True))
     lines = scoring.score_lines(items, replies, "written")
     for kind in KINDS:
-        part = [pair for pair in pairs if pair[0].kind == kind]
-        if part:
-            asked, said = [i for i, _ in part], [r for _, r in part]
-            lines.append(scoring.accuracy_line(asked, said, None, f"accuracy, {kind}"))
+        part = scoring.part(items, replies, lambda item: item.kind == kind)  # noqa: B023
+        if part[0]:
+            lines.append(scoring.accuracy_line(*part, None, f"accuracy, {kind}"))
     whole = _whole_pairs(items, replies)
     if whole:
         right = metrics.wilson(sum(whole), len(whole))
         lines.append(Line.of(f"pairs right, of {len(whole)}", right))
     groups = scoring.grouped(items, replies, "kind", lambda item: item.kind)
-    groups += scoring.grouped(items, replies, "domain", lambda item: item.facts["domain"])
+    groups += scoring.grouped(items, replies, "domain", "domain")
     groups += scoring.grouped(items, replies, "task", lambda item: item.family)
-    return Findings(
-        [*lines, *scoring.usage_lines(replies)],
-        items,
-        replies,
-        groups,
-        scoring.calibration_series(items, replies),
-        scoring.rows_of(items, replies),
-        CAVEATS,
-    )
+    lines += scoring.usage_lines(replies)
+    return scoring.findings(lines, items, replies, groups)
 
 
 def _whole_pairs(items: Sequence[Item], replies: Sequence[Reply]) -> list[bool]:

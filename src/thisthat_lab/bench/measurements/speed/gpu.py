@@ -27,7 +27,6 @@ from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.questions import Boolean, Question
 from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Bar, Line, Timing
 from thisthat_lab.bench.systems.protocol import Identity
 from thisthat_lab.bench.timing.comparison import BOOLEAN, TRIAGE, ask_ours, timing_of
@@ -58,7 +57,6 @@ BURST = 5
 """Calls of one way after another before the next way's turn."""
 POOL = 32
 """Calls after which states come round again."""
-CAVEATS = REGISTRY["gpu"].caveats
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +308,7 @@ def findings_of(reports: Mapping[str, Report], device: str) -> Findings:
     lines: list[Line] = []
     timings: list[Timing] = []
     bars: list[Bar] = []
-    caveats = [*CAVEATS, _fla_caveat()]
+    caveats = [_fla_caveat()]
     for work in WORKS:
         name = f"{work.shape}: {work.name}"
         found = reports[work.shape].found.get(work.name, {})

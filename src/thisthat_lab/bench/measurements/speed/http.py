@@ -25,7 +25,6 @@ from thisthat.questions import Choice, Question
 from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.measurements.speed.latency import WORKLOADS, words_for
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.timing.served import serving
 from thisthat_lab.bench.timing.texts import ticket
@@ -38,7 +37,6 @@ PATH = "/v1/systemone"
 WARM_UP = 5
 CALLS, QUICK_CALLS = 500, 40
 _IDLE = "set for an idle machine of two cores"
-CAVEATS = REGISTRY["http"].caveats
 
 
 def run(context: Context) -> Findings:
@@ -94,7 +92,6 @@ def run(context: Context) -> Findings:
         lines,
         bars=bars,
         series={"http": {"library": library[WARM_UP:], "http": served[WARM_UP:]}},
-        caveats=CAVEATS,
     )
 
 

@@ -17,7 +17,6 @@ from thisthat.items import metrics
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.competitors import COMPETITORS, Absent, Competitor, Listed
 from thisthat_lab.bench.timing.busy import busy_caveats
@@ -68,7 +67,6 @@ WORKLOADS = (
     Workload("batch of 8 states, 256 tokens", 256, states=8, anchor="latency.per_second"),
     Workload("batch of 32 states, 256 tokens", 256, states=32, in_quick=False),
 )
-CAVEATS = REGISTRY["latency"].caveats
 
 
 def run(context: Context) -> Findings:
@@ -79,7 +77,7 @@ def run(context: Context) -> Findings:
     decider = context.engine.decider
     lines: list[Line] = []
     series: dict[str, list[float]] = {}
-    caveats = [*busy_caveats(), *CAVEATS]
+    caveats = busy_caveats()
     quick = context.setting.quick
     workloads = [workload for workload in WORKLOADS if workload.in_quick or not quick]
     with context.progress("latency", len(workloads)) as advance:

@@ -18,7 +18,6 @@ from thisthat.items.item import Item
 from thisthat.questions import Support
 from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.questions.branch import branch_items
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Bar, Group, Line
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities, unanswered
 
@@ -26,7 +25,6 @@ PER_FAMILY = 10
 # One explanation reads a state dozens of times, seconds on a CPU: one item of every other family.
 QUICK_PER_FAMILY, QUICK_STEP = 1, 2
 LEAST_HITS = 0.8
-CAVEATS = REGISTRY["evidence"].caveats
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def run(context: Context) -> Findings:
     ]
     label = "first-ranked part decides, trained families"
     bars = [Bar(label, trained.value, LEAST_HITS, True, "share")]
-    return Findings(lines, items, replies, _groups(found), caveats=CAVEATS, bars=bars)
+    return Findings(lines, items, replies, _groups(found), bars=bars)
 
 
 def holds(support: Support, deciding: Sequence[str]) -> bool:

@@ -13,7 +13,6 @@ from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.questions.branch import branch_items
 from thisthat_lab.bench.measurements.questions.decisions import DEV_FILES, dev_file
 from thisthat_lab.bench.measurements.questions.spatial import spatial_items
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.systems.opening import EngineSystem
 from thisthat_lab.bench.systems.replies import Reply
@@ -22,7 +21,6 @@ PER_FAMILY = {"spatial": 30, "branch": 12, "dev": 60}
 QUICK_PER_FAMILY = {"spatial": 6, "branch": 3, "dev": 12}
 BARRED = ("branch", "dev")
 MOST_CHANGED, MOST_MOVED = 0.01, 0.01
-CAVEATS = REGISTRY["fidelity"].caveats
 
 
 def run(context: Context) -> Findings:
@@ -49,7 +47,7 @@ def run(context: Context) -> Findings:
         barred += places if name in BARRED else ()
         first += len(part)
     bars = _bars(_compared([said[n] for n in barred], [told[n] for n in barred]), sets)
-    caveats = [*CAVEATS, f"Reference: {reference.identity.engine}."]
+    caveats = [f"Reference: {reference.identity.engine}."]
     return Findings(lines, items, said, caveats=caveats, bars=bars)
 
 

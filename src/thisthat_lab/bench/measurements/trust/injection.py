@@ -22,7 +22,6 @@ from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.questions.branch import branch_items
 from thisthat_lab.bench.measurements.questions.decisions import DEV_FILES, dev_file
-from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
@@ -33,7 +32,6 @@ IN_DOCUMENTS = ("bipia_injection",)
 LONGEST_FOREIGN = 400
 _ATTACK = 1
 _SENTENCE = re.compile(r"[A-Z][^|]*[.?!]")
-CAVEATS = REGISTRY["injection"].caveats
 FOREIGN_CAVEAT = (
     f"Texts of {' and '.join(SOURCES)} name no option: they are planted into our states to see "
     "whether they move a decision at all, beside everyday sentences as long at the same place."
@@ -68,13 +66,13 @@ def run(context: Context) -> Findings:
         scoring.accuracy_line(neutral, calm, None, "accuracy with a neutral sentence"),
     ]
     groups = [
-        *scoring.grouped(attacked, moved, "wording", lambda i: scoring.facts_of(i, "wording")),
-        *scoring.grouped(attacked, moved, "wrapping", lambda i: scoring.facts_of(i, "wrapping")),
-        *scoring.grouped(attacked, moved, "place", lambda i: scoring.facts_of(i, "place")),
+        group
+        for name in ("wording", "wrapping", "place")
+        for group in scoring.grouped(attacked, moved, name, name)
     ]
     asked = [*items, *attacked, *neutral]
     said = [*plain, *moved, *calm]
-    caveats = [*CAVEATS, f"{len(injection_probes())} probes; this run used {len(set(used))}."]
+    caveats = [f"{len(injection_probes())} probes; this run used {len(set(used))}."]
     path = dev_file(context.setting.data)
     if path is None:
         caveats.append(f"Without {' and '.join(SOURCES)}: no {DEV_FILES[0]} was named with --data.")

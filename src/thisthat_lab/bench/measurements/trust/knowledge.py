@@ -24,21 +24,13 @@ from thisthat_lab.bench.probes import READINGS, ProbeTask, Reader, probe_accurac
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.systems.protocol import Identity
 from thisthat_lab.suites.written import read_tasks
+from thisthat_lab.tables import Tables
 
 LABELS = 200
 MOST_ROWS, QUICK_ROWS = 600, 300
 _ROWS_OF_A_LABEL = 10
 _TOPICS = 12
-_FROM_DEV = {
-    "hate": ("hatecheck", ""),
-    "prompt injections": ("prompt_injections", ""),
-    "spam": ("spamassassin", ""),
-    "sentiment": ("nltk_sentiment_subj", "positive"),
-    "intents": ("snips", ""),
-    "scenarios": ("hwu64", ""),
-    "toxicity": ("madlibs_toxicity", ""),
-    "planted instructions": ("bipia_injection", ""),
-}
+_FROM_DEV = Tables(__file__).read("from_dev", dict[str, tuple[str, str]])
 """Task of the panel: its source in the development file, and a word its question has."""
 
 CAVEATS = (

@@ -9,13 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from thisthat.items.item import Item, render_state
-from thisthat_lab.bench.systems.endpoints.wire import (
-    Reading,
-    UnusableError,
-    described,
-    field,
-    tokens,
-)
+from thisthat_lab.bench.systems.endpoints import wire
+from thisthat_lab.bench.systems.endpoints.wire import Reading, UnusableError
 
 _FENCE = re.compile(r"^```[a-z]*\s*(.*?)\s*```$", re.DOTALL)
 _BEFORE_VALUE = re.compile(r'"answer"\s*:\s*"?$')
@@ -46,7 +41,7 @@ class ChatWire:
             "model": model,
             "messages": [
                 {"role": "user", "content": render_state(item.state)},
-                {"role": "user", "content": described(item)},
+                {"role": "user", "content": wire.described(item)},
             ],
             "response_format": {
                 "type": "json_schema",
@@ -59,8 +54,8 @@ class ChatWire:
 
     def read(self, item: Item, payload: Any) -> Reading:
         """See Wire."""
-        choice = field(payload, "choices", 0)
-        content = field(choice, "message", "content")
+        choice = wire.field(payload, "choices", 0)
+        content = wire.field(choice, "message", "content")
         if not isinstance(content, str) or not content.strip():
             cut = isinstance(choice, Mapping) and choice.get("finish_reason") == "length"
             raise UnusableError("answer budget spent" if cut else "empty")
@@ -68,8 +63,8 @@ class ChatWire:
         return Reading(
             chosen,
             _probabilities(item, choice, chosen),
-            tokens(payload, "prompt_tokens", "input_tokens"),
-            tokens(payload, "completion_tokens", "output_tokens"),
+            wire.tokens(payload, "prompt_tokens", "input_tokens"),
+            wire.tokens(payload, "completion_tokens", "output_tokens"),
         )
 
 

@@ -1,7 +1,5 @@
 """Asks an endpoint: bounded concurrency, retries that honour retry-after, a token budget,
 latency at the client, every exchange recorded; or no network at all, from a recording.
-
-Knows nothing of any wire format beyond its path, its requests and its readings.
 """
 
 from __future__ import annotations

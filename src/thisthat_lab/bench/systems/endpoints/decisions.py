@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from thisthat.items.item import Item, render_state
-from thisthat_lab.bench.systems.endpoints.wire import (
-    Reading,
-    UnusableError,
-    described,
-    distribution,
-    field,
-    reading_of,
-    yes_or_no,
-)
+from thisthat_lab.bench.systems.endpoints import wire
+from thisthat_lab.bench.systems.endpoints.wire import Reading, UnusableError
 
 
 class DecisionsWire:
@@ -25,7 +18,7 @@ class DecisionsWire:
         """See Wire. A predicate has no place for descriptions: they go into its instructions."""
         if item.kind == "boolean":
             explained = any(text for _, text in item.options)
-            text = described(item) if explained else item.question
+            text = wire.described(item) if explained else item.question
             question: dict[str, Any] = {"type": "predicate", "instructions": text}
         elif item.kind == "choice":
             choices = [_named("value", name, text) for name, text in item.options]
@@ -37,14 +30,14 @@ class DecisionsWire:
 
     def read(self, item: Item, payload: Any) -> Reading:
         """See Wire. A refusal is no answer."""
-        answer = field(payload, "answers", 0)
-        if field(answer, "type") == "refusal":
+        answer = wire.field(payload, "answers", 0)
+        if wire.field(answer, "type") == "refusal":
             raise UnusableError("refused")
         if item.kind == "boolean":
-            given = yes_or_no(field(answer, "probability"))
+            given = wire.yes_or_no(wire.field(answer, "probability"))
         else:
-            given = _in_order(item, field(answer, "probabilities"))
-        return reading_of(given, payload)
+            given = _in_order(item, wire.field(answer, "probabilities"))
+        return wire.reading_of(given, payload)
 
 
 def _named(key: str, name: str, text: str | None) -> dict[str, str]:
@@ -54,7 +47,7 @@ def _named(key: str, name: str, text: str | None) -> dict[str, str]:
 def _in_order(item: Item, entries: Any) -> tuple[float, ...]:
     if not isinstance(entries, list):
         raise UnusableError("unexpected shape")
-    table = {field(entry, "value"): field(entry, "probability") for entry in entries}
+    table = {wire.field(entry, "value"): wire.field(entry, "probability") for entry in entries}
     keys: list[Any] = (
         [name for name, _ in item.options]
         if item.kind == "choice"
@@ -62,4 +55,4 @@ def _in_order(item: Item, entries: Any) -> tuple[float, ...]:
     )
     if set(table) != set(keys):
         raise UnusableError("not an option")
-    return distribution([table[key] for key in keys])
+    return wire.distribution([table[key] for key in keys])

@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from thisthat.items.item import Item
-from thisthat_lab.bench.systems.endpoints.wire import (
-    Reading,
-    UnusableError,
-    distribution,
-    field,
-    reading_of,
-    yes_or_no,
-)
+from thisthat_lab.bench.systems.endpoints import wire
+from thisthat_lab.bench.systems.endpoints.wire import Reading, UnusableError
 
 
 class SystemOneWire:
@@ -36,11 +30,11 @@ class SystemOneWire:
 
     def read(self, item: Item, payload: Any) -> Reading:
         """See Wire."""
-        answer = field(payload, "answers", "q")
+        answer = wire.field(payload, "answers", "q")
         if item.kind == "boolean":
-            given = yes_or_no(field(answer, "noul"))
+            given = wire.yes_or_no(wire.field(answer, "noul"))
         else:
-            table = field(answer, "probabilities")
+            table = wire.field(answer, "probabilities")
             keys = (
                 [name for name, _ in item.options]
                 if item.kind == "choice"
@@ -48,5 +42,5 @@ class SystemOneWire:
             )
             if not isinstance(table, dict) or set(table) != set(keys):
                 raise UnusableError("not an option")
-            given = distribution([table[key] for key in keys])
-        return reading_of(given, payload)
+            given = wire.distribution([table[key] for key in keys])
+        return wire.reading_of(given, payload)

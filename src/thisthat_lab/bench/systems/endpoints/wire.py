@@ -1,7 +1,4 @@
-"""What a wire format is to the bench: a request for one item, and a reading of the response.
-
-Nothing here knows how requests travel.
-"""
+"""What a wire format is to the bench: a request for one item, and a reading of the response."""
 
 from __future__ import annotations
 

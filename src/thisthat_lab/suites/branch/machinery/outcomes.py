@@ -20,14 +20,15 @@ from thisthat_lab.suites.base.fields import Domain
 from thisthat_lab.suites.base.layout import MakePage, Sheet, lay_out
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import bullets, sentence
-from thisthat_lab.suites.branch.machinery.branches import (
-    Branches,
-    draw_branches,
-    draw_sheet_taking,
-    twin_of,
-)
+from thisthat_lab.suites.branch.machinery import branches as taking
+from thisthat_lab.suites.branch.machinery.branches import Branches
+from thisthat_lab.tables import Tables
 
 DrawBranches = Callable[[Domain, int, int, Rng], Branches]
+_TABLES = Tables(__file__)
+_COUNTS, _INTROS = _TABLES.words("counts"), _TABLES.words("intros")
+_LINES, _LAST_LINES = _TABLES.words("lines"), _TABLES.words("last_lines")
+_ORDERS = _TABLES.groups("orders")
 
 
 @dataclass(frozen=True)
@@ -66,18 +67,16 @@ def outcome_family(
     words: OutcomeWords,
     counts: tuple[int, int],
     held_out: bool = False,
-    draw_rules: DrawBranches = draw_branches,
+    draw_rules: DrawBranches = taking.draw_branches,
     page: MakePage = lay_out,
     abstains: bool = True,
 ) -> BranchFamily[OutcomeCase]:
     """A choice or score family with from ``counts[0]`` to ``counts[1]`` outcomes.
 
-    ``draw_rules`` makes the branches, ``page`` the state. Without ``abstains`` no item offers an
-    abstain option (where a fact cannot be missing).
+    ``draw_rules`` makes the branches, ``page`` the state.
     """
 
     def draw(rng: Rng, setting: Setting) -> OutcomeCase | None:
-        setting = replace(setting, abstain=setting.abstain and abstains)
         count = rng.integer(*counts)
         domain = rng.choice(domains)
         branches = draw_rules(domain, count, min(setting.clauses, 3), rng)
@@ -87,7 +86,7 @@ def outcome_family(
             names = tuple(reversed(pool))
         else:
             names = tuple(rng.sample(rng.choice(pools), count))
-        sheet = draw_sheet_taking(domain, branches, setting, rng, may_omit=True)
+        sheet = taking.draw_sheet_taking(domain, branches, setting, rng, may_omit=True)
         if sheet is None:
             return None
         return OutcomeCase(sheet, branches, names, rng.chance(0.4), setting, rng.raw())
@@ -99,18 +98,16 @@ def outcome_family(
             return count
         return count - 1 - taken if kind == "score" else taken
 
-    def render(case: OutcomeCase, rng: Rng) -> Asked:
-        return _render(case, words, kind, page)
-
     return branch_family(
         name,
         kind,
         draw,
         solve,
-        render,
+        lambda case, _: _render(case, words, kind, page),
         _twin,
         option_count=counts[0] if counts[0] == counts[1] else None,
         held_out=held_out,
+        abstains=abstains,
         clauses=_clauses if page is lay_out else None,
     )
 
@@ -120,7 +117,7 @@ def _clauses(case: OutcomeCase) -> list[Clause]:
 
 
 def _twin(case: OutcomeCase, rng: Rng) -> OutcomeCase | None:
-    changed = twin_of(case.branches, case.sheet.record, rng)
+    changed = taking.twin_of(case.branches, case.sheet.record, rng)
     if changed is None:
         return None
     if isinstance(changed, Branches):
@@ -174,9 +171,7 @@ def _conditions(case: OutcomeCase) -> tuple[list[str], str]:
         return said, ""
     rng = Rng(case.look, "rule")
     conditions = [clause.say(rng) for clause in counted]
-    intro = rng.choice(
-        ("Count how many of these hold", "Conditions to count", "Criteria, counted one by one")
-    )
+    intro = rng.choice(_COUNTS)
     listed = rng.choice(
         (f"{intro}: {'; '.join(conditions)}.", f"{intro}:\n{bullets(conditions, rng)}")
     )
@@ -195,48 +190,19 @@ def _levels(
 
 
 def _order_note(words: OutcomeWords, names: Sequence[str], kind: Kind, rng: Rng) -> str:
-    if kind == "score":
-        return rng.choice(
-            (
-                "If several levels apply, the highest one counts.",
-                "Take the highest level whose condition is met.",
-                f"The {words.thing} is the highest level that applies.",
-            )
-        )
-    listed = ", ".join(names[:-1])
-    return rng.choice(
-        (
-            f"The conditions are tried in this order, and the first that holds counts: {listed}.",
-            f"Where several apply, the earliest of {listed} wins.",
-        )
-    )
+    return rng.choice(_ORDERS[kind]).format(thing=words.thing, listed=", ".join(names[:-1]))
 
 
 def _policy(
     case: OutcomeCase, said: Sequence[str], words: OutcomeWords, rng: Rng
 ) -> tuple[str, Any]:
-    names = case.names
-    style = rng.below(3)
-    if style == 0:
-        lines = [f"{name} if {one}" for name, one in zip(names, said, strict=False)]
-    elif style == 1:
-        lines = [
-            f"if {one}, the {words.thing} is {name}" for name, one in zip(names, said, strict=False)
-        ]
-    else:
-        lines = [f"{name}: {one}" for name, one in zip(names, said, strict=False)]
-    lines.append(
-        rng.choice(
-            (f"{names[-1]} otherwise", f"in every other case the {words.thing} is {names[-1]}")
-        )
-    )
-    intro = rng.choice(
-        (
-            "Work through this list from the top; the first line that applies decides.",
-            f"The {words.thing} is given by the first line that fits.",
-            "Check in order and stop at the first match.",
-        )
-    )
+    *named, last = case.names
+    form, thing = rng.choice(_LINES), words.thing
+    lines = [
+        form.format(name=name, one=one, thing=thing) for name, one in zip(named, said, strict=True)
+    ]
+    lines.append(rng.choice(_LAST_LINES).format(name=last, thing=thing))
+    intro = rng.choice(_INTROS).format(thing=thing)
     return f"{intro}\n{bullets([sentence(line)[:-1] for line in lines], rng)}", _plain(case, words)
 
 

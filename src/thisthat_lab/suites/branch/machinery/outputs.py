@@ -17,6 +17,7 @@ from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)
 _SENTENCES = _TABLES.words("sentences")
+_WAYS = _TABLES.groups("ways")
 _KEYS = ("title", "city", "status", "owner", "total", "month", "note", "summary", "count")
 _ENDINGS = {".": "a full stop", "!": "an exclamation mark", "?": "a question mark"}
 _MARKS = tuple(_ENDINGS)
@@ -145,25 +146,6 @@ def _propose(kind: str, text: str, rng: Rng) -> Any:
 def say_instruction(instruction: Instruction, rng: Rng) -> str:
     """The instruction as one would write it, without final stop."""
     kind, value = instruction.kind, instruction.value
-    ways: dict[str, tuple[str, ...]] = {
-        "most words": (f"use at most {value} words", f"no more than {value} words"),
-        "fewest words": (f"write at least {value} words", f"the length is {value} words or more"),
-        "sentences": (f"write exactly {value} sentences", f"the number of sentences is {value}"),
-        "has word": (f'mention "{value}"', f'the word "{value}" has to appear'),
-        "lacks word": (f'do not use the word "{value}"', f'avoid "{value}"'),
-        "first word": (f'begin with the word "{value}"', f'the first word is "{value}"'),
-        "last mark": (f"end with {_ENDINGS.get(str(value), value)}",),
-        "capitals": ("use at least one capital letter",)
-        if value
-        else ("write everything in lower case", "no capital letters"),
-        "small letters": ("use at least one lower-case letter",)
-        if value
-        else ("write everything in capitals", "no lower-case letters"),
-        "digits": ("include at least one digit",) if value else ("use no digits",),
-        "commas": ("use at least one comma",) if value else ("use no commas",),
-        "bullets": (f"give exactly {value} bullet points",),
-        "key": (f'return JSON with the key "{value}"', f'the JSON has a field "{value}"'),
-        "number at": (f'the field "{value}" holds a number',),
-        "json": ("answer with a JSON object",) if value else ("do not answer in JSON",),
-    }
-    return rng.choice(ways[kind])
+    if kind in _YES_OR_NO:
+        kind = f"{kind}, {'yes' if value else 'no'}"
+    return rng.choice(_WAYS[kind]).format(value=_ENDINGS.get(str(value), value))

@@ -1,7 +1,4 @@
-"""Shell commands as records: what a command line does, and how it is written at a prompt.
-
-Shared by the families about commands; knows nothing of policies.
-"""
+"""Shell commands as records: what a command line does, and how it is written at a prompt."""
 
 from __future__ import annotations
 

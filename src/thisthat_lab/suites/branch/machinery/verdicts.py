@@ -58,27 +58,16 @@ def verdict_family(
     page: MakePage = lay_out,
     abstains: bool = True,
 ) -> BranchFamily[VerdictCase]:
-    """A boolean family over records of these domains.
-
-    ``page`` makes the state. Without ``abstains`` no item offers an abstain option (where a
-    fact cannot be missing).
-    """
-
-    def draw(rng: Rng, setting: Setting) -> VerdictCase | None:
-        setting = replace(setting, abstain=setting.abstain and abstains)
-        return draw_verdict(domains, rng, setting)
-
-    def render(case: VerdictCase, rng: Rng) -> Asked:
-        return render_verdict(case, words, page)
-
+    """A boolean family over records of these domains; ``page`` makes the state."""
     return branch_family(
         name,
         "boolean",
-        draw,
+        lambda rng, setting: draw_verdict(domains, rng, setting),
         solve_verdict,
-        render,
+        lambda case, _: render_verdict(case, words, page),
         twin_verdict,
         held_out=held_out,
+        abstains=abstains,
         clauses=(lambda case: case.rule.clauses) if page is lay_out else None,
     )
 

@@ -7,9 +7,9 @@ from functools import partial
 
 from thisthat.rng import Rng
 from thisthat_lab.suites.spatial.ask import Blanks, boolean, choice, score, words_of
-from thisthat_lab.suites.spatial.families.move_legal import WORDS
+from thisthat_lab.suites.spatial.families.windows import LEGAL_WORDS
 from thisthat_lab.suites.spatial.scene import MapScene, WindowScene
-from thisthat_lab.suites.spatial.words import at_cell, candidates, cell_blanks, direction_blanks
+from thisthat_lab.suites.spatial.words import any_direction, at_cell, candidates, near_cell, nothing
 from thisthat_lab.worlds.grid import DIRECTIONS, step
 from thisthat_lab.worlds.window import SIDE
 
@@ -32,11 +32,6 @@ def _right(scene: MapScene, blanks: Blanks) -> int:
 def _coordinate(scene: MapScene, blanks: Blanks) -> int:
     """Where the coordinate stands among the numbers."""
     return int(blanks["numbers"].index(_right(scene, blanks)))
-
-
-def _nothing(rng: Rng, scene: WindowScene) -> Blanks:
-    """Nothing to choose: the nine cells around and under the agent."""
-    return {}
 
 
 def _dead_ends(scene: WindowScene, blanks: Blanks) -> int:
@@ -72,11 +67,6 @@ def _map_degree(scene: MapScene, blanks: Blanks) -> int:
     return sum(grid.is_open(step(blanks["cell"], direction)) for direction in DIRECTIONS)
 
 
-def _direction(rng: Rng, scene: MapScene) -> Blanks:
-    """A direction to try."""
-    return direction_blanks(rng.choice(DIRECTIONS))
-
-
 def _map_legal(scene: MapScene, blanks: Blanks) -> bool:
     """Whether the destination of the agent's step is open."""
     return scene.place.maze.grid.is_open(step(scene.agent, blanks["direction"]))
@@ -98,11 +88,9 @@ def _row_count(scene: WindowScene, blanks: Blanks) -> int:
     return sum(mark in ".A" for mark in line)
 
 
-def _inner_cell(rng: Rng, scene: WindowScene) -> Blanks:
+def _near_cell(rng: Rng, scene: WindowScene) -> Blanks:
     """A cell of the inner block and a direction from it."""
-    row, column = scene.agent
-    cell = (row + rng.integer(-1, 1), column + rng.integer(-1, 1))
-    return {**cell_blanks(cell, scene.agent), "direction": rng.choice(DIRECTIONS)}
+    return {**near_cell(rng, scene), "direction": rng.choice(DIRECTIONS)}
 
 
 def _neighbour(scene: WindowScene, blanks: Blanks) -> bool:
@@ -110,13 +98,14 @@ def _neighbour(scene: WindowScene, blanks: Blanks) -> bool:
     return scene.window.is_open(step(blanks["cell"], blanks["direction"]))
 
 
-_LEGAL_WORDS = replace(WORDS, wordings=WORDS.wordings[:1] + WORDS.wordings[2:])
+_wordings = LEGAL_WORDS.wordings
+_MAP_WORDS = replace(LEGAL_WORDS, wordings=_wordings[:1] + _wordings[2:])
 FAMILIES = (
     choice("coordinate", "map", _axis, _coordinate, _words("coordinate")),
-    score("dead_ends", "window", _nothing, _dead_ends, _words("dead_ends")),
+    score("dead_ends", "window", nothing, _dead_ends, _words("dead_ends")),
     boolean("map_cell", "map", _any_cell, _map_cell, _words("map_cell")),
     score("map_degree", "map", _open_cell, _map_degree, _words("map_degree")),
-    boolean("map_legal", "map", _direction, _map_legal, _LEGAL_WORDS),
+    boolean("map_legal", "map", any_direction, _map_legal, _MAP_WORDS),
     score("row_count", "window", _line, _row_count, _words("row_count")),
-    boolean("window_neighbour", "window", _inner_cell, _neighbour, _words("window_neighbour")),
+    boolean("window_neighbour", "window", _near_cell, _neighbour, _words("window_neighbour")),
 )

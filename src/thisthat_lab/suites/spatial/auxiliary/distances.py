@@ -8,7 +8,7 @@ from functools import partial
 from thisthat.rng import Rng
 from thisthat_lab.suites.spatial.ask import Blanks, boolean, choice, words_of
 from thisthat_lab.suites.spatial.scene import MapScene
-from thisthat_lab.suites.spatial.words import at_cell, candidates
+from thisthat_lab.suites.spatial.words import at_cell, candidates, nothing
 from thisthat_lab.worlds.grid import DIRECTIONS, Cell, step
 
 LONGEST = 10
@@ -32,11 +32,6 @@ def _five(number: Callable[[MapScene], int]) -> Callable[[Rng, MapScene], Blanks
 def _place_of(number: Callable[[MapScene], int]) -> Callable[[MapScene, Blanks], int]:
     """Where the right number stands."""
     return lambda scene, blanks: int(blanks["numbers"].index(number(scene)))
-
-
-def _nothing(rng: Rng, scene: MapScene) -> Blanks:
-    """Nothing to choose: the scene has one agent and one goal."""
-    return {}
 
 
 def _short(rng: Rng, scene: MapScene) -> Blanks | None:
@@ -128,7 +123,7 @@ FAMILIES = (
         shuffle=False,
     ),
     *(
-        choice(name, "map", _nothing, _remainder(divisor), _words(name), shuffle=False)
+        choice(name, "map", nothing, _remainder(divisor), _words(name), shuffle=False)
         for name, divisor in (("distance_modulo_three", 3), ("distance_modulo_four", 4))
     ),
     choice("nearer_cell", "map", _two_cells, _nearer_cell, _words("nearer_cell")),

@@ -1,4 +1,5 @@
-"""The fifteen families of the benchmark, one file each.
+"""The fifteen families of the benchmark: of windows, of maps, of snakes, and the noisy actuator.
 
-Their words stand in ``wordings.json``. May import ``ask``, ``scene`` and ``words``.
+A module has several in ``FAMILIES``; their words stand in ``wordings.json``. May import ``ask``,
+``scene`` and ``words``.
 """

@@ -34,8 +34,7 @@ class Case:
     outer: int
     falling: bool
     others: tuple[tuple[NumberField, int, int], ...]
-    notes: int
-    offers_abstain: bool
+    setting: Setting
 
 
 def draw(rng: Rng, setting: Setting) -> Case:
@@ -74,8 +73,7 @@ def draw(rng: Rng, setting: Setting) -> Case:
         outer,
         rng.chance(0.3),
         others,
-        setting.length,
-        setting.abstain,
+        setting,
     )
     if setting.abstain and rng.chance(1 / (levels + 1)):
         return replace(case, old=None) if rng.chance(0.5) else replace(case, new=None)
@@ -152,8 +150,7 @@ def render(case: Case, rng: Rng) -> Asked:
         numbered_levels(names),
         deciding=deciding,
         rule=[margins] if in_state else (),
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
         levels=case.levels,
     )
 

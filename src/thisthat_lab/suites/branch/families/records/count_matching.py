@@ -26,7 +26,7 @@ class Case:
     shown: tuple[str, ...]
     rule: Rule
     failing: bool
-    notes: int
+    setting: Setting
 
 
 def draw(rng: Rng, setting: Setting) -> Case | None:
@@ -54,7 +54,7 @@ def draw(rng: Rng, setting: Setting) -> Case | None:
         tuple(rng.shuffled(shown)),
         rule,
         failing,
-        setting.length,
+        setting,
     )
 
 
@@ -99,7 +99,7 @@ def render(case: Case, rng: Rng) -> Asked:
         question,
         numbered_levels(levels),
         deciding=[sheet.pieces[row, phrase] for row in range(size) for phrase in case.rule.phrases],
-        notes=case.notes,
+        setting=case.setting,
         levels=size + 1,
     )
 
@@ -107,4 +107,4 @@ def render(case: Case, rng: Rng) -> Asked:
 _TABLES = Tables(__file__)
 SATISFYING = _TABLES.words("satisfying")
 FAILING = _TABLES.words("failing")
-FAMILY = branch_family("count_matching", "score", draw, solve, render, twin)
+FAMILY = branch_family("count_matching", "score", draw, solve, render, twin, abstains=False)

@@ -35,8 +35,7 @@ class Case:
     day: str | None
     window: int
     same_asked: bool
-    notes: int
-    offers_abstain: bool
+    setting: Setting
 
 
 def draw(rng: Rng, setting: Setting) -> Case:
@@ -77,8 +76,7 @@ def draw(rng: Rng, setting: Setting) -> Case:
         day,
         window,
         rng.chance(0.6),
-        setting.length,
-        setting.abstain,
+        setting,
     )
 
 
@@ -134,8 +132,7 @@ def render(case: Case, rng: Rng) -> Asked:
         question,
         deciding=sheet.pieces_of(needed),
         rule=[rule] if in_state else (),
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
     )
 
 

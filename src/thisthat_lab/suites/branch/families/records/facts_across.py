@@ -44,7 +44,7 @@ class Case:
     left: int
     right: int
     denied: bool
-    notes: int
+    setting: Setting
 
     @property
     def phrase(self) -> str:
@@ -120,7 +120,7 @@ def draw(rng: Rng, setting: Setting) -> Case | None:
             left,
             right,
             denied,
-            setting.length,
+            setting,
         )
         if holds(case) == (want != denied):
             return case
@@ -176,7 +176,7 @@ def render(case: Case, rng: Rng) -> Asked:
         [(rng.choice(("list", "records", "table", f"{noun} list")), sheet.content)],
         question,
         deciding=[sheet.pieces[row, case.phrase] for row in needed],
-        notes=case.notes,
+        setting=case.setting,
         form=case.form,
     )
 
@@ -184,4 +184,4 @@ def render(case: Case, rng: Rng) -> Asked:
 _TABLES = Tables(__file__)
 ASKED = _TABLES.words("asked")
 DENIED = _TABLES.words("denied")
-FAMILY = branch_family("facts_across", "boolean", draw, solve, render, twin)
+FAMILY = branch_family("facts_across", "boolean", draw, solve, render, twin, abstains=False)

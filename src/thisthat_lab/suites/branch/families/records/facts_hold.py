@@ -66,8 +66,7 @@ def render(case: FactsCase, rng: Rng) -> Asked:
         asked,
         options,
         deciding=deciding_pieces(case, sheet.pieces, order.index(0)),
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
         form=case.form,
         mode=case.rule.mode,
     )

@@ -29,7 +29,7 @@ class Case:
     times: tuple[int, ...]
     unit: str
     ask_for: str
-    notes: int
+    setting: Setting
 
 
 def draw(rng: Rng, setting: Setting) -> Case:
@@ -58,7 +58,7 @@ def draw(rng: Rng, setting: Setting) -> Case:
         order = sorted(range(count), key=times.__getitem__)
         usable = order[:-1] if form == "after" else order[1:]
         form = f"{form} {rng.choice(usable)}"
-    return Case(tuple(events), times, unit, form, setting.length)
+    return Case(tuple(events), times, unit, form, setting)
 
 
 def solve(case: Case) -> int:
@@ -113,9 +113,11 @@ def render(case: Case, rng: Rng) -> Asked:
         question = rng.choice(ENDS[word])
     options = [(event, None) for event in case.events]
     sections = [(rng.choice(("events", "timeline", "log", "history")), content)]
-    return ask(rng, sections, question, options, deciding=deciding, notes=case.notes)
+    return ask(rng, sections, question, options, deciding=deciding, setting=case.setting)
 
 
 ENDS = _TABLES.groups("ends")
 NEXT = _TABLES.groups("next")
-FAMILY = branch_family("first_event", "choice", draw, solve, render, twin, held_out=True)
+FAMILY = branch_family(
+    "first_event", "choice", draw, solve, render, twin, held_out=True, abstains=False
+)

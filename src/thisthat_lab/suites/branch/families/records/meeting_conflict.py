@@ -9,16 +9,8 @@ from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import FIRST_NAMES, as_shown, join
-from thisthat_lab.suites.branch.machinery.calendars import (
-    DAY_END,
-    DAY_START,
-    STEP,
-    Entry,
-    Span,
-    clock_span,
-    draw_entries,
-    write_calendar,
-)
+from thisthat_lab.suites.branch.machinery import calendars
+from thisthat_lab.suites.branch.machinery.calendars import DAY_END, DAY_START, STEP, Entry, Span
 from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)
@@ -43,7 +35,7 @@ class MeetingCase:
 def draw(rng: Rng, setting: Setting) -> MeetingCase | None:
     """A case with a clash as often as not, whatever the calendars look like."""
     people = rng.sample(FIRST_NAMES, rng.integer(1, 1 + setting.clauses))
-    entries = draw_entries(people, rng.integer(2, 4), rng)
+    entries = calendars.draw_entries(people, rng.integer(2, 4), rng)
     invited = tuple(rng.sample(people, rng.integer(1, len(people))))
     gap = rng.weighted((0, 10, 15, 30), (5, 1, 2, 1)) if setting.clauses > 1 else 0
     length = rng.integer(2, 5) * STEP
@@ -74,7 +66,7 @@ def render(case: MeetingCase, rng: Rng) -> Asked:
     """The case written down."""
     rng = Rng(case.look, "words")
     style = rng.choice(("24", "12"))
-    proposal = f"{clock_span(case.proposed, style, rng)}, with {join(case.invited)}"
+    proposal = f"{calendars.clock_span(case.proposed, style, rng)}, with {join(case.invited)}"
     rule = (
         f"There must be at least {case.gap} minutes between two meetings of the same person."
         if case.gap
@@ -85,7 +77,9 @@ def render(case: MeetingCase, rng: Rng) -> Asked:
     if rng.chance(0.4):
         notes = notes[1:]
         question = f"A meeting is proposed: {proposal}. {question}"
-    written = write_calendar(case.entries, notes, style, case.setting, Rng(case.look, "layout"))
+    written = calendars.write_calendar(
+        case.entries, notes, style, case.setting, Rng(case.look, "layout")
+    )
     shown = _clashes(case) or [entry for entry in case.entries if entry.who in case.invited]
     deciding = list(dict.fromkeys(written.pieces[entry] for entry in shown))
     return Asked(

@@ -30,8 +30,7 @@ class Case:
     shown: tuple[str, ...]
     fields: tuple[str, ...]
     differing: bool
-    notes: int
-    offers_abstain: bool
+    setting: Setting
 
 
 def draw(rng: Rng, setting: Setting) -> Case:
@@ -59,8 +58,7 @@ def draw(rng: Rng, setting: Setting) -> Case:
         tuple(rng.shuffled(shown)),
         tuple(fields),
         rng.chance(0.35),
-        setting.length,
-        setting.abstain,
+        setting,
     )
 
 
@@ -105,8 +103,7 @@ def render(case: Case, rng: Rng) -> Asked:
         question,
         numbered_levels(levels),
         deciding=sheet.pieces_of(case.fields),
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
         levels=count + 1,
     )
 

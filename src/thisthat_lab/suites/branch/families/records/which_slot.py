@@ -9,17 +9,8 @@ from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import FIRST_NAMES, as_shown, join
-from thisthat_lab.suites.branch.machinery.calendars import (
-    DAY_END,
-    DAY_START,
-    STEP,
-    Entry,
-    Span,
-    clock,
-    clock_span,
-    draw_entries,
-    write_calendar,
-)
+from thisthat_lab.suites.branch.machinery import calendars
+from thisthat_lab.suites.branch.machinery.calendars import DAY_END, DAY_START, STEP, Entry, Span
 from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)
@@ -44,7 +35,7 @@ class SlotCase:
 def draw(rng: Rng, setting: Setting) -> SlotCase | None:
     """Three to five slots of which one fits, or none does."""
     people = rng.sample(FIRST_NAMES, rng.integer(1, 1 + setting.clauses))
-    entries = draw_entries(people, rng.integer(2, 4), rng)
+    entries = calendars.draw_entries(people, rng.integer(2, 4), rng)
     invited = tuple(rng.sample(people, rng.integer(1, len(people))))
     hours = Span(DAY_START, rng.integer(60, 70) * STEP)
     if rng.chance(0.5):
@@ -91,9 +82,9 @@ def render(case: SlotCase, rng: Rng) -> Asked:
     rng = Rng(case.look, "words")
     style = rng.choice(("24", "12"))
     limit = (
-        f"it has to be over by {clock(case.hours.end, style)} at the latest"
+        f"it has to be over by {calendars.clock(case.hours.end, style)} at the latest"
         if case.hours.start == DAY_START
-        else f"it must not begin before {clock(case.hours.start, style)}"
+        else f"it must not begin before {calendars.clock(case.hours.start, style)}"
     )
     need = f"{join(case.invited)} must be there, and {limit}. "
     need += "A meeting may begin when another one ends."
@@ -101,12 +92,14 @@ def render(case: SlotCase, rng: Rng) -> Asked:
     notes = [("Needed", need)]
     if rng.chance(0.4):
         notes, question = [], f"{need} {question}"
-    times = [clock_span(slot, style, rng) for slot in case.slots]
+    times = [calendars.clock_span(slot, style, rng) for slot in case.slots]
     options: list[tuple[str, str | None]] = [(time, None) for time in times]
     if rng.chance(0.4):
         options = [(name, time) for name, time in zip(_NAMES, times, strict=False)]
     options.append((rng.choice(_NONE), None))
-    written = write_calendar(case.entries, notes, style, case.setting, Rng(case.look, "layout"))
+    written = calendars.write_calendar(
+        case.entries, notes, style, case.setting, Rng(case.look, "layout")
+    )
     shown = [written.pieces[entry] for entry in case.entries if entry.who in case.invited]
     return Asked(
         written.state,

@@ -18,16 +18,8 @@ from thisthat_lab.suites.base.wording import bullets
 from thisthat_lab.suites.branch.machinery.branches import Branches, draw_sheet_taking, twin_of
 from thisthat_lab.tables import Tables
 
-_DOMAINS = domains(
-    "release candidate",
-    "model rollout",
-    "firmware update",
-    "leave request",
-    "expense report",
-    "clinical sample",
-    "building inspection",
-)
 _TABLES = Tables(__file__)
+_DOMAINS = domains(*_TABLES.words("domains"))
 _ASKS = _TABLES.words("asks")
 _NOTHING = ("nothing", "no blocker", "all clear", "none fails")
 

@@ -16,6 +16,8 @@ from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)
 AREAS = _TABLES.rows("areas")
+QUESTIONS = _TABLES.words("questions")
+SWAPS = _TABLES.words("swaps")
 SHIFTS = (("early", 6, 14), ("late", 14, 22), ("night", 22, 30))
 
 
@@ -32,8 +34,7 @@ class Case:
     severity: int
     threshold: int
     chief: str | None
-    notes: int
-    offers_abstain: bool
+    setting: Setting
 
     @property
     def people(self) -> tuple[str, ...]:
@@ -73,8 +74,7 @@ def draw(rng: Rng, setting: Setting) -> Case:
         rng.integer(1, 5),
         rng.integer(2, 5),
         spare[2] if setting.clauses > 3 else None,
-        setting.length,
-        setting.abstain,
+        setting,
     )
     if setting.abstain and rng.chance(0.25):
         if len(shifts) > 1 and rng.chance(0.5):
@@ -130,10 +130,7 @@ def render(case: Case, rng: Rng) -> Asked:
             f"{case.chief} whatever the roster says."
         )
     for away, deputy in case.swaps:
-        form = rng.choice(
-            ("{away} is away; {deputy} stands in.", "{deputy} covers for {away} today.")
-        )
-        rules.append(form.format(away=away, deputy=deputy))
+        rules.append(rng.choice(SWAPS).format(away=away, deputy=deputy))
     hours = [f"{name} {start:02d}:00-{end % 24:02d}:00" for name, start, end in case.shifts]
     if len(case.shifts) > 1:
         rules.append(f"Shifts: {', '.join(hours)} (the end belongs to the next shift).")
@@ -159,14 +156,7 @@ def render(case: Case, rng: Rng) -> Asked:
         ]
     if rules:
         sections.append(("rules", "\n".join(rng.shuffled(rules))))
-    question = rng.choice(
-        (
-            "Who owns this incident?",
-            "Who has to be called?",
-            "To whom should the page go?",
-            "Who is responsible right now?",
-        )
-    )
+    question = rng.choice(QUESTIONS)
     options = [(name, None) for name in case.people]
     return ask(
         rng,
@@ -175,8 +165,7 @@ def render(case: Case, rng: Rng) -> Asked:
         options,
         deciding=_deciding(case, told, listed, place),
         rule=rules,
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
     )
 
 

@@ -19,19 +19,8 @@ from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import CITIES, TEAMS, bullets
 from thisthat_lab.tables import Tables
 
-_DOMAINS = domains(
-    "support ticket",
-    "customer complaint",
-    "patient message",
-    "content report",
-    "energy meter",
-    "library account",
-    "expense report",
-    "student enrolment",
-    "marketplace seller",
-    "loan application",
-)
 _TABLES = Tables(__file__)
+_DOMAINS = domains(*_TABLES.words("domains"))
 _ASKS = _TABLES.words("asks")
 
 

@@ -22,6 +22,7 @@ ACTIONS = _TABLES.read("actions", tuple[tuple[str, str, tuple[str, ...]], ...])
 # What it does it to: name part, word in the description, words in the need.
 OBJECTS = _TABLES.read("objects", tuple[tuple[str, str, tuple[str, ...]], ...])
 NEEDS = _TABLES.words("needs")
+QUESTIONS = _TABLES.words("questions")
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,7 @@ def render(case: Case, rng: Rng) -> Asked:
         options.append((name, _with_articles(ACTIONS[verb][1].format(x=OBJECTS[noun][1]))))
     before = " ".join(remarks(rng, min(case.notes, 20)))
     state = rng.choice((f"{before} {text}", f"{text} {before}")).strip()
-    question = rng.choice(
-        (
-            "Which tool fits the request?",
-            "Pick the tool to call.",
-            "Which function serves this need?",
-            "What should be called?",
-        )
-    )
+    question = rng.choice(QUESTIONS)
     return Asked(state, question, tuple(options), {"deciding": [text], "tools": len(options)})
 
 

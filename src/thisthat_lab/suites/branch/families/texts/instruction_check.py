@@ -10,13 +10,7 @@ from thisthat_lab.suites.base import wording
 from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
-from thisthat_lab.suites.branch.machinery.outputs import (
-    Instruction,
-    draw_instruction,
-    draw_output,
-    follows,
-    say_instruction,
-)
+from thisthat_lab.suites.branch.machinery import outputs
 from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)
@@ -29,7 +23,7 @@ class CheckCase:
     """A text and what it should be like."""
 
     text: str
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[outputs.Instruction, ...]
     asks_opposite: bool
     in_state: bool
     setting: Setting
@@ -38,7 +32,7 @@ class CheckCase:
 
 def draw(rng: Rng, setting: Setting) -> CheckCase:
     """Every instruction followed as often as one broken."""
-    text = draw_output(rng.integer(1, 1 + setting.clauses), rng)
+    text = outputs.draw_output(rng.integer(1, 1 + setting.clauses), rng)
     kept = rng.chance(0.5)
     instructions = draw_instructions(
         text, min(setting.clauses, 4), None if kept else rng.below(min(setting.clauses, 4)), rng
@@ -48,18 +42,18 @@ def draw(rng: Rng, setting: Setting) -> CheckCase:
 
 def draw_instructions(
     text: str, count: int, broken: int | None, rng: Rng
-) -> tuple[Instruction, ...]:
+) -> tuple[outputs.Instruction, ...]:
     """Instructions of different kinds, all followed but the one at the place ``broken``."""
-    drawn: list[Instruction] = []
+    drawn: list[outputs.Instruction] = []
     for place in range(count):
         used = [instruction.kind for instruction in drawn]
-        drawn.append(draw_instruction(text, place != broken, used, rng))
+        drawn.append(outputs.draw_instruction(text, place != broken, used, rng))
     return tuple(drawn)
 
 
 def solve(case: CheckCase) -> int:
     """1 for yes."""
-    kept = all(follows(instruction, case.text) for instruction in case.instructions)
+    kept = all(outputs.follows(instruction, case.text) for instruction in case.instructions)
     return int(kept != case.asks_opposite)
 
 
@@ -67,7 +61,7 @@ def render(case: CheckCase, rng: Rng) -> Asked:
     """The case written down."""
     rng = Rng(case.look, "words")
     said = [
-        say_instruction(instruction, Rng(case.look, number))
+        outputs.say_instruction(instruction, Rng(case.look, number))
         for number, instruction in enumerate(case.instructions)
     ]
     question = rng.choice(_OPPOSITE_ASKS if case.asks_opposite else _ASKS)
@@ -104,12 +98,12 @@ def write_output(
 def twin(case: CheckCase, rng: Rng) -> CheckCase | None:
     """The same text under instructions of which one changed, and with it the answer."""
     place = rng.below(len(case.instructions))
-    broken = [i for i, one in enumerate(case.instructions) if not follows(one, case.text)]
+    broken = [i for i, one in enumerate(case.instructions) if not outputs.follows(one, case.text)]
     if broken:
         place = broken[0]
     others = [one.kind for i, one in enumerate(case.instructions) if i != place]
     changed = list(case.instructions)
-    changed[place] = draw_instruction(case.text, bool(broken), others, rng)
+    changed[place] = outputs.draw_instruction(case.text, bool(broken), others, rng)
     return replace(case, instructions=tuple(changed))
 
 

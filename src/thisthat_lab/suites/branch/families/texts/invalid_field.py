@@ -10,53 +10,46 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.base.branch_family import branch_family, turned
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
+from thisthat_lab.suites.records import specs
 from thisthat_lab.suites.records.asking import ask
-from thisthat_lab.suites.records.specs import (
-    Parameter,
-    break_field,
-    deciding_pieces,
-    draw_payload,
-    draw_spec,
-    fault,
-    write_request,
-)
+from thisthat_lab.tables import Tables
 
 
 @dataclass(frozen=True)
 class Case:
     """A specification and a payload with one fault at most."""
 
-    spec: tuple[Parameter, ...]
+    spec: tuple[specs.Parameter, ...]
     payload: Mapping[str, Any]
-    notes: int
+    setting: Setting
 
 
 def draw(rng: Rng, setting: Setting) -> Case:
     """Every field is the faulty one equally often, and so is none of them."""
-    spec = draw_spec(rng, min(9, 2 + setting.clauses + setting.distractors // 3))
-    payload = draw_payload(rng, spec)
+    spec = specs.draw_spec(rng, min(9, 2 + setting.clauses + setting.distractors // 3))
+    payload = specs.draw_payload(rng, spec)
     place = rng.below(len(spec) + 1)
     if place < len(spec):
-        payload = break_field(rng, spec[place], payload)
-    return Case(spec, payload, setting.length)
+        payload = specs.break_field(rng, spec[place], payload)
+    return Case(spec, payload, setting)
 
 
 def solve(case: Case) -> int:
     """The place of the faulty field in the specification, or one past its end."""
-    wrong = fault(case.spec, case.payload)
+    wrong = specs.fault(case.spec, case.payload)
     return [parameter.name for parameter in case.spec].index(wrong[0]) if wrong else len(case.spec)
 
 
 def twin(case: Case, rng: Rng) -> Case | None:
     """The same specification with another field broken."""
     place = rng.below(len(case.spec))
-    payload = break_field(rng, case.spec[place], draw_payload(rng, case.spec))
-    return turned(case, [Case(case.spec, payload, case.notes)], solve)
+    payload = specs.break_field(rng, case.spec[place], specs.draw_payload(rng, case.spec))
+    return turned(case, [Case(case.spec, payload, case.setting)], solve)
 
 
 def render(case: Case, rng: Rng) -> Asked:
     """The specification as a schema or as documentation, then the payload."""
-    written = write_request(
+    written = specs.write_request(
         rng,
         case.spec,
         case.payload,
@@ -64,25 +57,21 @@ def render(case: Case, rng: Rng) -> Asked:
         text_title="fields",
         payload_titles=("message", "body", "input"),
     )
-    none = rng.choice(("none", "no field", "all fields are fine", "nothing is wrong"))
+    none = rng.choice(NONE)
     options = [(parameter.name, None) for parameter in case.spec] + [(none, None)]
-    question = rng.choice(
-        (
-            f"Which field is invalid? Choose '{none}' if there is none.",
-            f"Which field breaks the rules ('{none}' if they all keep to them)?",
-            f"Name the field that has to be corrected, or '{none}'.",
-            f"Where is the fault? Pick '{none}' for a clean message.",
-        )
-    )
+    question = rng.choice(QUESTIONS).format(none=none)
     return ask(
         rng,
         written.sections,
         question,
         options,
-        deciding=deciding_pieces(case.spec, case.payload),
+        deciding=specs.deciding_pieces(case.spec, case.payload),
         rule=[written.spec],
-        notes=case.notes,
+        setting=case.setting,
     )
 
 
-FAMILY = branch_family("invalid_field", "choice", draw, solve, render, twin)
+_TABLES = Tables(__file__)
+NONE = _TABLES.words("none")
+QUESTIONS = _TABLES.words("questions")
+FAMILY = branch_family("invalid_field", "choice", draw, solve, render, twin, abstains=False)

@@ -9,16 +9,8 @@ from thisthat_lab.suites.base import wording
 from thisthat_lab.suites.base.branch_family import branch_family
 from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
-from thisthat_lab.suites.branch.families.texts.instruction_check import (
-    draw_instructions,
-    write_output,
-)
-from thisthat_lab.suites.branch.machinery.outputs import (
-    Instruction,
-    draw_output,
-    follows,
-    say_instruction,
-)
+from thisthat_lab.suites.branch.families.texts import instruction_check as check
+from thisthat_lab.suites.branch.machinery import outputs
 from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)
@@ -31,24 +23,24 @@ class ViolationCase:
     """A text and instructions of which at most one is broken."""
 
     text: str
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[outputs.Instruction, ...]
     setting: Setting
     look: int
 
 
 def draw(rng: Rng, setting: Setting) -> ViolationCase:
     """Three instructions; each of them, or none, is broken equally often."""
-    text = draw_output(rng.integer(1, 1 + setting.clauses), rng)
+    text = outputs.draw_output(rng.integer(1, 1 + setting.clauses), rng)
     count = 3
     broken = rng.below(count + 1)
-    instructions = draw_instructions(text, count, broken if broken < count else None, rng)
+    instructions = check.draw_instructions(text, count, broken if broken < count else None, rng)
     return ViolationCase(text, instructions, setting, rng.raw())
 
 
 def solve(case: ViolationCase) -> int:
     """The broken instruction; their number when all are kept."""
     for index, instruction in enumerate(case.instructions):
-        if not follows(instruction, case.text):
+        if not outputs.follows(instruction, case.text):
             return index
     return len(case.instructions)
 
@@ -57,7 +49,7 @@ def render(case: ViolationCase, rng: Rng) -> Asked:
     """The case written down; options are the instructions, or their numbers in the state."""
     rng = Rng(case.look, "words")
     said = [
-        say_instruction(instruction, Rng(case.look, number))
+        outputs.say_instruction(instruction, Rng(case.look, number))
         for number, instruction in enumerate(case.instructions)
     ]
     numbered = rng.chance(0.5)
@@ -70,7 +62,7 @@ def render(case: ViolationCase, rng: Rng) -> Asked:
     elif rng.chance(0.5):
         options = list(zip(names, said, strict=True))
     options.append((rng.choice(_NONE), None))
-    state, deciding = write_output(case.text, listed if numbered else None, case.setting, rng)
+    state, deciding = check.write_output(case.text, listed if numbered else None, case.setting, rng)
     facts = {
         "deciding": [deciding],
         "rule": wording.as_shown(state, listed) if numbered else [],

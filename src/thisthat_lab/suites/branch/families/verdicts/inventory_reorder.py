@@ -43,8 +43,7 @@ class Case:
     order_asked: bool
     shelf: int | None
     clauses: int
-    notes: int
-    offers_abstain: bool
+    setting: Setting
 
 
 def level(case: Case, stock: int) -> int:
@@ -79,8 +78,7 @@ def draw(rng: Rng, setting: Setting) -> Case:
         rng.chance(0.6),
         rng.integer(1, 40),
         setting.clauses,
-        setting.length,
-        setting.abstain,
+        setting,
     )
     if not setting.abstain:
         return case
@@ -168,8 +166,7 @@ def render(case: Case, rng: Rng) -> Asked:
         question,
         deciding=[shown[key] for key in needed if key in shown],
         rule=[rule] if in_state else (),
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
     )
 
 

@@ -39,8 +39,7 @@ class Case:
     per_weight: int
     checks: tuple[str, ...]
     safe_asked: bool
-    notes: int
-    offers_abstain: bool
+    setting: Setting
     age: int | None
 
 
@@ -73,8 +72,7 @@ def draw(rng: Rng, setting: Setting) -> Case:
         per_weight,
         checks,
         rng.chance(0.6),
-        setting.length,
-        setting.abstain,
+        setting,
         rng.integer(3, 90),
     )
     if not setting.abstain:
@@ -170,8 +168,7 @@ def render(case: Case, rng: Rng) -> Asked:
         question,
         deciding=deciding,
         rule=[rule] if in_state else (),
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
     )
 
 

@@ -31,8 +31,7 @@ class Case:
     pauses_count: bool
     clock: bool
     breach_asked: bool
-    notes: int
-    offers_abstain: bool
+    setting: Setting
     agent: str | None
 
     @property
@@ -67,8 +66,7 @@ def draw(rng: Rng, setting: Setting) -> Case:
         pauses_count,
         setting.clauses > 1 and rng.chance(0.5),
         rng.chance(0.5),
-        setting.length,
-        setting.abstain,
+        setting,
         person(rng),
     )
     return _with_gap(rng, case) if setting.abstain else case
@@ -164,8 +162,7 @@ def render(case: Case, rng: Rng) -> Asked:
         question.format(noun=case.noun, goal=case.goal),
         deciding=deciding,
         rule=rule,
-        notes=case.notes,
-        abstain=case.offers_abstain,
+        setting=case.setting,
     )
 
 
