@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -25,6 +25,11 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+Suite: TypeAlias = Literal[
+    "spatial", "branch", "arithmetic", "drills", "binding", "lexicon", "catalogue"
+]
+
+
 class Source(_Part):
     """Where items come from: a decision file, a generated suite, or a folder of written tasks.
 
@@ -38,7 +43,7 @@ class Source(_Part):
 
     name: str
     file: Path | None = None
-    suite: Literal["spatial", "branch", "arithmetic", "drills", "binding"] | None = None
+    suite: Suite | None = None
     tasks: Path | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
     weight: Positive = 1.0

@@ -49,6 +49,8 @@ _SUITES = {
     "arithmetic": "thisthat_lab.suites.arithmetic",
     "drills": "thisthat_lab.suites.drills",
     "binding": "thisthat_lab.suites.binding",
+    "lexicon": "thisthat_lab.suites.lexicon",
+    "catalogue": "thisthat_lab.suites.catalogue",
 }
 
 ItemStream = Callable[[int], Iterator[Item]]
@@ -120,8 +122,8 @@ def suite_stream(source: Source) -> ItemStream:
 
 def _suite_settings(generate: Callable[..., Any], source: Source) -> Any:
     """The suite's own settings object from the run file's table."""
-    hints = get_args(get_type_hints(generate)["settings"])
-    kind: Any = next(hint for hint in hints if is_dataclass(hint))
+    hint = get_type_hints(generate)["settings"]
+    kind: Any = next(each for each in (hint, *get_args(hint)) if is_dataclass(each))
     known = {field.name for field in fields(kind)}
     for name in source.settings:
         if name not in known:
