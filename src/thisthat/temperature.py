@@ -58,6 +58,26 @@ class Temperatures:
         return self.default if self.by_options is None else self.by_options.of(options)
 
 
+@dataclass(frozen=True)
+class Blended(Temperatures):
+    """Temperatures on the way from one set to another: first^(1 - share) * second^share.
+
+    In logarithms it makes no difference whether temperatures or their inverses, the scales of
+    logits, are moved, and no share gives a temperature that is not positive.
+    """
+
+    first: Temperatures = field(default_factory=Temperatures)
+    second: Temperatures = field(default_factory=Temperatures)
+    share: float = 1.0
+
+    def of(self, kind: Kind, options: int, layout: str) -> float:
+        """The temperature for one question."""
+        first = self.first.of(kind, options, layout)
+        second = self.second.of(kind, options, layout)
+        # Equal ones must stay what they are, to the last bit.
+        return first if first == second else first ** (1 - self.share) * second**self.share
+
+
 def softmax(logits: NDArray[np.floating], temperature: float = 1.0) -> NDArray[np.float64]:
     """Probabilities in float64 that sum to 1 to the last bit."""
     scaled = np.asarray(logits, dtype=np.float64) / temperature
