@@ -17,7 +17,7 @@ from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.files import write_atomically
 from thisthat.prompt_format import Family, Layout, PromptFormat
 from thisthat.questions import Kind
-from thisthat.temperature import OptionsRule, Temperatures
+from thisthat.temperature import OptionsRule, Temperatures, settled
 
 CARD_FILE = "decision.json"
 
@@ -267,6 +267,7 @@ def read_temperatures(fields: Fields | None) -> Temperatures:
 
 
 def _temperatures_as_json(temperatures: Temperatures) -> dict[str, Any]:
+    temperatures = settled(temperatures)
     content: dict[str, Any] = {
         "default": temperatures.default,
         "by_kind": dict(temperatures.by_kind),

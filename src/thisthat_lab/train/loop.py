@@ -339,15 +339,15 @@ class Session:
     def card(self, results: dict[str, dict[str, float]]) -> Card:
         """What the trained checkpoint says about itself."""
         checkpoint = self.prepared.checkpoint
-        loop = self.run.model.loop
+        read, loop = checkpoint.in_force, self.run.model.loop
         return Card(
             name=self.run.name,
             version=checkpoint.card.version,
             base=PathBase("."),
-            limits=checkpoint.card.limits,
+            limits=read.limits,
             prompt=self.prepared.form,
-            layout=checkpoint.card.layout,
-            layouts=checkpoint.card.layouts,
+            layout=read.layout,
+            layouts=read.layouts,
             loop=None if loop is None else Loop(loop.first, loop.last, loop.times),
             byte_weights=self.run.model.eight_bit,
             byte_activations=self.run.model.eight_bit,
