@@ -8,6 +8,7 @@ from pathlib import Path
 from thisthat.checkpoint.card import (
     CARD_FILE,
     Card,
+    DeltaReference,
     HubBase,
     Parent,
     PathBase,
@@ -75,21 +76,40 @@ def _open_carded(ref: str, folder: Path, lam: float | None, left: int) -> Checkp
     return Checkpoint(ref, card, model, folder, chosen, delta=delta)
 
 
+def topmost_delta(ref: str | Path) -> tuple[Card, Path]:
+    """The card and the verified delta file of a checkpoint, whether or not its parent is there.
+
+    Raises InvalidInputError for a checkpoint without a delta, CheckpointError for a wrong hash.
+    """
+    path = _DEFAULT_FOLDER if ref == DEFAULT else Path(ref).expanduser()
+    if not path.exists() and isinstance(ref, str) and _HUB_ID.fullmatch(ref):
+        path = hub_folder(ref)
+    card = read_card(path / CARD_FILE) if (path / CARD_FILE).is_file() else None
+    if card is None or card.delta is None:
+        raise InvalidInputError("checkpoint", f"{ref} has no delta of its own")
+    return card, _delta_file(card.delta, path)
+
+
 def _delta(card: Card, folder: Path, below: str) -> Delta | None:
     """The verified delta of weights; None without one, or for heads, which are verified alike."""
     if card.delta is None:
         return None
-    path = folder / card.delta.file
-    if not path.is_file():
-        raise CheckpointError(f"{folder}: the delta {card.delta.file} is missing")
-    found = sha256_of(path)
-    if found != card.delta.sha256:
-        raise CheckpointError(f"{path}: has the sha256 {found}, the card says {card.delta.sha256}")
+    path = _delta_file(card.delta, folder)
     if card.delta.kind == "heads":
         return None
     delta = Delta(path)
     delta.check_base(below)
     return delta
+
+
+def _delta_file(delta: DeltaReference, folder: Path) -> Path:
+    path = folder / delta.file
+    if not path.is_file():
+        raise CheckpointError(f"{folder}: the delta {delta.file} is missing")
+    found = sha256_of(path)
+    if found != delta.sha256:
+        raise CheckpointError(f"{path}: has the sha256 {found}, the card says {delta.sha256}")
+    return path
 
 
 def _open_parent(named: Parent, folder: Path, left: int) -> Checkpoint:

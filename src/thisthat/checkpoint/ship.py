@@ -89,13 +89,18 @@ def write_layer_card(
     )
     shipped = replace(
         card,
-        version=f"{under}{'.' if '+' in under else '+'}{digest[:8]}",
+        version=marked(under, digest[:8]),
         base=reference,
         delta=DeltaReference(file, digest, kind),
         lam=1.0,
         released=None,
     )
     write_card(shipped, made / CARD_FILE)
+
+
+def marked(version: str, mark: str) -> str:
+    """The version with a local label, one after another: 1.0, 1.0+a, 1.0+a.b."""
+    return f"{version}{'.' if '+' in version else '+'}{mark}"
 
 
 def _ref_from(parent: Checkpoint, folder: Path) -> str:
