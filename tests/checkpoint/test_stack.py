@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.checkpoint.tiny import tiny_weights, write_tiny_gguf
-from thisthat.checkpoint import open_checkpoint, write_card
+from thisthat.checkpoint import open_checkpoint, opening, read_card, write_card
 from thisthat.checkpoint.card import CARD_FILE, Card, Limits, PathBase
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.ship import ship_delta, ship_heads, ship_taught
@@ -263,3 +264,74 @@ def test_a_failure_in_the_middle_leaves_nothing_and_no_folder_is_overwritten(
     with pytest.raises(FileExistsError, match="already exists"):
         ship_taught(below, moved(below.weights(), 4), stack / "second", THIRD, bits=8)
     assert open_checkpoint(stack / "third").identity == below.identity
+
+
+OLD = """{
+  "name": "old",
+  "version": "0.3.0",
+  "base": {
+    "kind": "path",
+    "path": "../tiny.gguf",
+    "sha256": "BASE"
+  },
+  "delta": {
+    "file": "delta.safetensors",
+    "sha256": "DELTA"
+  },
+  "lambda": 0.5,
+  "prompt": {
+    "family": "thisthat",
+    "chat": false,
+    "isolated_levels": false,
+    "cell_tokens": true,
+    "open_state": true
+  },
+  "layout": "state-first",
+  "layouts": [
+    "state-first",
+    "schema-first"
+  ],
+  "temperatures": {
+    "default": 1.0,
+    "by_kind": {
+      "boolean": 1.5
+    }
+  },
+  "limits": {
+    "state_tokens": 100,
+    "row_tokens": 200
+  },
+  "loop": {
+    "first": 0,
+    "last": 1,
+    "times": 2
+  },
+  "byte_weights": true
+}
+"""
+
+
+def test_a_card_from_before_there_were_parents_means_what_it_meant(stack: Path) -> None:
+    first = open_checkpoint(stack / "first")
+    text = OLD.replace("BASE", first.base_sha256).replace("DELTA", first.layers[0].sha256)
+    path = stack / "first" / CARD_FILE
+    path.write_text(text)
+    for lam, delta_is_in in ((None, True), (1, True), (0.5, True), (0, False)):
+        old = open_checkpoint(stack / "first", lam)
+        assert old.lam == (0.5 if lam is None else lam)
+        assert (old.parent, old.heads) == (None, [])
+        assert old.prompt == PromptFormat(cell_tokens=True, open_state=delta_is_in)
+        assert (old.loop is not None, old.has_byte_weights) == (delta_is_in, delta_is_in)
+        assert old.in_force.temperatures == Temperatures(1.0, {"boolean": 1.5})
+        pair = f"{old.base_sha256} {first.layers[0].sha256}"
+        both = hashlib.sha256(pair.encode()).hexdigest()
+        assert old.weights_sha256 == (both if delta_is_in else old.base_sha256)
+    assert same(old.weights(), tiny_weights())
+    write_card(old.card, path)
+    assert path.read_text() == text
+
+
+def test_the_card_of_the_package_is_written_as_it_was_read(tmp_path: Path) -> None:
+    packaged = Path(opening.__file__).parent / "default" / CARD_FILE
+    write_card(read_card(packaged), tmp_path / CARD_FILE)
+    assert json.loads((tmp_path / CARD_FILE).read_text()) == json.loads(packaged.read_text())

@@ -59,7 +59,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def answers(ref: Path, lam: float | None, **settings: Any) -> list[Any]:
+def answers(ref: Path | str, lam: float | None, **settings: Any) -> list[Any]:
     """Everything that is answered in both layouts, and the engine that did."""
     with thisthat.open(ref, lam=lam, threads=1, **settings) as decider:
         reading = decider.reading
@@ -95,3 +95,15 @@ def test_lambda_zero_answers_as_the_parent_bit_for_bit(
         assert answers(stack / child, 0.0, **settings) == expected
         for lam in (0.5, 1.0):
             assert answers(stack / child, lam, **settings)[3:] != expected[3:]
+
+
+@pytest.mark.weights
+def test_a_checkpoint_taught_from_the_default_can_be_turned_off(tmp_path: Path) -> None:
+    default = open_checkpoint()
+    trained = default.weights()
+    trained["model.norm.weight"] = trained["model.norm.weight"] * np.float32(1.5)
+    card = replace(default.card, name="mine", temperatures=Temperatures(3.0))
+    ship_taught(default, trained, tmp_path / "mine", card)
+    assert (tmp_path / "mine" / "delta.safetensors").stat().st_size < 100_000
+    assert answers(tmp_path / "mine", 0.0) == answers("default", None)
+    assert open_checkpoint(tmp_path / "mine").card.version.startswith(f"{default.card.version}+")
