@@ -18,7 +18,7 @@ from thisthat.checkpoint import open_checkpoint, opening, read_card, write_card
 from thisthat.checkpoint.card import CARD_FILE, Card, Limits, PathBase
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.ship import ship_delta, ship_heads, ship_taught
-from thisthat.errors import CheckpointError
+from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt_format import PromptFormat
 from thisthat.temperature import OptionsRule, Temperatures
 
@@ -111,6 +111,8 @@ def test_numbers_move_with_lambda(stack: Path) -> None:
         ]
         assert heats[0] != heats[2] == 1.5
         assert heats[1] == pytest.approx((heats[0] * heats[2]) ** 0.5)
+    with pytest.raises(InvalidInputError, match="depend on the number of options"):
+        write_card(half.in_force, stack / "half.json")
     kept = [
         open_checkpoint(stack / "second", lam).in_force.temperatures.of("score", 2, "state-first")
         for lam in (0, 0.3, 1)
