@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tests.checkpoint.tiny import tiny_config, tiny_tokenizer, tiny_weights, write_tiny_gguf
 from thisthat.checkpoint import open_checkpoint
-from thisthat.checkpoint.card import CARD_FILE, Loop, PathBase, read_card, write_card
+from thisthat.checkpoint.card import CARD_FILE, Limits, Loop, PathBase, read_card, write_card
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.safetensors_weights import write_model
 from thisthat.checkpoint.ship import ship_heads, ship_taught
@@ -118,7 +118,9 @@ def two(tmp_path: Path) -> Path:
     card = replace(base.card, name="first")
     ship_taught(base, _near(base.weights(), 1), tmp_path / "first", card, bits=8)
     first = open_checkpoint(tmp_path / "first")
-    hot = replace(first.card, name="second", temperatures=Temperatures(4.0))
+    hot = replace(
+        first.card, name="second", temperatures=Temperatures(4.0), limits=Limits(100, 120)
+    )
     ship_taught(first, _near(first.weights(), 2), tmp_path / "second", hot, bits=8)
     return tmp_path
 
@@ -128,6 +130,7 @@ def test_inspect_shows_the_stack(two: Path) -> None:
     changed = f"{len(tiny_weights())} of {len(tiny_weights())}"
     for text in ("second", "first", "base", "weights", "0.5", changed):
         assert text in shown
+    assert shown.endswith("second: limits: its own above λ = 0, the layer below's at 0\n")
     facts = json.loads(_run("inspect", two / "second", "--json"))
     assert [layer["name"] for layer in facts["layers"]] == ["first", "second"]
     assert {layer["changed"] for layer in facts["layers"]} == {len(tiny_weights())}

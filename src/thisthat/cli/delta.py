@@ -178,34 +178,23 @@ def inspect(
 
 def _show_stack(checkpoint: Checkpoint) -> None:
     """The stack as a table, the top in the first row and the base in the last."""
-    from rich.console import Console
-    from rich.table import Table
-
     from thisthat.checkpoint.restack import describe_stack
 
     facts = describe_stack(checkpoint)
-    table = Table(box=None, pad_edge=False)
-    for column in ("layer", "version", "kind", "λ", "sha256", "bytes", "tensors", "switches"):
-        right = column in ("λ", "bytes", "tensors")
-        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    rows = [("layer", "version", "kind", "λ", "sha256", "bytes", "tensors changed")]
     for layer in reversed(facts["layers"]):
-        changed = layer["changed"]
-        table.add_row(
-            layer["name"],
-            layer["version"],
-            layer["kind"],
-            f"{layer['lambda']:g}",
-            layer["sha256"][:12],
-            f"{layer['bytes']:,}",
-            "" if changed is None else f"{changed} of {layer['tensors']}",
-            ", ".join(layer["switches"]),
-        )
-    table.add_row("base", "", "", "", facts["base_sha256"][:12])
-    Console().print(table)
-    Console().print(
-        "Switches are the layer's own for λ > 0 and those of the layer below at λ = 0; "
-        "weights and temperatures move with λ."
-    )
+        names = (layer["name"], layer["version"], layer["kind"], f"{layer['lambda']:g}")
+        changed = "" if layer["changed"] is None else f"{layer['changed']} of {layer['tensors']}"
+        rows.append((*names, layer["sha256"][:12], f"{layer['bytes']:,}", changed))
+    rows.append(("base", "", "", "", facts["base_sha256"][:12], "", ""))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())
+    for layer in reversed(facts["layers"]):
+        if layer["switches"]:
+            keys = ", ".join(layer["switches"])
+            typer.echo(f"{layer['name']}: {keys}: its own above λ = 0, the layer below's at 0")
 
 
 def _show_report(report: DeltaReport, out: Path) -> None:
