@@ -253,8 +253,9 @@ class Session:
         self._write(row)
         kinds_text = " ".join(f"{kind} {value:.3f}" for kind, value in row["by_kind"].items())
         self.say(
-            f"step {row['step']} {done:.1%} loss {row['loss']:.4f} accuracy {row['accuracy']:.3f} "
-            f"({kinds_text}) {speed / 1e3:.1f} k tokens/s, {row['seconds_left'] / 60:.1f} min left"
+            f"step {row['step']} {min(done, 1):.1%} loss {row['loss']:.4f} "
+            f"accuracy {row['accuracy']:.3f} ({kinds_text}) {speed / 1e3:.1f} k tokens/s, "
+            f"{row['seconds_left'] / 60:.1f} min left"
         )
         self._traces = []
         self._report_start = (now, self.progress.tokens)

@@ -33,7 +33,7 @@ from thisthat_lab.train.prepare import Say, prepare
 
 LEAST_TAUGHT = 60
 HELD_OUT_SHARE = 0.3
-_EVALUATION = "held out"
+_EVALUATION = "your rows"
 
 
 @dataclass(frozen=True)
