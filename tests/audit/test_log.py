@@ -17,11 +17,13 @@ import pytest
 
 from tests.calibrate.test_policy import POLICY, SCHEMA
 from tests.path_engine import path_decider
+from thisthat.audit.alchemy_store import AlchemyStore
 from thisthat.audit.drift import check_drift
 from thisthat.audit.entry import COLUMNS, Entry
 from thisthat.audit.export import export_parquet
 from thisthat.audit.log import DecisionLog
-from thisthat.audit.store import AlchemyStore, LogError, SQLiteStore, open_store
+from thisthat.audit.protocol import LogError
+from thisthat.audit.store import SQLiteStore, open_store
 from thisthat.calibrate.drift import DriftWarning
 from thisthat.decide.decider import Decider
 from thisthat.decide.policy import Policy

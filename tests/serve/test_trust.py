@@ -369,3 +369,34 @@ def test_a_question_does_not_wait_for_a_whole_explanation() -> None:
 
     assert run(scene()) <= 3
     assert len(engine.rows) > 6
+
+
+def test_with_sync_an_answer_means_that_it_is_on_disk(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    service = logged_service(DecisionLog(SQLiteStore(path, busy_seconds=0.05), required=True))
+    seen: list[int] = []
+
+    async def ask() -> None:
+        async with in_process(service) as client:
+            for count in range(1, 4):
+                assert (await client.post("/v1/systemone", json=REQUEST)).status_code == 200
+                seen.append(len(list(SQLiteStore(path).read())) // count)
+
+    run(ask())
+    assert seen == [len(REQUEST["questions"])] * 3
+    service.log = None
+    assert service.checkpoints.main().log is not None
+    service.checkpoints.main().log.close()  # type: ignore[attr-defined]
+    refused = post(service, "/v1/systemone", REQUEST)
+    assert refused.status_code == 503
+    assert "the decision log cannot be written: the log is closed" in refused.text
+    [line] = post(service, "/v1/decide", {**ASKED, "states": ["s"]}).text.splitlines()
+    assert json.loads(line)["error"]["code"] == "not_recorded"
+
+
+def test_a_questions_name_that_no_file_can_hold_is_refused(tmp_path: Path) -> None:
+    asked = {**REQUEST, "questions": {"\ud800": {"type": "noul", "instructions": "Is it?"}}}
+    with DecisionLog(tmp_path / "log.sqlite") as log:
+        answered = post(logged_service(log), "/v1/systemone", content=json.dumps(asked))
+    assert answered.status_code == 422
+    assert "lone surrogate U+D800" in answered.text

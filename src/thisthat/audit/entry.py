@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from operator import attrgetter
 
 from thisthat.identity import schema_hash, state_hash
 from thisthat.questions import Decision, Question, Text, compact_json
@@ -40,6 +41,10 @@ class Entry:
 
 
 COLUMNS = tuple(each.name for each in fields(Entry))
+NUMBERS = ("time", "sure", "lam")
+"""The columns that are numbers; the others are text."""
+values_of = attrgetter(*COLUMNS)
+"""An entry's values, in the order of the columns."""
 
 
 def entries_of(

@@ -8,12 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from thisthat.audit.entry import COLUMNS, Entry
+from thisthat.audit.entry import COLUMNS, NUMBERS, Entry
 from thisthat.errors import MissingExtraError
 from thisthat.files import write_atomically
 
 _ROWS = 4096
-_NUMBERS = ("time", "sure", "lam")
 
 
 def export_parquet(entries: Iterable[Entry], path: Path) -> int:
@@ -27,7 +26,7 @@ def export_parquet(entries: Iterable[Entry], path: Path) -> int:
     except ImportError:
         raise MissingExtraError("a .parquet file", "audit") from None
     types: list[tuple[str, Any]] = [
-        (name, pyarrow.float64() if name in _NUMBERS else pyarrow.string()) for name in COLUMNS
+        (name, pyarrow.float64() if name in NUMBERS else pyarrow.string()) for name in COLUMNS
     ]
     schema = pyarrow.schema(types)
     lines = iter(entries)

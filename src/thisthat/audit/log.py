@@ -1,8 +1,9 @@
 """The decision log: lines are queued in microseconds and written by a background thread.
 
 A log that cannot be written never stops or slows a decision. Lines wait while the database is
-locked; lines that do not fit the queue are dropped and counted; every failure is counted and
-reported. With ``wait=True`` a decision returns only when its lines are on disk (or have failed).
+locked; lines that do not fit the queue, and lines that the database refuses, are dropped and
+counted; every failure is counted and reported. With ``wait=True`` a decision returns only when its
+lines are on disk (or have failed); with ``required=True`` one whose lines are not raises.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from thisthat.audit.entry import Entry, entries_of
-from thisthat.audit.store import LogError, Store, open_store
+from thisthat.audit.protocol import LogError, Store
+from thisthat.audit.store import open_store
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Decision, Question, Text
 
@@ -41,12 +43,21 @@ class LogHealth:
     last_failure: str | None
 
 
+@dataclass(slots=True)
+class _Ticket:
+    """How many lines of one decision are still queued, and how many were dropped."""
+
+    queued: int
+    dropped: int = 0
+
+
 class DecisionLog:
     """An append-only log of decisions in a SQLite file or at an SQLAlchemy URL.
 
     Give it to a decider (``decider.log = DecisionLog("decisions.sqlite")``). ``keep_states``
     writes states beside their hashes; ``wait`` makes every decision durable before it returns;
-    at most ``most_waiting`` lines wait for a database that cannot be written.
+    ``required`` also raises LogError for a decision that is not durable within 10 seconds; at most
+    ``most_waiting`` lines wait for a database that cannot be written.
     """
 
     def __init__(
@@ -55,15 +66,17 @@ class DecisionLog:
         *,
         keep_states: bool = False,
         wait: bool = False,
+        required: bool = False,
         most_waiting: int = MOST_WAITING,
     ) -> None:
         if most_waiting < 1:
             raise InvalidInputError("most_waiting", f"is {most_waiting}; at least 1 is needed")
         self.store = open_store(place) if isinstance(place, (str, Path)) else place
+        self.required = required
         self._keep_states = keep_states
-        self._wait = wait
+        self._wait = wait or required
         self._most_waiting = most_waiting
-        self._waiting: deque[Entry] = deque()
+        self._waiting: deque[tuple[Entry, _Ticket]] = deque()
         self._changed = threading.Condition()
         self._written = self._dropped = self._failures = 0
         self._left = 0  # lines no longer queued, written or not
@@ -90,14 +103,20 @@ class DecisionLog:
         decision: Decision,
         request_id: str | None = None,
     ) -> None:
-        """Queue one decision. Never raises because of the database."""
+        """Queue one decision.
+
+        Raises LogError when its lines are ``required`` and not on disk, and nothing otherwise.
+        """
         entries = entries_of(time.time(), state, questions, decision, request_id, self._keep_states)
+        ticket = _Ticket(len(entries))
         with self._changed:
             room = self._most_waiting - len(self._waiting)
             if self._closing or len(entries) > room:
                 self._dropped += len(entries)
+                if self.required:
+                    raise LogError(self._last_failure or "the log is closed")
                 return
-            self._waiting.extend(entries)
+            self._waiting.extend((entry, ticket) for entry in entries)
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._write_on, name="decision-log", daemon=True
@@ -105,7 +124,11 @@ class DecisionLog:
                 self._thread.start()
                 atexit.register(self.close)
             self._changed.notify_all()
-        if self._wait:
+            if self.required:
+                self._changed.wait_for(lambda: ticket.dropped or not ticket.queued, _CLOSE_SECONDS)
+                if ticket.queued or ticket.dropped:
+                    raise LogError(self._last_failure or "writing takes too long")
+        if self._wait and not self.required:
             self.flush()
 
     def flush(self, seconds: float = _CLOSE_SECONDS) -> bool:
@@ -138,7 +161,10 @@ class DecisionLog:
         with self._changed:
             self._dropped += len(self._waiting)
             self._left += len(self._waiting)
+            for _, ticket in self._waiting:
+                ticket.dropped += 1
             self._waiting.clear()
+            self._changed.notify_all()
         self.store.close()
 
     def __enter__(self) -> DecisionLog:
@@ -157,33 +183,46 @@ class DecisionLog:
                 if not self._wait and not self._closing:
                     # A sync costs the same for one line as for hundreds.
                     self._changed.wait_for(lambda: self._closing, _GATHER_SECONDS)
-                batch = [self._waiting[i] for i in range(min(len(self._waiting), _BATCH))]
-            failure, hopeless = self._try(batch)
+                batch = [self._waiting[i][0] for i in range(min(len(self._waiting), _BATCH))]
+            written, refused, failure = self._try(batch)
             with self._changed:
-                if failure is None or hopeless:
-                    for _ in batch:
-                        self._waiting.popleft()
-                    self._left += len(batch)
-                    self._written += 0 if hopeless else len(batch)
-                    self._dropped += len(batch) if hopeless else 0
+                for number in range(min(written + len(refused), len(self._waiting))):
+                    ticket = self._waiting.popleft()[1]
+                    ticket.queued -= 1
+                    ticket.dropped += number in refused
+                self._left += written + len(refused)
+                self._written += written
+                self._dropped += len(refused)
                 if failure is not None:
                     self._failures += 1
                     self._last_failure = failure
                 failed_before, self._failing = self._failing, failure is not None
                 self._changed.notify_all()
-                if failure is not None:
-                    if not failed_before:
-                        _logger.warning("decision log: %s; decisions continue", failure)
+                if failure is not None and not failed_before:
+                    _logger.warning("decision log: %s; decisions continue", failure)
+                if written + len(refused) < len(batch):
                     if self._closing:
                         return
                     self._changed.wait_for(lambda: self._closing, _RETRY_SECONDS)
 
-    def _try(self, batch: list[Entry]) -> tuple[str | None, bool]:
-        """Why the batch was not written, if so, and whether retrying is hopeless."""
+    def _try(self, batch: list[Entry], start: int = 0) -> tuple[int, set[int], str | None]:
+        """How many lines were written, which ones were refused, and why anything failed.
+
+        A line that the database refuses takes no other one with it: its batch is halved until it
+        stands alone. Whatever a retry may help stays queued, in order.
+        """
         try:
             self.store.append(batch)
         except LogError as error:
-            return str(error), False
+            return 0, set(), str(error)
         except Exception as error:  # an unexpected driver error must not end the writing thread
-            return f"{type(error).__name__}: {error}", True
-        return None, False
+            if len(batch) == 1:
+                return 0, {start}, f"{type(error).__name__}: {error}"
+        else:
+            return len(batch), set(), None
+        half = len(batch) // 2
+        written, refused, failure = self._try(batch[:half], start)
+        if written + len(refused) < half:
+            return written, refused, failure
+        more, others, later = self._try(batch[half:], start + half)
+        return written + more, refused | others, later or failure

@@ -1,76 +1,65 @@
 """Where log lines live: a SQLite file, or any database SQLAlchemy knows. Append, read, purge.
 
 The SQLite file is in WAL mode and synced at every commit: what was committed survives a crash of
-the program and of the machine. Triggers refuse changes, and refuse deletion except of lines older
-than a purge that the database itself has recorded.
+the program and of the machine. Triggers refuse changes by accident; changes on purpose do not fit
+the chain (``chain.py``). Only its owner may read the file.
 """
 
 from __future__ import annotations
 
-import importlib
+import logging
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import astuple
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import Any
+from urllib.parse import quote
 
-from thisthat.audit.entry import COLUMNS, Entry
-from thisthat.errors import InvalidInputError, MissingExtraError, ThisThatError
-from thisthat.questions import Action
+from thisthat.audit.alchemy_store import AlchemyStore
+from thisthat.audit.chain import Place, beginning, loss_of, places_of, purge_of, runs_of
+from thisthat.audit.entry import COLUMNS, NUMBERS, Entry, values_of
+from thisthat.audit.protocol import LogError, Store, check_past, covers, known_filter, lost
 
 _KEPT = ", ".join(COLUMNS)
-_NUMBERS = ("time", "sure", "lam")
+_NOW = "(julianday('now') - 2440587.5) * 86400"
 _SQLITE = f"""
 CREATE TABLE IF NOT EXISTS decisions (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
-  {", ".join(f"{name} {'REAL' if name in _NUMBERS else 'TEXT'}" for name in COLUMNS)}
+  {", ".join(f"{name} {'REAL' if name in NUMBERS else 'TEXT'}" for name in COLUMNS)}
 );
 CREATE INDEX IF NOT EXISTS decisions_by_time ON decisions (time);
 CREATE INDEX IF NOT EXISTS decisions_by_request ON decisions (request);
 CREATE TABLE IF NOT EXISTS purges (at REAL NOT NULL, before REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS chain (
+  number INTEGER PRIMARY KEY, line INTEGER, event TEXT, link TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS chain_by_line ON chain (line);
+CREATE INDEX IF NOT EXISTS chain_events ON chain (number) WHERE event IS NOT NULL;
 CREATE TRIGGER IF NOT EXISTS decisions_do_not_change BEFORE UPDATE ON decisions
+  BEGIN SELECT RAISE(ABORT, 'the decision log is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS decisions_are_not_replaced BEFORE INSERT ON decisions
+  WHEN EXISTS (SELECT 1 FROM decisions WHERE id = NEW.id)
   BEGIN SELECT RAISE(ABORT, 'the decision log is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS decisions_are_kept BEFORE DELETE ON decisions
   WHEN OLD.time >= (SELECT COALESCE(MAX(before), -1) FROM purges)
   BEGIN SELECT RAISE(ABORT, 'the decision log is append-only; purge by age'); END;
+CREATE TRIGGER IF NOT EXISTS purges_are_past BEFORE INSERT ON purges
+  WHEN NEW.before > {_NOW} + 60
+  BEGIN SELECT RAISE(ABORT, 'only older lines can be purged'); END;
+CREATE TRIGGER IF NOT EXISTS chain_does_not_change BEFORE UPDATE ON chain
+  BEGIN SELECT RAISE(ABORT, 'the decision log is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS chain_is_not_replaced BEFORE INSERT ON chain
+  WHEN EXISTS (SELECT 1 FROM chain WHERE number = NEW.number)
+  BEGIN SELECT RAISE(ABORT, 'the decision log is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS chain_is_kept BEFORE DELETE ON chain
+  WHEN OLD.line IS NULL OR EXISTS (SELECT 1 FROM decisions WHERE id = OLD.line)
+  BEGIN SELECT RAISE(ABORT, 'the decision log is append-only; purge by age'); END;
 """
-FILTERS = (
-    "request",
-    "question",
-    "schema",
-    "state_hash",
-    "policy",
-    "action",
-    "checkpoint",
-    "version",
-)
+_ABOUT_A_LINE = (sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 
-
-class LogError(ThisThatError):
-    """The decision log's database cannot be used right now; the message says why."""
-
-
-class Store(Protocol):
-    """A place for log lines."""
-
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Write the lines durably, all or none. Raises LogError."""
-
-    def read(
-        self, where: Mapping[str, str], since: float | None, until: float | None, limit: int | None
-    ) -> Iterator[Entry]:
-        """The lines that match, newest first. Raises LogError."""
-
-    def purge(self, before: float) -> int:
-        """Delete lines older than ``before``; returns how many there were.
-
-        Raises LogError, and InvalidInputError for a time in the future.
-        """
-
-    def close(self) -> None:
-        """Close the database."""
+_logger = logging.getLogger("thisthat.audit")
 
 
 def open_store(place: str | Path) -> Store:
@@ -85,25 +74,49 @@ def open_store(place: str | Path) -> Store:
 
 
 class SQLiteStore:
-    """A SQLite file, opened on first use and reopened after an error."""
+    """A SQLite file, opened on first use and reopened after an error.
+
+    Several processes may write to it: each append takes the file's write lock before it reads
+    where the chain ends.
+    """
 
     def __init__(self, path: str | Path, busy_seconds: float = 1.0) -> None:
         self.path = Path(path)
         self._busy_seconds = busy_seconds
         self._connection: sqlite3.Connection | None = None
+        self._file: list[tuple[int, int] | None] = []
+        self._written: Place | None = None
+        self._warned = False
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write the lines in one transaction. Raises LogError."""
-        marks = ", ".join("?" * len(COLUMNS))
-        try:
-            connection = self._open()
-            with connection:
-                connection.executemany(
-                    f"INSERT INTO decisions ({_KEPT}) VALUES ({marks})", map(astuple, entries)
+        """Write the lines in one transaction.
+
+        Raises LogError, also when the file or places that this object wrote have disappeared; such
+        a loss is recorded in the chain before.
+        """
+        with self._writing() as connection:
+            last, known = _last(connection), self._written
+            gone = known is not None and not _has(connection, known)
+            if known is not None and gone:
+                places = [loss_of(last, known)]
+            else:
+                [(used,)] = connection.execute(
+                    "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'decisions'"
                 )
-        except (sqlite3.Error, OSError) as error:
-            self.close()
+                places = places_of(last, used + 1, entries)
+                connection.executemany(
+                    f"INSERT INTO decisions (id, {_KEPT}) VALUES (?{', ?' * len(COLUMNS)})",
+                    ((p.line, *values_of(e)) for p, e in zip(places, entries, strict=True)),
+                )
+            _insert(connection, places)
+        try:
+            self._check_place()
+        except OSError as error:
             raise LogError(f"{self.path}: {error}") from error
+        if places:
+            self._written = places[-1]
+        if known is not None and gone:
+            raise lost(known, last)
 
     def read(
         self,
@@ -113,32 +126,65 @@ class SQLiteStore:
         limit: int | None = None,
     ) -> Iterator[Entry]:
         """The lines that match, newest first; a missing file raises LogError."""
-        if not self.path.is_file():
-            raise LogError(f"{self.path}: there is no such file")
-        condition, values = _condition(where or {}, since, until, "?")
+        condition, values = _condition(where or {}, since, until)
         query = f"SELECT {_KEPT} FROM decisions{condition} ORDER BY time DESC, id DESC"
         query += "" if limit is None else f" LIMIT {int(limit)}"
-        try:
-            with closing(self._connect(f"file:{_quoted(self.path)}?mode=ro")) as connection:
-                for row in connection.execute(query, values):
-                    yield Entry(*row)
-        except sqlite3.Error as error:
-            raise LogError(f"{self.path}: {error}") from error
+        with self._reading() as connection:
+            for row in connection.execute(query, values):
+                yield Entry(*row)
 
     def purge(self, before: float) -> int:
-        """Delete lines older than ``before`` and record the purge."""
-        _check_past(before)
-        if not self.path.is_file():
-            raise LogError(f"{self.path}: there is no such file")
-        try:
-            connection = self._open()
-            with connection:
-                connection.execute("INSERT INTO purges VALUES (?, ?)", (time.time(), before))
-                gone = connection.execute("DELETE FROM decisions WHERE time < ?", (before,))
-            return gone.rowcount
-        except sqlite3.Error as error:
-            self.close()
-            raise LogError(f"{self.path}: {error}") from error
+        """Delete lines older than ``before`` and record the purge in the chain."""
+        check_past(before)
+        self._check_there()
+        with self._writing() as connection:
+            last = _last(connection)
+            runs = runs_of(
+                connection.execute(
+                    "SELECT number, link FROM chain JOIN decisions ON line = id WHERE time < ? "
+                    "ORDER BY number",
+                    (before,),
+                )
+            )
+            connection.execute("INSERT INTO purges VALUES (?, ?)", (time.time(), before))
+            gone = connection.execute("DELETE FROM decisions WHERE time < ?", (before,)).rowcount
+            for first, final, _ in runs:
+                connection.execute("DELETE FROM chain WHERE number BETWEEN ? AND ?", (first, final))
+            _insert(connection, [purge_of(last, before, gone, runs)])
+        return gone
+
+    def ends(self) -> tuple[Place, Place] | None:
+        """The first and the last place of the chain."""
+        with self._reading() as connection:
+            if not _has_chain(connection):
+                return None
+            both = [
+                connection.execute(f"SELECT * FROM chain ORDER BY number {way} LIMIT 1").fetchone()
+                for way in ("ASC", "DESC")
+            ]
+        return None if both[0] is None else (Place(*both[0]), Place(*both[1]))
+
+    def chain(self, *, events: bool = False) -> Iterator[tuple[Place, Entry | None]]:
+        """The places of the chain in order, with their lines, or only its events."""
+        some = "WHERE event IS NOT NULL " if events else ""
+        query = (
+            f"SELECT number, line, event, link, id, {_KEPT} FROM chain "
+            f"LEFT JOIN decisions ON id = line {some}ORDER BY number"
+        )
+        with self._reading() as connection:
+            if _has_chain(connection):
+                for number, line, event, link, found, *values in connection.execute(query):
+                    entry = None if found is None else Entry(*values)
+                    yield Place(number, line, event, link), entry
+
+    def strays(self) -> Iterator[tuple[int, Entry]]:
+        """Lines that have no place in the chain, by their id."""
+        with self._reading() as connection:
+            query = f"SELECT id, {_KEPT} FROM decisions"
+            if _has_chain(connection):
+                query += " WHERE NOT EXISTS (SELECT 1 FROM chain WHERE line = id)"
+            for number, *values in connection.execute(f"{query} ORDER BY id"):
+                yield number, Entry(*values)
 
     def close(self) -> None:
         """Close the file."""
@@ -146,157 +192,139 @@ class SQLiteStore:
             self._connection.close()
             self._connection = None
 
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = self._open()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # a full disk has rolled back already
+                    connection.execute("ROLLBACK")
+                raise
+        except _ABOUT_A_LINE:
+            raise
+        except (sqlite3.Error, OSError) as error:
+            self.close()
+            raise LogError(f"{self.path}: {error}") from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        self._check_there()
+        try:
+            with closing(self._connect("?mode=ro")) as connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise LogError(f"{self.path}: {error}") from error
+
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            connection = self._connect(f"file:{_quoted(self.path)}")
+            self._create()
+            connection = self._connect()
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.executescript(_SQLITE)
-            except sqlite3.Error:
+                self._file = [_identity(each) for each in self._files()]
+            except BaseException:
                 connection.close()
                 raise
             self._connection = connection
         return self._connection
 
-    def _connect(self, uri: str) -> sqlite3.Connection:
-        # The writer has its own thread; only one thread uses the connection at a time.
-        return sqlite3.connect(uri, uri=True, timeout=self._busy_seconds, check_same_thread=False)
-
-
-class AlchemyStore:
-    """Any database SQLAlchemy reaches by URL; its own permissions decide who may change lines."""
-
-    def __init__(self, url: str) -> None:
-        try:
-            sqlalchemy: Any = importlib.import_module("sqlalchemy")
-        except ImportError:
-            raise MissingExtraError(f"the decision log {url.split(':')[0]}://", "audit") from None
-        self._alchemy = sqlalchemy
-        self._name = url.split("://")[0]
-        try:
-            self._engine = sqlalchemy.create_engine(url)
-        # An unusable URL, a missing driver, or bad driver arguments.
-        except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, TypeError) as error:
-            raise InvalidInputError("log", f"{self._name}: cannot be used: {error}") from error
-        columns = [
-            sqlalchemy.Column(
-                name,
-                sqlalchemy.Float if name in _NUMBERS else sqlalchemy.Text,
-                index=name == "time",
+    def _create(self) -> None:
+        """Make the file for its owner's eyes only; SQLite gives its journal the same mode."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        mode = self.path.stat().st_mode & 0o777
+        if os.name != "nt" and mode & 0o077 and not self._warned:
+            self._warned = True
+            _logger.warning(
+                "decision log: others may read %s (mode %o); chmod 600 it", self.path, mode
             )
-            for name in COLUMNS
-        ]
-        number = sqlalchemy.Column("id", sqlalchemy.Integer, primary_key=True, autoincrement=True)
-        self._metadata = sqlalchemy.MetaData()
-        self._table = sqlalchemy.Table("decisions", self._metadata, number, *columns)
-        self._ready = False
 
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Write the lines in one transaction. Raises LogError."""
-        rows = [dict(zip(COLUMNS, astuple(entry), strict=True)) for entry in entries]
-        with self._errors() as connection:
-            connection.execute(self._table.insert(), rows)
+    def _connect(self, how: str = "") -> sqlite3.Connection:
+        # The writer has its own thread; only one thread uses the connection at a time.
+        return sqlite3.connect(
+            f"file:{quote(str(self.path.resolve()))}{how}",
+            uri=True,
+            timeout=self._busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+        )
 
-    def read(
-        self,
-        where: Mapping[str, str] | None = None,
-        since: float | None = None,
-        until: float | None = None,
-        limit: int | None = None,
-    ) -> Iterator[Entry]:
-        """The lines that match, newest first."""
-        columns = self._table.c
-        query = self._alchemy.select(*(columns[name] for name in COLUMNS))
-        for name, value in (where or {}).items():
-            query = query.where(columns[_known(name, value)] == value)
-        if since is not None:
-            query = query.where(columns.time >= since)
-        if until is not None:
-            query = query.where(columns.time < until)
-        query = query.order_by(columns.id.desc()).limit(limit)
-        with self._errors() as connection:
-            for row in connection.execute(query):
-                yield Entry(*row)
+    def _check_there(self) -> None:
+        if not self.path.is_file():
+            raise LogError(f"{self.path}: there is no such file")
 
-    def purge(self, before: float) -> int:
-        """Delete lines older than ``before``."""
-        _check_past(before)
-        with self._errors() as connection:
-            gone = connection.execute(self._table.delete().where(self._table.c.time < before))
-            return int(gone.rowcount)
+    def _check_place(self) -> None:
+        """Raise LogError if what was just written is in a file that is no longer at the path."""
+        if _identity(self.path) == self._file[0]:
+            return
+        self.close()
+        # Our journal, replayed into a file that is not its own, would destroy that one.
+        for path, ours in zip(self._files()[1:], self._file[1:], strict=True):
+            if ours is not None and _identity(path) == ours:
+                path.unlink()
+        raise LogError(
+            f"{self.path}: was deleted or replaced while in use; lines written to it are gone"
+        )
 
-    def close(self) -> None:
-        """Close the database."""
-        self._engine.dispose()
-
-    def _errors(self) -> _Transaction:
-        return _Transaction(self)
-
-    def begin(self) -> Any:
-        """A transaction; the first one creates the table."""
-        if not self._ready:
-            self._metadata.create_all(self._engine)
-            self._ready = True
-        return self._engine.begin()
+    def _files(self) -> list[Path]:
+        """The file, its journal and the journal's index."""
+        return [self.path.with_name(self.path.name + end) for end in ("", "-wal", "-shm")]
 
 
-class _Transaction:
-    """A SQLAlchemy transaction whose errors, and those of its connection, are LogError."""
-
-    def __init__(self, store: AlchemyStore) -> None:
-        self._store = store
-        self._context: Any = None
-        self._expected = (store._alchemy.exc.SQLAlchemyError, OSError)
-
-    def __enter__(self) -> Any:
-        try:
-            self._context = self._store.begin()
-            return self._context.__enter__()
-        except self._expected as error:
-            raise self._wrapped(error) from error
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        try:
-            self._context.__exit__(kind, error, trace)
-        except self._expected as wrong:
-            raise self._wrapped(wrong) from wrong
-        if isinstance(error, self._expected):
-            raise self._wrapped(error) from error
-
-    def _wrapped(self, error: BaseException) -> LogError:
-        return LogError(f"{self._store._name}: {error}")
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
-def _check_past(before: float) -> None:
-    """Refuse a future time: it would purge every line and unprotect later ones."""
-    if before > time.time():
-        raise InvalidInputError("before", "is in the future; only older lines can be purged")
+def _has_chain(connection: sqlite3.Connection) -> bool:
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'chain'"
+    return connection.execute(query).fetchone() is not None
+
+
+def _last(connection: sqlite3.Connection) -> Place:
+    """The last place of the chain, which begins now if it has none."""
+    row = connection.execute("SELECT * FROM chain ORDER BY number DESC LIMIT 1").fetchone()
+    if row is not None:
+        return Place(*row)
+    query = "SELECT COALESCE(MAX(id), 0), COUNT(*) FROM decisions"
+    first = beginning(*connection.execute(query).fetchone())
+    _insert(connection, [first])
+    return first
+
+
+def _has(connection: sqlite3.Connection, known: Place) -> bool:
+    """Whether a place is still in the chain, or was purged."""
+    query = "SELECT link FROM chain WHERE number = ?"
+    row = connection.execute(query, (known.number,)).fetchone()
+    if row is not None:
+        return bool(row[0] == known.link)
+    query = "SELECT * FROM chain WHERE event IS NOT NULL AND number > ?"
+    events = [Place(*event) for event in connection.execute(query, (known.number,))]
+    return covers(events, known.number)
+
+
+def _insert(connection: sqlite3.Connection, places: Sequence[Place]) -> None:
+    rows = ((each.number, each.line, each.event, each.link) for each in places)
+    connection.executemany("INSERT INTO chain VALUES (?, ?, ?, ?)", rows)
 
 
 def _condition(
-    where: Mapping[str, str], since: float | None, until: float | None, mark: str
+    where: Mapping[str, str], since: float | None, until: float | None
 ) -> tuple[str, list[Any]]:
-    parts = [f"{_known(name, value)} = {mark}" for name, value in where.items()]
+    parts = [f"{known_filter(name, value)} = ?" for name, value in where.items()]
     values: list[Any] = list(where.values())
     for sign, moment in ((">=", since), ("<", until)):
         if moment is not None:
-            parts.append(f"time {sign} {mark}")
+            parts.append(f"time {sign} ?")
             values.append(moment)
     return (f" WHERE {' AND '.join(parts)}" if parts else ""), values
-
-
-def _known(name: str, value: str) -> str:
-    if name not in FILTERS:
-        raise InvalidInputError(name, f"cannot be filtered by; known are {', '.join(FILTERS)}")
-    actions = get_args(Action)
-    if name == "action" and value not in actions:
-        raise InvalidInputError(name, f"{value!r} is not one of {', '.join(actions)}")
-    return name
-
-
-def _quoted(path: Path) -> str:
-    from urllib.parse import quote
-
-    return quote(str(path.resolve()))

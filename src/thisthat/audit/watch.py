@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from thisthat.audit.drift import drift_in
 from thisthat.audit.log import DecisionLog
-from thisthat.audit.store import LogError
+from thisthat.audit.protocol import LogError
 from thisthat.calibrate.drift import LEAST_ROWS, DriftTest
 from thisthat.decide.policy import Policy
 from thisthat.errors import InvalidInputError

@@ -1,4 +1,4 @@
-"""``thisthat log``: query the decision log, export it, purge old lines, check for drift."""
+"""``thisthat log``: query, export, purge, verify and anchor the decision log; check for drift."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ import typer
 
 from thisthat.cli.outputs import check_output
 from thisthat.errors import InvalidInputError
+from thisthat.inputs import read_text
 
-app = typer.Typer(no_args_is_help=True, help="The decision log: query, export, purge, drift.")
+app = typer.Typer(
+    no_args_is_help=True, help="The decision log: query, export, purge, verify, anchor, drift."
+)
 
 Place = Annotated[str, typer.Argument(help="The log: a SQLite file or an SQLAlchemy URL.")]
 Since = Annotated[str | None, typer.Option(help="An age (90d, 12h, 30m, 45s) or a date.")]
 
+_MOST_FINDINGS = 20
 _AGE = re.compile(r"(\d+)([dhms])")
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
@@ -86,6 +90,46 @@ def purge(
     except InvalidInputError as error:
         raise InvalidInputError("--older-than", f"{older_than} {error.message}") from None
     typer.echo(f"{gone} lines deleted")
+
+
+@app.command()
+def anchor(log: Place) -> None:
+    """Print where the log stands, as a line of JSON to keep where its writers cannot reach it."""
+    from thisthat.audit.store import open_store
+    from thisthat.audit.verify import anchor_of
+
+    typer.echo(anchor_of(open_store(log)).as_line())
+
+
+@app.command()
+def verify(
+    log: Place,
+    anchors: Annotated[
+        list[Path] | None, typer.Option("--anchor", help="File with anchors, one a line.")
+    ] = None,
+) -> None:
+    """Say which lines were changed, removed or inserted; exit code 1 if any, or without a chain."""
+    from thisthat.audit.chain import read_anchors
+    from thisthat.audit.store import open_store
+    from thisthat.audit.verify import verify as verified
+
+    known = [each for path in anchors or () for each in read_anchors(read_text(path), str(path))]
+    report = verified(open_store(log), known)
+    for note in report.notes:
+        typer.echo(note)
+    for finding in report.findings[:_MOST_FINDINGS]:
+        typer.echo(finding.what, err=True)
+    if len(report.findings) > _MOST_FINDINGS:
+        typer.echo(f"and {len(report.findings) - _MOST_FINDINGS} more", err=True)
+    if report.unchained:
+        typer.echo(f"{report.unchained} lines are from before the log had a chain")
+    if report.last is None:
+        typer.echo("the log has no chain: an older version wrote it; nothing can be verified")
+    elif report.whole:
+        compared = f", {report.fitting} of {len(known)} anchors compared" if known else ""
+        typer.echo(f"{report.lines} lines fit the chain, which ends at {report.last}{compared}")
+    if not report.whole:
+        raise typer.Exit(1)
 
 
 @app.command()

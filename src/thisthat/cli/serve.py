@@ -68,6 +68,9 @@ def serve(
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
     traces: Annotated[bool, typer.Option(help="Send OpenTelemetry traces.")] = False,
     decision_log: LogOption = None,
+    log_sync: Annotated[
+        bool, typer.Option(help="Answer only what is on disk in the decision log; else a 503.")
+    ] = False,
     drift_decisions: Annotated[
         int, typer.Option(help="Check the log for drift after this many decisions of a policy.")
     ] = 500,
@@ -123,5 +126,9 @@ def serve(
         )
 
     start_logging(level=log_level)
-    record = DecisionLog(decision_log, keep_states=log_states) if decision_log else None
+    record = None
+    if decision_log:
+        record = DecisionLog(decision_log, keep_states=log_states, required=log_sync)
+    elif log_sync:
+        raise InvalidInputError("--log-sync", "needs --decision-log")
     run_server(Service(settings, opened, Traces.configured(traces), record))

@@ -34,6 +34,7 @@ from thisthat.questions import (
     ScoreAnswer,
     Source,
     Text,
+    check_text,
 )
 from thisthat.schema import Schema, TypedDecision, schema_of
 
@@ -212,7 +213,7 @@ class Decider:
     def conclude(self, state: Text, procedure: Procedure, options: DecideOptions) -> Decision:
         """The last step of ``decide``: apply the policy, write the decision log.
 
-        Raises InvalidInputError for a policy fitted for something else; the log never raises.
+        Raises InvalidInputError for a policy fitted for something else, and what the log raises.
         """
         decision = procedure.decision
         if options.policy is not None:
@@ -311,6 +312,7 @@ def _declared(questions: Questions) -> dict[str, Question]:
     for name, question in questions.items():
         if not isinstance(name, str) or not name:
             raise InvalidInputError("questions", f"has the name {name!r}; names are non-empty text")
+        check_text(name, "questions")
         if isinstance(question, str):
             question = Boolean(question)
         if not isinstance(question, (Choice, Boolean, Score)):

@@ -49,4 +49,4 @@ class Records(Protocol):
         decision: Decision,
         request_id: str | None = None,
     ) -> None:
-        """Record a decision; never raises."""
+        """Record a decision; raises only if no decision may go unrecorded."""

@@ -10,13 +10,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from starlette.requests import Request
 
 from thisthat.audit.log import DecisionLog
+from thisthat.audit.protocol import LogError
 from thisthat.audit.watch import DriftCheck, DriftWatch
 from thisthat.decide.decider import Decider
 from thisthat.decide.job import Job
@@ -51,6 +54,8 @@ from thisthat.serve.traces import Span, Traces
 T = TypeVar("T")
 
 _LARGE_BODY = 16_384
+_RECORDING = 32
+"""Decisions that wait for the disk together with ``--log-sync``."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,12 @@ class Service:
         self.log = log
         self._drift = (
             None if log is None else DriftWatch(log, self._report_drift, settings.drift_decisions)
+        )
+        # Waiting for the disk must block neither the event loop nor tokenising.
+        self._recording = (
+            ThreadPoolExecutor(_RECORDING, "recording")
+            if log is not None and log.required
+            else None
         )
         self.checkpoints = Checkpoints(open_decider, settings, log)
         self.metrics = Metrics()
@@ -147,7 +158,20 @@ class Service:
         work = self.run(decider, procedure, lambda: deadline, options.request_id)
         outcome = await unless_disconnected(request, work)
         self.note(request, procedure.decision, outcome, asked.state)
-        return decider.conclude(asked.state, procedure, options)
+        return await self.conclude(decider, asked.state, procedure, options)
+
+    async def conclude(
+        self, decider: Decider, state: Text, procedure: Procedure, options: DecideOptions
+    ) -> Decision:
+        """The decision, on record. Raises Problem (503) when it must be on disk and is not."""
+        if self._recording is None:
+            return decider.conclude(state, procedure, options)
+        work = partial(decider.conclude, state, procedure, options)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._recording, work)
+        except LogError as error:
+            message = f"the decision log cannot be written: {error}"
+            raise Problem(503, "not_recorded", message, retry_ms=1000) from None
 
     @contextmanager
     def tokenising(self, request_id: str | None, states: int = 1) -> Iterator[Span]:
@@ -166,6 +190,8 @@ class Service:
         """Finish a running drift check and flush the decision log."""
         if self._drift is not None:
             self._drift.close()
+        if self._recording is not None:
+            self._recording.shutdown()
         if self.log is not None:
             self.log.close()
 

@@ -214,11 +214,11 @@ class _Stream:
             await self._service.run(
                 self._decider, procedure, self._deadline, options.request_id, self
             )
+            decision = await self._service.conclude(self._decider, state, procedure, options)
         except InvalidInputError as error:
             return invalid([fault_of(error)])
         except Problem as problem:
             return problem
-        decision = self._decider.conclude(state, procedure, options)
         self._fields["tokens"] += decision.usage.input_tokens
         self._fields["cached_tokens"] += decision.usage.cached_tokens
         if options.policy is not None:

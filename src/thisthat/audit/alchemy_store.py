@@ -1,0 +1,216 @@
+"""Log lines in any database that SQLAlchemy reaches by URL."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from thisthat.audit.chain import Place, beginning, loss_of, places_of, purge_of, runs_of
+from thisthat.audit.entry import COLUMNS, NUMBERS, Entry, values_of
+from thisthat.audit.protocol import LogError, check_past, covers, known_filter, lost
+from thisthat.errors import InvalidInputError, MissingExtraError
+
+
+class AlchemyStore:
+    """A database; its own permissions decide who may change lines, the chain shows who did.
+
+    Several processes may write to it: each append locks the first row of the chain before it reads
+    where the chain ends.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            sqlalchemy: Any = importlib.import_module("sqlalchemy")
+        except ImportError:
+            raise MissingExtraError(f"the decision log {url.split(':')[0]}://", "audit") from None
+        self._alchemy = sqlalchemy
+        self._name = url.split("://")[0]
+        try:
+            # An error must not carry states into the program's own log.
+            self._engine = sqlalchemy.create_engine(url, hide_parameters=True)
+        # An unusable URL, a missing driver, or bad driver arguments.
+        except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, TypeError) as error:
+            raise InvalidInputError("log", f"{self._name}: cannot be used: {error}") from error
+        column, integer, text = sqlalchemy.Column, sqlalchemy.Integer, sqlalchemy.Text
+        self._metadata = sqlalchemy.MetaData()
+        self._table = sqlalchemy.Table(
+            "decisions",
+            self._metadata,
+            column("id", integer, primary_key=True, autoincrement=True),
+            *(
+                # Float is too short for a time in some databases.
+                column(name, sqlalchemy.Double if name in NUMBERS else text, index=name == "time")
+                for name in COLUMNS
+            ),
+        )
+        self._chain = sqlalchemy.Table(
+            "chain",
+            self._metadata,
+            column("number", sqlalchemy.BigInteger, primary_key=True, autoincrement=False),
+            column("line", sqlalchemy.BigInteger, index=True),
+            column("event", text),
+            column("link", sqlalchemy.String(64), nullable=False),
+        )
+        self._ready = False
+        self._written: Place | None = None
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Write the lines in one transaction.
+
+        Raises LogError, also when places that this object wrote have disappeared; such a loss is
+        recorded in the chain before.
+        """
+        ids = self._table.c.id
+        with self._writing() as connection:
+            last, known = self._last(connection), self._written
+            gone = known is not None and not self._has(connection, known)
+            if known is not None and gone:
+                places = [loss_of(last, known)]
+            else:
+                used = connection.scalar(self._alchemy.select(self._alchemy.func.max(ids)))
+                places = places_of(last, (used or 0) + 1, entries)
+                rows = [
+                    {"id": place.line, **dict(zip(COLUMNS, values_of(entry), strict=True))}
+                    for place, entry in zip(places, entries, strict=True)
+                ]
+                connection.execute(self._table.insert(), rows)
+            self._insert(connection, places)
+        if places:
+            self._written = places[-1]
+        if known is not None and gone:
+            raise lost(known, last)
+
+    def read(
+        self,
+        where: Mapping[str, str] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Entry]:
+        """The lines that match, newest first."""
+        columns = self._table.c
+        query = self._alchemy.select(*(columns[name] for name in COLUMNS))
+        for name, value in (where or {}).items():
+            query = query.where(columns[known_filter(name, value)] == value)
+        if since is not None:
+            query = query.where(columns.time >= since)
+        if until is not None:
+            query = query.where(columns.time < until)
+        query = query.order_by(columns.id.desc()).limit(limit)
+        with self._transaction() as connection:
+            for row in connection.execute(query):
+                yield Entry(*row)
+
+    def purge(self, before: float) -> int:
+        """Delete lines older than ``before`` and record the purge in the chain."""
+        check_past(before)
+        table, chain = self._table, self._chain
+        with self._writing() as connection:
+            last = self._last(connection)
+            joined = chain.join(table, chain.c.line == table.c.id)
+            chained = self._alchemy.select(chain.c.number, chain.c.link).select_from(joined)
+            chained = chained.where(table.c.time < before).order_by(chain.c.number)
+            runs = runs_of((number, link) for number, link in connection.execute(chained))
+            gone = connection.execute(table.delete().where(table.c.time < before)).rowcount
+            for first, final, _ in runs:
+                connection.execute(chain.delete().where(chain.c.number.between(first, final)))
+            self._insert(connection, [purge_of(last, before, int(gone), runs)])
+        return int(gone)
+
+    def ends(self) -> tuple[Place, Place] | None:
+        """The first and the last place of the chain."""
+        number = self._chain.c.number
+        with self._transaction() as connection:
+            if not self._has_chain(connection):
+                return None
+            both = [
+                connection.execute(self._chain.select().order_by(order).limit(1)).first()
+                for order in (number.asc(), number.desc())
+            ]
+        return None if both[0] is None else (Place(*both[0]), Place(*both[1]))
+
+    def chain(self, *, events: bool = False) -> Iterator[tuple[Place, Entry | None]]:
+        """The places of the chain in order, with their lines, or only its events."""
+        table, chain = self._table, self._chain
+        joined = chain.outerjoin(table, chain.c.line == table.c.id)
+        query = self._alchemy.select(*chain.c, *table.c).select_from(joined)
+        if events:
+            query = query.where(chain.c.event.is_not(None))
+        query = query.order_by(chain.c.number)
+        with self._transaction() as connection:
+            if self._has_chain(connection):
+                lines = connection.execution_options(stream_results=True).execute(query)
+                for number, line, event, link, found, *values in lines:
+                    entry = None if found is None else Entry(*values)
+                    yield Place(number, line, event, link), entry
+
+    def strays(self) -> Iterator[tuple[int, Entry]]:
+        """Lines that have no place in the chain, by their id."""
+        table, chain = self._table, self._chain
+        query = table.select().order_by(table.c.id)
+        with self._transaction() as connection:
+            if self._has_chain(connection):
+                known = self._alchemy.select(chain.c.number).where(chain.c.line == table.c.id)
+                query = query.where(~known.exists())
+            for number, *values in connection.execute(query):
+                yield number, Entry(*values)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._engine.dispose()
+
+    def _has_chain(self, connection: Any) -> bool:
+        return bool(self._alchemy.inspect(connection).has_table(self._chain.name))
+
+    def _last(self, connection: Any) -> Place:
+        """The last place of the chain, locked until the transaction ends; it begins if need be."""
+        chain, table = self._chain, self._table
+        first = chain.c.number == 0
+        connection.execute(chain.update().where(first).values(link=chain.c.link))
+        row = connection.execute(chain.select().order_by(chain.c.number.desc()).limit(1)).first()
+        if row is not None:
+            return Place(*row)
+        func = self._alchemy.func
+        count = self._alchemy.select(func.coalesce(func.max(table.c.id), 0), func.count(table.c.id))
+        begun = beginning(*connection.execute(count).one())
+        self._insert(connection, [begun])
+        return begun
+
+    def _has(self, connection: Any, known: Place) -> bool:
+        """Whether a place is still in the chain, or was purged."""
+        number = self._chain.c.number
+        row = connection.execute(self._chain.select().where(number == known.number)).first()
+        if row is not None:
+            return Place(*row).link == known.link
+        later = self._chain.select().where(self._chain.c.event.is_not(None), number > known.number)
+        return covers([Place(*event) for event in connection.execute(later)], known.number)
+
+    def _insert(self, connection: Any, places: Sequence[Place]) -> None:
+        names = ("number", "line", "event", "link")
+        rows = [{name: getattr(each, name) for name in names} for each in places]
+        if rows:
+            connection.execute(self._chain.insert(), rows)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Any]:
+        with self._transaction(create=True) as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, create: bool = False) -> Iterator[Any]:
+        """A transaction whose errors are LogError, unless they are about a value."""
+        wrong = self._alchemy.exc
+        try:
+            if create and not self._ready:
+                self._metadata.create_all(self._engine)
+                self._ready = True
+            with self._engine.begin() as connection:
+                yield connection
+        except wrong.DataError:
+            raise
+        except (wrong.SQLAlchemyError, OSError) as error:
+            if type(error) is wrong.StatementError:  # its subclasses come from the driver
+                raise
+            raise LogError(f"{self._name}: {error}") from error
