@@ -201,7 +201,7 @@ class DecisionLog:
                 if failure is not None and not failed_before:
                     _logger.warning("decision log: %s; decisions continue", failure)
                 if written + len(refused) < len(batch):
-                    if self._closing:
+                    if self._closing and failed_before:
                         return
                     self._changed.wait_for(lambda: self._closing, _RETRY_SECONDS)
 
