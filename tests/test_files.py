@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import pytest
 
-from thisthat.files import new_folder, write_atomically
+from thisthat.files import new_folder, remove_leftovers, write_atomically
 
 
 def test_bytes_text_and_writers_are_written(tmp_path: Path) -> None:
@@ -98,3 +98,21 @@ def test_a_process_killed_while_it_fills_a_folder_leaves_the_name_free(tmp_path:
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "new")], check=False)
     assert done.returncode == 9
     assert not (tmp_path / "new").exists()
+
+
+def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a[b].bin"
+    left = [tmp_path / f".{path.name}.{number:016x}" for number in range(3)]
+    others = [path, tmp_path / ".a[b].bin.backup", tmp_path / f".b.bin.{0:016x}"]
+    for each in (*left, *others):
+        each.touch()
+    remove_leftovers(path)
+    assert sorted(tmp_path.iterdir()) == sorted(others)
+
+
+def test_a_mode_that_is_asked_for_does_not_depend_on_the_umask(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    path.chmod(0o666)
+    write_atomically(path, b"new", mode=0o640)
+    assert path.stat().st_mode & 0o777 == 0o640

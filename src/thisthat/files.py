@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 import shutil
@@ -12,19 +13,23 @@ from pathlib import Path
 from typing import BinaryIO
 
 
-def write_atomically(path: Path, content: bytes | str | Callable[[BinaryIO], None]) -> None:
+def write_atomically(
+    path: Path, content: bytes | str | Callable[[BinaryIO], None], mode: int | None = None
+) -> None:
     """Put ``content`` at ``path`` completely or not at all; what was there before survives errors.
 
     ``content`` is bytes, text (written as UTF-8) or a function that writes to an open file. A new
-    file gets the rights that the umask leaves, one that was there keeps its own. Raises OSError
-    (disk full, no permission) with the old file untouched.
+    file gets the rights that the umask leaves, one that was there keeps its own, unless ``mode``
+    says which. Raises OSError (disk full, no permission) with the old file untouched.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     file = beside.open("xb")
     try:
         with file:
-            if path.exists():
+            if mode is not None:
+                beside.chmod(mode)
+            elif path.exists():
                 beside.chmod(stat.S_IMODE(path.stat().st_mode))
             if callable(content):
                 content(file)
@@ -61,6 +66,12 @@ def new_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(beside, ignore_errors=True)
         raise
     _sync_folder(path.resolve().parent)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Delete what killed writers of ``path`` left beside it. Nobody may be writing it now."""
+    for beside in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 16}"):
+        beside.unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

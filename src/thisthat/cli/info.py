@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
 
 import typer
 
@@ -31,13 +32,21 @@ def info(
     Console().print(table)
 
 
-def pull(checkpoint: CheckpointArgument = "default") -> None:
+def pull(
+    checkpoint: CheckpointArgument = "default",
+    check: Annotated[
+        bool, typer.Option(help="Hash every file anew, even if it seems unchanged.")
+    ] = False,
+) -> None:
     """Fetch and verify a checkpoint, and build its runtime forms so that later starts are quick.
 
     Reports which engine answers and, if it is not the fastest for a CPU, why.
     """
+    from thisthat.checkpoint.store import forget_hashes
     from thisthat.decide.opening import open_decider
 
+    if check:
+        forget_hashes()
     decider = open_decider(checkpoint)
     decider.open_all()
     source, engine = decider.source, decider.engine.description

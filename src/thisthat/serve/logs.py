@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any, TextIO
 
 LOGGER = "thisthat.serve"
-OTHERS = ("uvicorn.error", "thisthat.audit", "opentelemetry")
+OTHERS = ("uvicorn.error", "thisthat.audit", "thisthat.store", "opentelemetry")
 
 
 class JsonLines(logging.Formatter):

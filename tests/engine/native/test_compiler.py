@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.checkpoint.test_trust import foreign
+from tests.engine.native.models import library_of
+from thisthat.checkpoint.trust import UntrustedFileError
 from thisthat.engine.native import compiler
 from thisthat.engine.native.compiler import (
     CannotCompileError,
@@ -14,6 +17,7 @@ from thisthat.engine.native.compiler import (
     variants_here,
 )
 from thisthat.engine.native.library import Library
+from thisthat.errors import CheckpointError
 
 WIDE = "avx512f avx512bw avx512vl avx512dq"
 
@@ -138,3 +142,68 @@ def test_what_a_library_wants_and_costs() -> None:
     assert [name for name, it in wants.items() if it.order == "by ones"] == ["plain"]
     assert [name for name, it in wants.items() if not it.multiplies_bytes] == ["plain"]
     assert [name for name, it in wants.items() if it.doubling_costs] == ["vnni", "neon"]
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Libraries that were compiled; none of them really."""
+    found: list[Path] = []
+
+    def compile_it(command: list[str]) -> bytes:
+        found.append(tmp_path)
+        return b"a library"
+
+    monkeypatch.setattr(compiler, "_compile", compile_it)
+    monkeypatch.setattr("shutil.which", lambda name: __file__)
+    return found
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "no record", "another record"])
+def test_a_damaged_library_is_compiled_again(damage: str, tmp_path: Path, made: list[Path]) -> None:
+    path = compiled("plain", "cc", tmp_path)
+    library = Library(path, "plain")
+    library.note(**library.noted(), proven=True)
+    if damage == "cut":
+        path.write_bytes(b"a lib")
+    elif damage == "flipped":
+        path.write_bytes(b"a librarY")
+    elif damage == "no record":
+        library.record.unlink()
+    else:
+        library.record.write_text('{"sha256": "0", "proven": true}')
+    (tmp_path / f".{path.name}.{0:016x}").touch()
+    assert compiled("plain", "cc", tmp_path) == path
+    assert path.read_bytes() == b"a library"
+    assert len(made) == 2
+    assert "proven" not in library.noted()
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("which", [".so", ".json"])
+@pytest.mark.parametrize("how", ["writable", "foreign"])
+def test_a_library_that_can_be_planted_is_refused(
+    which: str, how: str, tmp_path: Path, made: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = compiled("plain", "cc", tmp_path).with_suffix(which)
+    if how == "writable":
+        planted.chmod(0o666)
+    else:
+        foreign(planted, monkeypatch)
+    with pytest.raises(UntrustedFileError, match="can have been planted"):
+        compiled("plain", "cc", tmp_path)
+    assert len(made) == 1
+
+
+def test_only_the_library_on_record_is_loaded(tmp_path: Path) -> None:
+    library = library_of("plain", tmp_path)
+    assert library.load() is library.load()
+    content = library.path.read_bytes()
+    library.note(sha256="0" * 64)
+    with pytest.raises(CheckpointError, match="is damaged; delete it"):
+        library.load()
+    library.path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(CheckpointError, match="is damaged; delete it"):
+        library.load()
+    library.path.unlink()
+    with pytest.raises(CheckpointError, match="No such file"):
+        library.load()

@@ -7,6 +7,7 @@ nothing of models.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import platform
 import shutil
@@ -17,9 +18,10 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from thisthat.checkpoint.store import home, locked
+from thisthat.checkpoint.locks import locked
+from thisthat.checkpoint.store import home
 from thisthat.engine.native.library import Library, Variant
-from thisthat.files import write_atomically
+from thisthat.files import remove_leftovers, write_atomically
 
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER / "kernels.c"
@@ -35,6 +37,8 @@ _INSTRUCTIONS = {
     "plain": ("-march=native" if platform.machine() == "x86_64" else "-mcpu=native",),
 }
 _PATIENCE = 120
+
+_logger = logging.getLogger("thisthat.store")
 
 
 class CannotCompileError(Exception):
@@ -65,7 +69,7 @@ def library_here() -> Library:
     """The fastest library for this processor, compiled and tried now unless it is kept.
 
     Raises CannotCompileError when no variant can be compiled and gives right numbers, or the switch
-    says no.
+    says no; UntrustedFileError for a kept one that another user can have planted.
     """
     return _library(os.environ.get(SWITCH), os.environ.get("CC"), home())
 
@@ -87,12 +91,12 @@ def _library(switch: str | None, compiler: str | None, store: Path) -> Library:
 
 
 def _prove(library: Library) -> None:
-    """Try the kernels once; a mark beside them says that they gave right numbers.
+    """Try the kernels once; their record says that they gave right numbers.
 
     Raises CannotCompileError when they did not.
     """
-    mark = library.path.with_suffix(".proven")
-    if mark.is_file():
+    known = library.noted()
+    if known.get("proven") is True:
         return
     # It imports models and runtimes, which a proven library does not need.
     from thisthat.engine.native.proof import why_wrong
@@ -100,28 +104,40 @@ def _prove(library: Library) -> None:
     reason = why_wrong(library)
     if reason is not None:
         raise CannotCompileError(reason)
-    with suppress(OSError):  # Without a mark they are tried again the next time.
-        write_atomically(mark, b"")
+    with suppress(OSError):  # Without a record they are tried again the next time.
+        library.note(**{**known, "proven": True})
 
 
 def compiled(variant: Variant, compiler: str, folder: Path) -> Path:
-    """The file of this variant's library in ``folder``, compiled now unless it is there.
+    """The file of this variant's library in ``folder``, compiled now unless a whole one is there.
 
-    Raises CannotCompileError when there is no such compiler or it fails.
+    Raises CannotCompileError when there is no such compiler or it fails, and UntrustedFileError for
+    a library that another user can have planted.
     """
     found = shutil.which(compiler)
     if found is None:
         raise CannotCompileError(f"there is no C compiler ({compiler})")
     command = [found, *_FLAGS, *_INSTRUCTIONS[variant], f"-DVARIANT_{variant.upper()}"]
-    library = folder / f"{_key(command)}.so"
-    if not library.is_file():
+    path = folder / f"{_key(command)}.so"
+    library = Library(path, variant)
+    if not library.is_whole():
         try:
-            with locked(folder / f"{library.stem}.lock"):
-                if not library.is_file():
-                    write_atomically(library, _compile(command))
+            with locked(path.with_suffix(".lock")):
+                if not library.is_whole():
+                    _keep(library, command)
         except OSError as error:
-            raise CannotCompileError(f"{library} cannot be written: {error}") from error
-    return library
+            raise CannotCompileError(f"{path} cannot be written: {error}") from error
+    return path
+
+
+def _keep(library: Library, command: list[str]) -> None:
+    if library.noted():
+        _logger.warning("%s is damaged and is compiled again", library.path)
+    for path in (library.path, library.record):
+        remove_leftovers(path)
+    made = _compile(command)
+    write_atomically(library.path, made, mode=0o644)
+    library.note(sha256=hashlib.sha256(made).hexdigest())
 
 
 def _key(command: list[str]) -> str:

@@ -75,6 +75,27 @@ def write_packed(
     return json.dumps(writer.index).encode()
 
 
+def tensor_bytes(shape: LlamaShape, inner: int, labels: int) -> dict[str, int]:
+    """How large every tensor is that ``write_packed`` writes."""
+    width, wide = shape.width, shape.heads * shape.head_width
+    found = {"embedding": 2 * shape.vocabulary * width, "label_rows": 4 * labels * width}
+    found |= {"norm": 4 * width}
+    found |= dict.fromkeys(("cosines", "sines"), 2 * shape.longest * shape.head_width)
+    matrices = {
+        "projections": (wide + 2 * shape.shared_heads * shape.head_width, width),
+        "out": (width, wide),
+        "gate_up": (2 * inner, width),
+        "down": (width, inner),
+    }
+    for layer in set(shape.order):
+        found |= {f"{layer}.before": 4 * width, f"{layer}.after": 4 * width}
+        for name, (outputs, inputs) in matrices.items():
+            found[f"{layer}.{name}"] = outputs * inputs
+            found[f"{layer}.{name}.steps"] = 4 * outputs
+            found[f"{layer}.{name}.sums"] = 4 * outputs * (inputs // _span(inputs))
+    return found
+
+
 def _write_layer(writer: _Writer, weights: Mapping[str, Array], layer: int, order: Order) -> None:
     start = f"model.layers.{layer}."
     writer.add(f"{layer}.before", _found(weights, f"{start}input_layernorm.weight"))
@@ -102,10 +123,14 @@ def _write_layer(writer: _Writer, weights: Mapping[str, Array], layer: int, orde
 def span_sums(whole: NDArray[np.int8]) -> NDArray[np.int32]:
     """Sums of the weights [outputs, inputs] in every span of inputs: panels x spans x PANEL."""
     outputs, inputs = whole.shape
-    span = next(size for size in SPANS if inputs % size == 0)
+    span = _span(inputs)
     parts = whole.reshape(outputs // PANEL, PANEL, inputs // span, span)
     sums: NDArray[np.int32] = parts.sum(axis=3, dtype=np.int32)
     return sums.transpose(0, 2, 1)
+
+
+def _span(inputs: int) -> int:
+    return next(size for size in SPANS if inputs % size == 0)
 
 
 def packed(whole: NDArray[np.int8], order: Order) -> NDArray[np.int8]:

@@ -18,6 +18,7 @@ from thisthat.engine.flat_engine import KeptTokens
 from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.library import Library
+from thisthat.engine.native.pack import tensor_bytes
 from thisthat.engine.rows import Logits
 from thisthat.errors import CheckpointError
 
@@ -114,17 +115,18 @@ class NativeRuntime:
     ) -> None:
         """``terms`` are the eight-bit terms of an activation, 1 or 2.
 
-        Raises CheckpointError when the kernels cannot start here.
+        Raises CheckpointError when the kernels cannot start here or do not fit the weights.
         """
         self._shape, self._labels, self._terms = shape, labels, terms
         self._threads, self._variant = threads, library.variant
-        self._kernels = ctypes.CDLL(str(library.path))
+        self._kernels = library.load()
         self._kernels.open_engine.restype = _Pointer
         self._kernels.open_engine.argtypes = [_Pointer, ctypes.c_int]
         self._kernels.close_engine.argtypes = [_Pointer]
         self._kernels.run.argtypes = [_Pointer, _Pointer]
         self._data = np.memmap(weights, np.uint8, mode="r")
         self._index: Mapping[str, int] = json.loads(index.read_bytes())
+        self._sizes = tensor_bytes(shape, inner, labels)
         self._model = self._described(inner)
         self._engine = self._kernels.open_engine(ctypes.byref(self._model), threads)
         if not self._engine:
@@ -217,7 +219,10 @@ class NativeRuntime:
         return _Step(self._at(f"{layer}.before"), self._at(f"{layer}.after"), *matrices)
 
     def _at(self, name: str) -> int:
-        return int(self._data.ctypes.data) + self._index[name]
+        start = self._index.get(name)
+        if not isinstance(start, int) or not 0 <= start <= len(self._data) - self._sizes[name]:
+            raise CheckpointError(f"the packed weights have no whole {name}; delete their folder")
+        return int(self._data.ctypes.data) + start
 
 
 def _places(flat: FlatPass) -> NDArray[np.int64]:

@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thisthat.checkpoint.store import home, locked
+from thisthat.checkpoint.locks import locked
+from thisthat.checkpoint.store import home
 from thisthat.errors import CheckpointError, MissingExtraError
 from thisthat.questions import Question
 from thisthat_lab.bench.systems.competitors import json_task
