@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint types unit browser oracle clients schema performance clean
+.PHONY: help demo test lint types unit browser oracle clients schema performance sbom audit clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s%s\n", $$1, $$2}'
@@ -64,5 +64,24 @@ performance: .venv/.ready ## measure speed and cost, renew docs/performance.md
 	done
 	.venv/bin/thisthat report docs/results/*.json --performance-page docs/performance.md
 
+# Both describe what .venv holds; their tools have an environment of their own.
+sbom: .venv/.ready .venv-audit/.ready ## the dependencies as a CycloneDX file, results/sbom.cdx.json
+	mkdir -p results
+	.venv-audit/bin/cyclonedx-py environment .venv/bin/python --pyproject pyproject.toml \
+		--mc-type library --output-reproducible --of JSON -o results/sbom.cdx.json
+	@echo results/sbom.cdx.json
+
+audit: .venv/.ready .venv-audit/.ready ## known weaknesses of the dependencies; needs network
+	@mkdir -p results
+	@.venv-audit/bin/pip-audit --path "$$(.venv/bin/python -c 'import site; print(*site.getsitepackages())')" \
+		--skip-editable --progress-spinner off --format json 2> results/audit.txt \
+		| .venv/bin/python scripts/audit.py
+
+.venv-audit/.ready:
+	$(PYTHON) -m venv .venv-audit
+	@.venv-audit/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom pip-audit || \
+		{ echo "cyclonedx-bom and pip-audit cannot be installed: the registry cannot be reached"; exit 1; }
+	touch $@
+
 clean: ## remove the environments
-	rm -rf .venv .venv-demo
+	rm -rf .venv .venv-demo .venv-audit
