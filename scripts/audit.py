@@ -1,7 +1,7 @@
 """Known weaknesses of the installed dependencies, from pip-audit's report on standard input.
 
-Exits with 1 if there are any, with 2 if nothing was audited: a registry that cannot be reached, or a
-mirror without advisories, must not look like a clean result.
+Exits with 1 if there are any, with 2 if nothing was audited: a registry that cannot be reached, or
+a mirror without advisories, must not look like a clean result.
 """
 
 import json
