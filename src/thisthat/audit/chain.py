@@ -18,6 +18,8 @@ from typing import Any
 from thisthat.audit.entry import COLUMNS, NUMBERS, Entry, values_of
 from thisthat.errors import InvalidInputError
 
+_encode = json.JSONEncoder(default=repr).encode
+
 Run = tuple[int, int, str]
 """Purged places: the first, the last and the link of the last."""
 
@@ -102,7 +104,7 @@ def places_of(last: Place, first_line: int, entries: Sequence[Entry]) -> list[Pl
 
 def link(before: str, number: int, parts: Sequence[Any]) -> str:
     """sha256 over the link before, the number and the content."""
-    return hashlib.sha256(json.dumps([before, number, *parts], default=repr).encode()).hexdigest()
+    return hashlib.sha256(_encode([before, number, *parts]).encode()).hexdigest()
 
 
 def content(line: int, entry: Entry) -> list[Any]:
