@@ -32,6 +32,30 @@ def test_what_is_not_supported_is_named(change: dict[str, Any], message: str) ->
         read_shape({**CONFIG, **change})
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"vocab_size": {}},
+        {"hidden_size": "64"},
+        {"hidden_size": True},
+        {"num_attention_heads": -1},
+        {"num_hidden_layers": 10**30},
+        {"num_hidden_layers": 10**9},
+        {"max_position_embeddings": 1e308},
+        {"num_key_value_heads": [2]},
+        {"head_dim": 0.5},
+        {"rms_norm_eps": "small"},
+        {"rms_norm_eps": 10**400},
+        {"rms_norm_eps": float("nan")},
+        {"rope_parameters": [1]},
+        {"rope_parameters": None, "rope_theta": [[]]},
+    ],
+)
+def test_a_hostile_configuration_is_named(change: dict[str, Any]) -> None:
+    with pytest.raises(CheckpointError, match=[*change][-1]):
+        read_shape({**CONFIG, **change})
+
+
 def test_both_spellings_of_the_rotary_base() -> None:
     plain = {key: value for key, value in CONFIG.items() if not key.startswith("rope")}
     assert read_shape({**plain, "rope_theta": 5e5}).rope_base == 5e5

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from thisthat.errors import CheckpointError
 
 if TYPE_CHECKING:
     from thisthat.checkpoint.card import Loop
+
+_MOST = 1 << 21
+_MOST_LAYERS = 1 << 10
+"""Far beyond any model, so that a hostile configuration does not fill the memory."""
 
 _PLAIN = {"model_type": "llama", "hidden_act": "silu", "attention_bias": False, "mlp_bias": False}
 _SIZES = ("num_hidden_layers", "num_attention_heads", "hidden_size", "max_position_embeddings")
@@ -44,21 +49,41 @@ def read_shape(config: Mapping[str, Any], loop: Loop | None = None) -> LlamaShap
         raise CheckpointError(
             f"the onnx engine runs plain llama models, but this one has {', '.join(obstacles)}"
         )
-    layers = int(config["num_hidden_layers"])
-    heads = int(config["num_attention_heads"])
-    width = int(config["hidden_size"])
+    heads, width = whole(config, "num_attention_heads"), whole(config, "hidden_size")
     return LlamaShape(
-        order=_order(layers, loop),
+        order=_order(whole(config, "num_hidden_layers", _MOST_LAYERS), loop),
         width=width,
         heads=heads,
-        shared_heads=int(config.get("num_key_value_heads") or heads),
-        head_width=int(config.get("head_dim") or width // heads),
-        epsilon=float(config["rms_norm_eps"]),
+        shared_heads=whole(config, "num_key_value_heads", otherwise=heads),
+        head_width=whole(config, "head_dim", otherwise=width // heads),
+        epsilon=_real("rms_norm_eps", config["rms_norm_eps"]),
         rope_base=_rope_base(config),
-        longest=int(config["max_position_embeddings"]),
-        vocabulary=int(config["vocab_size"]),
+        longest=whole(config, "max_position_embeddings"),
+        vocabulary=whole(config, "vocab_size"),
         tied=bool(config.get("tie_word_embeddings", False)),
     )
+
+
+def whole(
+    config: Mapping[str, Any], key: str, most: int = _MOST, otherwise: int | None = None
+) -> int:
+    """A size from the configuration; raises CheckpointError where that has none or an odd one."""
+    value = config.get(key) or otherwise
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
+        raise CheckpointError(
+            f"config.json: {key} is {str(value)[:50]!r}; it must be a whole number in 1 to {most}"
+        )
+    return int(value)
+
+
+def _real(key: str, value: Any) -> float:
+    try:
+        number = float(value) if isinstance(value, Real) else 0.0
+    except OverflowError:
+        number = 0.0
+    if not 0 < number < 1e30:
+        raise CheckpointError(f"config.json: {key} is {str(value)[:50]!r}; it must be above 0")
+    return number
 
 
 def _obstacles(config: Mapping[str, Any]) -> list[str]:
@@ -69,24 +94,27 @@ def _obstacles(config: Mapping[str, Any]) -> list[str]:
     ]
     for key in ("rope_parameters", "rope_scaling"):
         settings = config.get(key) or {}
-        kind = settings.get("rope_type", settings.get("type", "default"))
+        kind = settings
+        if isinstance(settings, Mapping):
+            kind = settings.get("rope_type", settings.get("type", "default"))
         if kind != "default":
-            found.append(f"{key} {str(kind)!r}")
+            found.append(f"{key} {str(kind)[:50]!r}")
     return found + [f"no {key}" for key in _NEEDED if config.get(key) is None]
 
 
 def _rope_base(config: Mapping[str, Any]) -> float:
     settings = config.get("rope_parameters") or {}
-    return float(settings.get("rope_theta") or config.get("rope_theta") or 10_000.0)
+    base = settings.get("rope_theta") or config.get("rope_theta") or 10_000.0
+    return _real("rope_theta", base)
 
 
 def _order(layers: int, loop: Loop | None) -> tuple[int, ...]:
     if loop is None:
         return tuple(range(layers))
-    if not (0 <= loop.first <= loop.last < layers and loop.times >= 1):
+    if not (0 <= loop.first <= loop.last < layers and 1 <= loop.times <= _MOST_LAYERS):
         raise CheckpointError(
             f"loop: layers {loop.first} to {loop.last}, {loop.times} times, but the model has "
-            f"layers 0 to {layers - 1} and a loop runs at least once"
+            f"layers 0 to {layers - 1} and a loop runs 1 to {_MOST_LAYERS} times"
         )
     return looped(layers, loop.first, loop.last, loop.times)
 

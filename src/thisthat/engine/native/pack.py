@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.engine.llama_shape import LlamaShape
+from thisthat.engine.llama_shape import LlamaShape, whole
 from thisthat.engine.native.library import Order
 from thisthat.engine.rope import rotary_tables
 from thisthat.errors import CheckpointError
@@ -47,8 +47,8 @@ def obstacle(shape: LlamaShape, inner: int) -> str | None:
 
 
 def inner_size(config: Mapping[str, Any]) -> int:
-    """The width of the feed-forward part."""
-    return int(config["intermediate_size"])
+    """The width of the feed-forward part. Raises CheckpointError without one."""
+    return whole(config, "intermediate_size")
 
 
 def write_packed(
