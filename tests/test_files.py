@@ -1,11 +1,13 @@
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
 
-from thisthat.files import write_atomically
+from thisthat.files import new_folder, write_atomically
 
 
 def test_bytes_text_and_writers_are_written(tmp_path: Path) -> None:
@@ -68,3 +70,31 @@ def test_a_file_that_was_there_keeps_its_rights(tmp_path: Path) -> None:
     write_atomically(path, b"new")
     assert path.read_bytes() == b"new"
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_new_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    for name in ("new", "empty"):
+        if name == "empty":
+            (tmp_path / name).mkdir()
+        with new_folder(tmp_path / name) as made:
+            write_atomically(made / "a", "1")
+            assert not (tmp_path / name / "a").exists()
+        assert (tmp_path / name / "a").read_text() == "1"
+    (tmp_path / "file").write_text("mine")
+    for name in ("new", "file"):
+        with pytest.raises(FileExistsError, match="already exists"), new_folder(tmp_path / name):
+            pass
+    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "stopped"):
+        raise KeyboardInterrupt
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "file", "new"]
+
+
+def test_a_process_killed_while_it_fills_a_folder_leaves_the_name_free(tmp_path: Path) -> None:
+    code = (
+        "import os, pathlib, sys; from thisthat.files import new_folder, write_atomically\n"
+        "with new_folder(pathlib.Path(sys.argv[1])) as made:\n"
+        "    write_atomically(made / 'a', '1'); os._exit(9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "new")], check=False)
+    assert done.returncode == 9
+    assert not (tmp_path / "new").exists()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,6 +38,29 @@ def write_atomically(path: Path, content: bytes | str | Callable[[BinaryIO], Non
         beside.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill with ``write_atomically``; it becomes ``path`` when the block ends.
+
+    After an error nothing is left of it. Raises FileExistsError where ``path`` already holds
+    something, which stays as it is.
+    """
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise FileExistsError(f"{path} already exists and is not an empty folder")
+    beside = path.resolve().with_name(f".{path.resolve().name}.{secrets.token_hex(8)}")
+    beside.mkdir(parents=True)
+    try:
+        yield beside
+        _sync_folder(beside)
+        if path.exists():
+            path.rmdir()
+        beside.rename(path)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+    _sync_folder(path.resolve().parent)
 
 
 def _sync_folder(folder: Path) -> None:

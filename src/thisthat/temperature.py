@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,54 @@ class Temperatures:
         if kind in self.by_kind:
             return self.by_kind[kind]
         return self.default if self.by_options is None else self.by_options.of(options)
+
+
+@dataclass(frozen=True)
+class Blended(Temperatures):
+    """Temperatures on the way from one set to another: first^(1 - share) * second^share.
+
+    In logarithms it makes no difference whether temperatures or their inverses, the scales of
+    logits, are moved, and no share gives a temperature that is not positive.
+    """
+
+    first: Temperatures = field(default_factory=Temperatures)
+    second: Temperatures = field(default_factory=Temperatures)
+    share: float = 1.0
+
+    def of(self, kind: Kind, options: int, layout: str) -> float:
+        """The temperature for one question."""
+        first = self.first.of(kind, options, layout)
+        second = self.second.of(kind, options, layout)
+        # Equal ones must stay what they are, to the last bit.
+        return first if first == second else first ** (1 - self.share) * second**self.share
+
+
+def settled(temperatures: Temperatures) -> Temperatures:
+    """The same temperatures as numbers that a card can hold.
+
+    Raises InvalidInputError for a blend with a rule by option count, which no rule equals.
+    """
+    if not isinstance(temperatures, Blended):
+        return temperatures
+    if any(_by_options(each) for each in (temperatures.first, temperatures.second)):
+        raise InvalidInputError(
+            "temperatures",
+            "depend on the number of options, and λ is not 0 or 1",
+        )
+    by_layout = (
+        Temperatures(by_kind={kind: temperatures.of(kind, 2, layout) for kind in get_args(Kind)})
+        for layout in ("state-first", "schema-first")
+    )
+    state_first, schema_first = by_layout
+    return replace(state_first, schema_first=schema_first)
+
+
+def _by_options(temperatures: Temperatures | None) -> bool:
+    if isinstance(temperatures, Blended):
+        return _by_options(temperatures.first) or _by_options(temperatures.second)
+    return temperatures is not None and (
+        temperatures.by_options is not None or _by_options(temperatures.schema_first)
+    )
 
 
 def softmax(logits: NDArray[np.floating], temperature: float = 1.0) -> NDArray[np.float64]:

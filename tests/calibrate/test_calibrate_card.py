@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.lab.train import tiny
 from thisthat.calibrate.card import calibrate, labelled_rows, write_temperatures
-from thisthat.checkpoint import open_checkpoint
-from thisthat.checkpoint.ship import ship_whole
+from thisthat.checkpoint import open_checkpoint, read_card, write_card
+from thisthat.checkpoint.card import CARD_FILE
+from thisthat.checkpoint.ship import ship_taught, ship_whole
 from thisthat.decide.opening import open_decider
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.items.item import Item
@@ -55,3 +57,14 @@ def test_too_few_rows_and_no_card_are_refused(checkpoint: Path, tmp_path: Path) 
         calibrate(decider, rows("score", 20))
     with pytest.raises(CheckpointError, match=r"has no decision\.json"):
         write_temperatures(tmp_path / "plain", Temperatures())
+
+
+def test_temperatures_of_a_part_of_a_delta_are_not_written(tmp_path: Path) -> None:
+    base = open_checkpoint(tiny.write_checkpoint(tmp_path / "base"))
+    ship_taught(base, base.weights(), tmp_path / "mine", base.card)
+    write_temperatures(tmp_path / "mine", Temperatures(2.0))
+    card = read_card(tmp_path / "mine" / CARD_FILE)
+    assert card.temperatures == Temperatures(2.0)
+    write_card(replace(card, lam=0.5), tmp_path / "mine" / CARD_FILE)
+    with pytest.raises(CheckpointError, match=r"lambda: is 0\.5; a card on a parent"):
+        write_temperatures(tmp_path / "mine", Temperatures())

@@ -10,10 +10,13 @@ from typer.testing import CliRunner
 
 from tests.checkpoint.tiny import tiny_config, tiny_tokenizer, tiny_weights, write_tiny_gguf
 from thisthat.checkpoint import open_checkpoint
-from thisthat.checkpoint.card import CARD_FILE, Loop, PathBase, read_card, write_card
+from thisthat.checkpoint.card import CARD_FILE, Limits, Loop, PathBase, read_card, write_card
+from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.safetensors_weights import write_model
+from thisthat.checkpoint.ship import ship_heads, ship_taught
 from thisthat.cli.delta import app
-from thisthat.errors import InvalidInputError
+from thisthat.errors import CheckpointError, InvalidInputError
+from thisthat.temperature import Temperatures
 
 
 @pytest.fixture(autouse=True)
@@ -97,3 +100,107 @@ def test_applied_weights_are_those_the_checkpoint_answers_with(tmp_path: Path) -
     whole = open_checkpoint(tmp_path / "whole").weights()
     expected = open_checkpoint(out).weights()
     assert all(np.array_equal(whole[name], expected[name]) for name in start)
+
+
+def _near(start: Weights, seed: int) -> Weights:
+    random = np.random.default_rng(seed)
+    return {
+        name: tensor + np.float32(0.1) * random.standard_normal(tensor.shape, dtype=np.float32)
+        for name, tensor in start.items()
+    }
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    """A base, `first` on it and `second` on `first`."""
+    write_tiny_gguf(tmp_path / "base.gguf", tiny_weights())
+    base = open_checkpoint(tmp_path / "base.gguf")
+    card = replace(base.card, name="first")
+    ship_taught(base, _near(base.weights(), 1), tmp_path / "first", card, bits=8)
+    first = open_checkpoint(tmp_path / "first")
+    hot = replace(
+        first.card, name="second", temperatures=Temperatures(4.0), limits=Limits(100, 120)
+    )
+    ship_taught(first, _near(first.weights(), 2), tmp_path / "second", hot, bits=8)
+    return tmp_path
+
+
+def test_inspect_shows_the_stack(two: Path) -> None:
+    shown = _run("inspect", two / "second", "--lambda", 0.5)
+    changed = f"{len(tiny_weights())} of {len(tiny_weights())}"
+    for text in ("second", "first", "base", "weights", "0.5", changed):
+        assert text in shown
+    assert shown.endswith("second: limits: its own above λ = 0, the layer below's at 0\n")
+    facts = json.loads(_run("inspect", two / "second", "--json"))
+    assert [layer["name"] for layer in facts["layers"]] == ["first", "second"]
+    assert {layer["changed"] for layer in facts["layers"]} == {len(tiny_weights())}
+    opened = open_checkpoint(two / "second")
+    assert [layer["sha256"] for layer in facts["layers"]] == [x.sha256 for x in opened.layers]
+    assert facts["identity"] == opened.identity
+    assert facts["layers"][0]["bytes"] == (two / "first" / "delta.safetensors").stat().st_size
+
+
+def test_stack_puts_a_delta_on_another_parent(two: Path) -> None:
+    first, second = open_checkpoint(two / "first"), open_checkpoint(two / "second")
+    cooler = replace(first.card, temperatures=Temperatures(0.5))
+    write_card(cooler, two / "first" / CARD_FILE)
+    with pytest.raises(CheckpointError, match="thisthat delta stack"):
+        open_checkpoint(two / "second")
+    # What it was moved from need not open any more: its own parent is what changed.
+    said = _run("stack", two / "second", two / "again", "--on", two / "first")
+    assert "Not trained for this parent" in said
+    again = open_checkpoint(two / "again")
+    assert again.card.name == "again"
+    assert again.card.version != second.card.version
+    found, wanted = again.weights(), second.weights()
+    assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
+    assert open_checkpoint(two / "again", 0).in_force.temperatures == Temperatures(0.5)
+
+    _run("stack", two / "again", two / "on base", "--on", two / "base.gguf")
+    assert len(open_checkpoint(two / "on base").layers) == 1
+    with pytest.raises(InvalidInputError, match="has no delta of its own"):
+        _run("stack", two / "base.gguf", two / "nothing")
+    small = {"intermediate_size": 32}
+    write_model(two / "small", tiny_weights(**small), tiny_config(**small), tiny_tokenizer())
+    with pytest.raises(CheckpointError, match=r"gate_proj\.weight has shape"):
+        _run("stack", two / "again", two / "misfit", "--on", two / "small")
+    assert not (two / "misfit").exists()
+
+
+def test_flatten_makes_one_delta_on_the_base(two: Path) -> None:
+    assert "relative error" in _run("flatten", two / "second", two / "flat")
+    flat, stacked = open_checkpoint(two / "flat"), open_checkpoint(two / "second")
+    assert flat.parent is None
+    assert len(flat.layers) == 1
+    assert flat.card.temperatures == Temperatures(4.0)
+    assert flat.card.provenance["flattened"][1].startswith("second unversioned+")
+    assert flat.card.version == f"{stacked.card.version}.flat"
+    for name, tensor in stacked.weights().items():
+        error = np.linalg.norm(flat.weights()[name] - tensor)
+        assert error < 0.01 * np.linalg.norm(tensor - tiny_weights()[name]), name
+    _run("flatten", two / "second", two / "half", "--lambda", 0.5)
+    heat = open_checkpoint(two / "half").in_force.temperatures.of("score", 5, "schema-first")
+    assert heat == pytest.approx(2.0)
+
+
+def test_apply_adds_a_stacked_delta_to_its_parent(two: Path) -> None:
+    for lam in (0, 0.5, 1):
+        delta = two / "second" / "delta.safetensors"
+        _run("apply", delta, two / f"whole {lam}", "--lambda", lam)
+        whole, stacked = open_checkpoint(two / f"whole {lam}"), open_checkpoint(two / "second", lam)
+        wanted = stacked.weights()
+        assert all(np.array_equal(whole.weights()[name], wanted[name]) for name in wanted)
+        heats = [c.in_force.temperatures.of("choice", 3, "state-first") for c in (whole, stacked)]
+        assert heats[0] == heats[1]
+
+
+def test_heads_are_stacked_but_never_made_weights(two: Path) -> None:
+    second = open_checkpoint(two / "second")
+    ship_heads(second, b"heads", two / "headed", second.card)
+    assert "heads" in _run("inspect", two / "headed")
+    _run("stack", two / "headed", two / "moved", "--on", two / "first")
+    assert open_checkpoint(two / "moved").heads == [(two / "moved" / "heads.safetensors", 1.0)]
+    with pytest.raises(CheckpointError, match="heads cannot become weights"):
+        _run("flatten", two / "headed", two / "flat")
+    assert not (two / "flat").exists()
+    _run("flatten", two / "headed", two / "flat", "--lambda", 0)

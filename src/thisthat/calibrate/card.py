@@ -52,8 +52,17 @@ def calibrate(
 
 
 def write_temperatures(folder: Path, temperatures: Temperatures) -> None:
-    """Write the temperatures to the card in ``folder``. Raises CheckpointError without a card."""
+    """Write the temperatures to the card in ``folder``.
+
+    Raises CheckpointError without a card, or where they would not hold: on a parent, a card's
+    temperatures are those of λ = 1.
+    """
     path = folder / CARD_FILE
     if not path.is_file():
         raise CheckpointError(f"{folder}: has no {CARD_FILE} to write temperatures to")
-    write_card(replace(read_card(path), temperatures=temperatures), path)
+    card = read_card(path)
+    if card.parent is not None and card.lam != 1:
+        raise CheckpointError(
+            f"{path}: lambda: is {card.lam:g}; a card on a parent holds the temperatures of λ = 1"
+        )
+    write_card(replace(card, temperatures=temperatures), path)

@@ -1,9 +1,10 @@
-"""Where weights come from: the cache, a verified download, base + lambda * delta, and the card.
+"""Where weights come from: the cache, a verified download, parent + lambda * delta, and the card.
 
 May import the prompt format and the plain data at the root; never ``decide`` or ``serve``.
 """
 
 from thisthat.checkpoint.card import Card, read_card, write_card
-from thisthat.checkpoint.checkpoint import Checkpoint, describe, open_checkpoint
+from thisthat.checkpoint.checkpoint import Checkpoint, describe
+from thisthat.checkpoint.opening import open_checkpoint
 
 __all__ = ["Card", "Checkpoint", "describe", "open_checkpoint", "read_card", "write_card"]

@@ -17,7 +17,7 @@ from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.files import write_atomically
 from thisthat.prompt_format import Family, Layout, PromptFormat
 from thisthat.questions import Kind
-from thisthat.temperature import OptionsRule, Temperatures
+from thisthat.temperature import OptionsRule, Temperatures, settled
 
 CARD_FILE = "decision.json"
 
@@ -50,15 +50,37 @@ class HubBase:
     sha256: str | None = None
 
 
-Base: TypeAlias = WheelBase | PathBase | HubBase
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """Another checkpoint at ``lam``, whose ``identity`` must be ``sha256``.
+
+    ``ref`` is "default", a Hub id, or a path relative to the card's folder. ``switches`` are the
+    keys in which the card differs from its parent and which cannot move with lambda: they are the
+    parent's at lambda 0, the card's above.
+    """
+
+    ref: str
+    name: str
+    version: str
+    lam: float
+    sha256: str
+    switches: tuple[str, ...] = ()
+
+
+Base: TypeAlias = WheelBase | PathBase | HubBase | Parent
+LayerKind: TypeAlias = Literal["weights", "heads"]
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaReference:
-    """A delta file next to the card and its required hash."""
+    """The file next to the card that is added, its required hash, and to what it is added.
+
+    ``weights`` are differences of tensors; ``heads`` add to the model's logits.
+    """
 
     file: str
     sha256: str
+    kind: LayerKind = "weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +123,10 @@ class Card:
     def __post_init__(self) -> None:
         if not 0 <= self.lam <= 1:
             raise CheckpointError(f"{CARD_FILE}: lambda: is {self.lam}; it must lie in [0, 1]")
+        if self.parent is not None and self.delta is None:
+            raise CheckpointError(f"{CARD_FILE}: delta: is missing; a card with a parent adds one")
+        if self.parent is None and self.delta is not None and self.delta.kind == "heads":
+            raise CheckpointError(f"{CARD_FILE}: delta: kind: heads need a parent, not a base")
         if self.delta is None and self.lam != 0:
             raise CheckpointError(
                 f"{CARD_FILE}: lambda: is {self.lam}, but there is no delta; it must be 0"
@@ -115,13 +141,21 @@ class Card:
                 f"row_tokens {self.limits.row_tokens}"
             )
 
+    @property
+    def parent(self) -> Parent | None:
+        """The checkpoint the delta is added to, unless that is a base."""
+        return self.base if isinstance(self.base, Parent) else None
+
 
 def read_card(path: Path) -> Card:
     """The card in ``path``. Raises CheckpointError naming an unknown, missing or wrong key."""
     fields = Fields.from_file(path)
     limits = _required(fields, "limits")
     prompt = _required(fields, "prompt")
-    base = _required(fields, "base")
+    if "parent" in fields and "base" in fields:
+        raise CheckpointError(f"{fields.where('parent')}: stands in place of base; give one")
+    parent = fields.inner("parent")
+    base = _read_base(_required(fields, "base")) if parent is None else _read_parent(parent)
     delta = fields.inner("delta")
     loop = fields.inner("loop")
     layouts = get_args(Layout)
@@ -133,7 +167,7 @@ def read_card(path: Path) -> Card:
         name=fields.text("name"),
         version=fields.text("version"),
         released=fields.optional_date("released"),
-        base=_read_base(base),
+        base=base,
         delta=None if delta is None else _read_delta(delta),
         lam=fields.number("lambda"),
         prompt=_read_prompt(prompt),
@@ -163,10 +197,14 @@ def card_as_json(card: Card) -> dict[str, Any]:
         "name": card.name,
         "version": card.version,
         **({} if card.released is None else {"released": card.released.isoformat()}),
-        "base": _base_as_json(card.base),
+        **_base_as_json(card.base),
         "delta": None
         if card.delta is None
-        else {"file": card.delta.file, "sha256": card.delta.sha256},
+        else {
+            **({} if card.parent is None else {"kind": card.delta.kind}),
+            "file": card.delta.file,
+            "sha256": card.delta.sha256,
+        },
         "lambda": card.lam,
         "prompt": {
             "family": card.prompt.family,
@@ -229,6 +267,7 @@ def read_temperatures(fields: Fields | None) -> Temperatures:
 
 
 def _temperatures_as_json(temperatures: Temperatures) -> dict[str, Any]:
+    temperatures = settled(temperatures)
     content: dict[str, Any] = {
         "default": temperatures.default,
         "by_kind": dict(temperatures.by_kind),
@@ -272,9 +311,36 @@ def _read_base(fields: Fields) -> Base:
     return base
 
 
+def _read_parent(fields: Fields) -> Parent:
+    parent = Parent(
+        ref=fields.text("ref"),
+        name=fields.text("name"),
+        version=fields.text("version"),
+        lam=fields.number("lambda"),
+        sha256=_hash(fields),
+        switches=fields.texts("switches"),
+    )
+    if not 0 <= parent.lam <= 1:
+        raise CheckpointError(f"{fields.where('lambda')}: is {parent.lam}; it must lie in [0, 1]")
+    fields.finish()
+    return parent
+
+
 def _base_as_json(base: Base) -> dict[str, Any]:
+    """The entry of the card that names what the delta is added to."""
+    content: dict[str, Any]
+    if isinstance(base, Parent):
+        content = {
+            "ref": base.ref,
+            "name": base.name,
+            "version": base.version,
+            "lambda": base.lam,
+            "sha256": base.sha256,
+            "switches": list(base.switches),
+        }
+        return {"parent": content}
     if isinstance(base, WheelBase):
-        return {
+        content = {
             "kind": "wheel",
             "package": base.package,
             "version": base.version,
@@ -282,7 +348,7 @@ def _base_as_json(base: Base) -> dict[str, Any]:
             "sha256": base.sha256,
             "wheel_bytes": base.wheel_bytes,
         }
-    content: dict[str, Any]
+        return {"base": content}
     if isinstance(base, PathBase):
         content = {"kind": "path", "path": base.path}
     else:
@@ -291,11 +357,12 @@ def _base_as_json(base: Base) -> dict[str, Any]:
             content["revision"] = base.revision
     if base.sha256 is not None:
         content["sha256"] = base.sha256
-    return content
+    return {"base": content}
 
 
 def _read_delta(fields: Fields) -> DeltaReference:
-    reference = DeltaReference(fields.text("file"), _hash(fields))
+    kind = fields.one_of("kind", get_args(LayerKind), "weights")
+    reference = DeltaReference(fields.text("file"), _hash(fields), kind)
     if Path(reference.file).name != reference.file:
         raise CheckpointError(
             f"{fields.where('file')}: {reference.file!r} must be a file beside the card"

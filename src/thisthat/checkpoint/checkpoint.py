@@ -1,15 +1,14 @@
-"""Opens a checkpoint from whatever a user names: its card, tokenizer and weights.
+"""An opened checkpoint: its card, tokenizer and weights.
 
-Combines base, delta and card; other modules read the file formats.
+Combines base or parent, delta and card; other modules open them and read the file formats.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -18,106 +17,173 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from thisthat.checkpoint.byte_weights import round_to_bytes
-from thisthat.checkpoint.card import (
-    CARD_FILE,
-    Card,
-    HubBase,
-    Loop,
-    PathBase,
-    card_as_json,
-    read_card,
-)
-from thisthat.checkpoint.delta import Delta, apply_delta, check_lambda
-from thisthat.checkpoint.fetch import fetch_base
-from thisthat.checkpoint.foreign_cards import card_for
+from thisthat.checkpoint.card import Card, LayerKind, Loop, card_as_json
+from thisthat.checkpoint.delta import Delta, apply_delta
 from thisthat.checkpoint.gguf_weights import GgufModel
 from thisthat.checkpoint.model import Model, Weights
-from thisthat.checkpoint.safetensors_weights import SafetensorsModel, hub_folder
-from thisthat.checkpoint.store import sha256_of
 from thisthat.checkpoint.word_cache import WordCache, cuts_words
 from thisthat.cpus import usable_cores
-from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt_format import PromptFormat
+from thisthat.temperature import Blended
 
-DEFAULT = "default"
+SWITCHED = (
+    "prompt",
+    "layout",
+    "layouts",
+    "limits",
+    "loop",
+    "byte_weights",
+    "byte_activations",
+)
+"""What cannot move with lambda: a parent's at lambda 0, the card's own above."""
+
 _LONG = 4_096
 _MANY_CORES = 8
-_DEFAULT_FOLDER = Path(__file__).parent / "default"
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[\w.\-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One delta of a stack: the checkpoint that adds it, its lambda, its file and its hash."""
+
+    name: str
+    version: str
+    kind: LayerKind
+    lam: float
+    path: Path
+    sha256: str
 
 
 class Checkpoint:
-    """An opened checkpoint: a card, a base, and lambda times a delta on top of it.
+    """A card, what is below it (a base or a parent), and lambda times a delta on top.
 
-    Weights are read on demand and not kept; the tokenizer is kept.
+    ``ref`` is what it was opened by: "default", a Hub id or an absolute path. Weights are read on
+    demand and not kept; the tokenizer is kept.
     """
 
-    def __init__(self, card: Card, model: Model, folder: Path, lam: float, delta: Delta | None):
+    def __init__(
+        self,
+        ref: str,
+        card: Card,
+        model: Model,
+        folder: Path,
+        lam: float,
+        *,
+        delta: Delta | None = None,
+        parent: Checkpoint | None = None,
+    ) -> None:
+        self.ref = ref
         self.card = card
         self.lam = lam
         self.folder = folder
-        self._model = model
+        self.parent = parent
+        self.model = model
         self._delta = delta
+
+    @property
+    def root(self) -> Checkpoint:
+        """The checkpoint at the bottom of the stack, whose card names the base."""
+        return self if self.parent is None else self.parent.root
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The deltas of the stack from bottom to top, those at lambda 0 included."""
+        below = () if self.parent is None else self.parent.layers
+        delta, card = self.card.delta, self.card
+        if delta is None:
+            return below
+        path = self.folder / delta.file
+        own = Layer(card.name, card.version, delta.kind, self.lam, path, delta.sha256)
+        return (*below, own)
+
+    @property
+    def heads(self) -> list[tuple[Path, float]]:
+        """The files of heads that add to the logits, each with its lambda, from bottom to top.
+
+        None of them has lambda 0.
+        """
+        return [(each.path, each.lam) for each in self._in_use if each.kind == "heads"]
+
+    @property
+    def _in_use(self) -> tuple[Layer, ...]:
+        return tuple(layer for layer in self.layers if layer.lam > 0)
 
     @property
     def config(self) -> dict[str, Any]:
         """The model's configuration with the keys of a Hugging Face ``config.json``."""
-        return self._model.config
+        return self.model.config
 
     @property
     def chat_template(self) -> str | None:
         """The Jinja template of the model's conversations, if it has one."""
-        return self._model.chat_template
+        return self.model.chat_template
 
     @property
     def model_folder(self) -> Path:
         """The folder of the base model's own files; ``folder`` is where the card is."""
-        return self._model.folder
+        return self.model.folder
 
     @property
     def gguf_file(self) -> Path | None:
         """The GGUF file the base is read from, if it is one."""
-        return self._model.path if isinstance(self._model, GgufModel) else None
+        return self.model.path if isinstance(self.model, GgufModel) else None
 
     @property
     def released(self) -> date:
         """The card's date; without one, the day the weights were last written here."""
         if self.card.released is not None:
             return self.card.released
-        files = list(self._model.files)
-        if self.card.delta is not None:
-            files.append(self.folder / self.card.delta.file)
+        files = [*self.model.files, *(layer.path for layer in self.layers)]
         newest = max(path.stat().st_mtime for path in files)
         return datetime.fromtimestamp(newest, timezone.utc).date()
 
     def base_alone(self) -> Checkpoint:
         """The base as a checkpoint of its own: no delta, no repeated layers."""
+        if self.parent is not None:
+            return self.parent.base_alone()
         form = replace(self.card.prompt, open_state=False)
         card = replace(self.card, delta=None, lam=0.0, loop=None, prompt=form)
-        return Checkpoint(card, self._model, self.folder, 0.0, None)
+        return Checkpoint(self.ref, card, self.model, self.folder, 0.0)
+
+    @cached_property
+    def in_force(self) -> Card:
+        """The card as it holds at this lambda.
+
+        With a parent, lambda 0 is the parent: how it reads, its temperatures, its numeric form.
+        Above, temperatures move with lambda (see ``Blended``) and the rest is the card's own. On a
+        base, lambda 0 reads a state as the base reads any text, each token seeing those before it,
+        runs layers once and rounds nothing; the temperatures stay.
+        """
+        card = self.card
+        if self.parent is None:
+            if card.delta is not None and self.lam > 0:
+                return card
+            card = replace(card, byte_weights=False, byte_activations=False)
+            if card.delta is None:
+                return card
+            return replace(card, loop=None, prompt=replace(card.prompt, open_state=False))
+        below = self.parent.in_force
+        if self.lam == 0:
+            held = {name: getattr(below, name) for name in SWITCHED}
+            return replace(card, temperatures=below.temperatures, **held)
+        if self.lam == 1:
+            return card
+        moved = Blended(first=below.temperatures, second=card.temperatures, share=self.lam)
+        return replace(card, temperatures=moved)
 
     @property
     def prompt(self) -> PromptFormat:
-        """The prompt format in force; at lambda 0, without what the delta taught beyond wording.
-
-        At lambda 0 a state is read as the base reads any text, each token seeing those before it.
-        """
-        form = self.card.prompt
-        return replace(form, open_state=False) if self._turned_off else form
+        """The prompt format in force."""
+        return self.in_force.prompt
 
     @property
     def loop(self) -> Loop | None:
-        """The layers that run more than once; none at lambda 0, as in the base."""
-        return None if self._turned_off else self.card.loop
-
-    @property
-    def _turned_off(self) -> bool:
-        return self._delta is not None and self.lam == 0
+        """The layers that run more than once, if any do."""
+        return self.in_force.loop
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
         """The model's tokenizer; text that looks like a special token is plain text to it."""
-        tokenizer = self._model.tokenizer()
+        tokenizer = self.model.tokenizer()
         tokenizer.encode_special_tokens = True
         return tokenizer
 
@@ -154,7 +220,7 @@ class Checkpoint:
 
     def encode_template(self, text: str) -> list[int]:
         """The token ids of a piece of chat template; special tokens in it are special."""
-        ids: list[int] = self._model.tokenizer().encode(text, add_special_tokens=False).ids
+        ids: list[int] = self.model.tokenizer().encode(text, add_special_tokens=False).ids
         return ids
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -164,51 +230,81 @@ class Checkpoint:
 
     def base_weights(self) -> Weights:
         """The tensors of the base alone, in float32."""
-        return self._model.weights()
+        return self.model.weights()
 
     def weights(self) -> Weights:
-        """The tensors base + lambda * delta in float32; at lambda 0 those of the base, bit for bit.
+        """The tensors in float32: lambda times the delta added to those of the base or parent.
 
-        If the card says ``byte_weights``, linear layers are rounded to eight bits. Raises
-        CheckpointError naming a missing or misshapen tensor.
+        At lambda 0 they are those of the base or parent, bit for bit. If the card says
+        ``byte_weights``, linear layers are rounded to eight bits. Raises CheckpointError naming a
+        missing or misshapen tensor.
         """
-        weights = self.base_weights()
+        below = self.base_weights() if self.parent is None else self.parent.weights()
         if self._delta is None or self.lam == 0:
-            return weights
-        moved = apply_delta(weights, self._delta, self.lam)
+            return below
+        moved = apply_delta(below, self._delta, self.lam)
         return round_to_bytes(moved) if self.has_byte_weights else moved
 
     @property
     def has_byte_weights(self) -> bool:
         """True when eight bits hold the linear layers exactly; the base alone is never rounded."""
-        return self.card.byte_weights and self._delta is not None and self.lam != 0
+        return self.in_force.byte_weights
 
     @property
     def has_byte_activations(self) -> bool:
         """True when the delta was trained with eight-bit activations; the base never was."""
-        return self.card.byte_activations and self._delta is not None and self.lam != 0
+        return self.in_force.byte_activations
 
     @cached_property
     def base_sha256(self) -> str:
         """The hash of the files the base is read from."""
-        return self._model.sha256()
+        return self.model.sha256()
 
     @cached_property
     def weights_sha256(self) -> str:
-        """A hash of the base and, unless lambda is 0, of the delta; names and cards do not count.
+        """A hash of the base and of every delta that is not at lambda 0.
 
-        Both hashes were checked on opening or are remembered by the store.
+        Names and cards do not count, nor does this checkpoint's own lambda; those below it do. All
+        hashes were checked on opening or are remembered by the store.
         """
+        below = self.base_sha256 if self.parent is None else self.parent.weights_sha256
         if self.card.delta is None or self.lam == 0:
-            return self.base_sha256
-        both = f"{self.base_sha256} {self.card.delta.sha256}"
-        return hashlib.sha256(both.encode()).hexdigest()
+            return below
+        between = "" if self.parent is None else f"{self.parent.lam!r} "
+        return hashlib.sha256(f"{below} {between}{self.card.delta.sha256}".encode()).hexdigest()
+
+    @cached_property
+    def identity(self) -> str:
+        """A hash of all that answers depend on, by which a card on top of this one names it.
+
+        That is the base, every delta that is not at lambda 0, its lambda, and the card in force;
+        names, versions, dates and provenance do not count.
+        """
+        card = self.in_force
+        settings = {name: getattr(card, name) for name in ("layout", "layouts")}
+        for name in ("prompt", "limits", "loop", "temperatures"):
+            value = getattr(card, name)
+            settings[name] = None if value is None else asdict(value)
+        # A setting that a later version adds does not count until it is used.
+        settings["prompt"] = {key: on for key, on in settings["prompt"].items() if on}
+        parts = {
+            "base": self.base_sha256,
+            "layers": [[layer.kind, layer.sha256, layer.lam] for layer in self._in_use],
+            "byte": [card.byte_weights, card.byte_activations],
+            **settings,
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of base, delta, lambda, card and configuration; names what is built from them."""
+        """A hash that names what is built from the weights, such as runtime forms.
+
+        Where a parent's weights are used as they are, so is what was built from them.
+        """
+        if self.parent is not None and (self._delta is None or self.lam == 0):
+            return self.parent.fingerprint
         parts = {
-            "base": self.base_sha256,
+            "base": self.base_sha256 if self.parent is None else self.parent.fingerprint,
             "delta": None if self.card.delta is None else self.card.delta.sha256,
             "lambda": self.lam,
             # Nothing that is built depends on the date.
@@ -216,88 +312,6 @@ class Checkpoint:
             "config": self.config,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def open_checkpoint(ref: str | Path = DEFAULT, lam: float | None = None) -> Checkpoint:
-    """Open ``"default"``, a folder (with or without a card), a GGUF file or a Hub id.
-
-    ``lam`` replaces the card's lambda. Raises InvalidInputError for a lambda outside [0, 1] or
-    above 0 without a delta, CheckpointError for anything wrong with the files, FetchError when
-    something cannot be fetched.
-    """
-    if ref == DEFAULT:
-        return _open_carded(_DEFAULT_FOLDER, lam)
-    path = Path(ref).expanduser()
-    if path.is_dir():
-        if (path / CARD_FILE).is_file():
-            return _open_carded(path, lam)
-        return _open_plain(str(path.resolve()), SafetensorsModel(path), PathBase("."), lam)
-    if path.is_file():
-        if path.suffix != ".gguf":
-            raise CheckpointError(f"{path}: only folders and .gguf files are opened")
-        return _open_plain(str(path.resolve()), GgufModel(path), PathBase(path.name), lam)
-    if isinstance(ref, str) and _HUB_ID.fullmatch(ref):
-        folder = hub_folder(ref)
-        if (folder / CARD_FILE).is_file():
-            return _open_carded(folder, lam)
-        return _open_plain(ref, SafetensorsModel(folder), HubBase(ref), lam)
-    raise CheckpointError(
-        f'{ref}: is neither "{DEFAULT}", a folder, a .gguf file nor a Hub id such as owner/name'
-    )
-
-
-def _open_carded(folder: Path, lam: float | None) -> Checkpoint:
-    card = read_card(folder / CARD_FILE)
-    chosen = _checked_lambda(card, lam)
-    model = _base_model(card, folder)
-    delta = None
-    if card.delta is not None:
-        path = folder / card.delta.file
-        if not path.is_file():
-            raise CheckpointError(f"{folder}: the delta {card.delta.file} is missing")
-        found = sha256_of(path)
-        if found != card.delta.sha256:
-            raise CheckpointError(
-                f"{path}: has the sha256 {found}, the card says {card.delta.sha256}"
-            )
-        delta = Delta(path)
-        delta.check_base(model.sha256())
-    return Checkpoint(card, model, folder, chosen, delta)
-
-
-def _open_plain(ref: str, model: Model, base: PathBase | HubBase, lam: float | None) -> Checkpoint:
-    card = card_for(ref, base, model.folder, model.config)
-    return Checkpoint(card, model, model.folder, _checked_lambda(card, lam), None)
-
-
-def _base_model(card: Card, folder: Path) -> Model:
-    base = card.base
-    model: Model
-    if isinstance(base, HubBase):
-        model = SafetensorsModel(hub_folder(base.repository, base.revision))
-    elif isinstance(base, PathBase):
-        path = folder / base.path
-        if not path.exists():
-            raise CheckpointError(f"{folder / CARD_FILE}: the base {base.path} is missing")
-        model = SafetensorsModel(path) if path.is_dir() else GgufModel(path)
-    else:
-        return GgufModel(fetch_base(base))
-    if base.sha256 is not None and model.sha256() != base.sha256:
-        raise CheckpointError(
-            f"{model.folder}: the base has the sha256 {model.sha256()}, the card says {base.sha256}"
-        )
-    return model
-
-
-def _checked_lambda(card: Card, lam: float | None) -> float:
-    if lam is None:
-        return card.lam
-    check_lambda(lam)
-    if card.delta is None and lam != 0:
-        raise InvalidInputError(
-            "lambda", f"is {lam}, but {card.name} is a base without a delta; only 0 is possible"
-        )
-    return float(lam)
 
 
 def describe(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -310,6 +324,11 @@ def describe(checkpoint: Checkpoint) -> dict[str, Any]:
         "version": checkpoint.card.version,
         "lambda": checkpoint.lam,
         "fingerprint": checkpoint.fingerprint,
+        "identity": checkpoint.identity,
+        "stack": [
+            f"{layer.name} {layer.version}, {layer.kind}, λ = {layer.lam:g}"
+            for layer in checkpoint.layers
+        ],
         "base_sha256": checkpoint.base_sha256,
         "folder": str(checkpoint.folder),
         "model_folder": str(checkpoint.model_folder),

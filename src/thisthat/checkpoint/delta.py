@@ -183,18 +183,9 @@ def apply_delta(base: Weights, delta: Delta, lam: float) -> Weights:
     lacks or has in another shape.
     """
     check_lambda(lam)
-    for name, entry in delta.entries.items():
-        if name not in base:
-            raise CheckpointError(f"{delta.path}: tensor {name} is missing from the base")
-        if base[name].shape != entry.shape:
-            raise CheckpointError(
-                f"{delta.path}: tensor {name} has shape {entry.shape}, the base {base[name].shape}"
-            )
+    check_fits(base, delta)
     if lam == 0:
         return base
-    unlisted = sorted(set(base) - set(delta.entries))
-    if unlisted:
-        raise CheckpointError(f"{delta.path}: tensor {unlisted[0]} is missing from the delta")
 
     def moved(name: str) -> NDArray[np.float32]:
         difference = delta.tensor(name)
@@ -208,6 +199,20 @@ def apply_delta(base: Weights, delta: Delta, lam: float) -> Weights:
     names = list(base)
     with ThreadPoolExecutor() as pool:  # zlib and numpy release the interpreter lock.
         return dict(zip(names, pool.map(moved, names), strict=True))
+
+
+def check_fits(base: Weights, delta: Delta) -> None:
+    """Raises CheckpointError naming a tensor that only one of them has, or in another shape."""
+    for name, entry in delta.entries.items():
+        if name not in base:
+            raise CheckpointError(f"{delta.path}: tensor {name} is missing from the base")
+        if base[name].shape != entry.shape:
+            raise CheckpointError(
+                f"{delta.path}: tensor {name} has shape {entry.shape}, the base {base[name].shape}"
+            )
+    unlisted = sorted(set(base) - set(delta.entries))
+    if unlisted:
+        raise CheckpointError(f"{delta.path}: tensor {unlisted[0]} is missing from the delta")
 
 
 def check_lambda(lam: float) -> None:
@@ -246,6 +251,14 @@ def make_delta(
 
     write_atomically(path, write)
     return _report(packed, len(content), weights)
+
+
+def rebase_delta(source: Path, path: Path, base_sha256: str) -> None:
+    """Write the delta in ``source`` to ``path`` as one for another base; its numbers stay."""
+    from safetensors.numpy import load, save
+
+    metadata = {**SafetensorsFile(source).metadata, "base_sha256": base_sha256}
+    write_atomically(path, save(load(source.read_bytes()), metadata=metadata))
 
 
 def inspect_delta(path: Path) -> dict[str, Any]:

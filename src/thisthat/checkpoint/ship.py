@@ -1,7 +1,8 @@
-"""Writes checkpoints that open everywhere: as a delta on a base, or as a whole model."""
+"""Writes checkpoints that open everywhere: on a parent, as a delta on a base, or whole."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,16 +11,107 @@ from thisthat.checkpoint.card import (
     Base,
     Card,
     DeltaReference,
+    LayerKind,
+    Parent,
     PathBase,
     write_card,
 )
 from thisthat.checkpoint.checkpoint import Checkpoint
 from thisthat.checkpoint.delta import DeltaReport, make_delta
 from thisthat.checkpoint.model import Weights
+from thisthat.checkpoint.opening import switches
 from thisthat.checkpoint.safetensors_weights import write_model
 from thisthat.checkpoint.store import hash_file
+from thisthat.files import new_folder, write_atomically
 
 DELTA_FILE = "delta.safetensors"
+HEADS_FILE = "heads.safetensors"
+
+
+def ship_taught(
+    parent: Checkpoint,
+    trained: Weights,
+    folder: Path,
+    card: Card,
+    *,
+    bits: float | None = None,
+    target_bytes: int | None = None,
+) -> DeltaReport:
+    """Write ``trained`` into the new ``folder`` as a delta on ``parent`` as it is, at lambda 1.
+
+    ``card`` supplies what the parent does not: name, prompt, temperatures; the version is the
+    parent's with a mark of the delta. Raises as ``make_delta``, and FileExistsError for a folder
+    that holds something.
+    """
+    with new_folder(folder) as made:
+        report = make_delta(
+            parent.weights(),
+            trained,
+            made / DELTA_FILE,
+            base_sha256=parent.identity,
+            bits=bits,
+            target_bytes=target_bytes,
+        )
+        write_layer_card(parent, made, folder, card, "weights")
+    return report
+
+
+def ship_heads(parent: Checkpoint, heads: bytes, folder: Path, card: Card) -> None:
+    """Write ``heads`` into the new ``folder`` as a layer on ``parent`` as it is, at lambda 1.
+
+    ``card`` supplies name and temperatures; how the parent reads stays. Raises FileExistsError for
+    a folder that holds something.
+    """
+    with new_folder(folder) as made:
+        write_atomically(made / HEADS_FILE, heads)
+        write_layer_card(parent, made, folder, card, "heads")
+
+
+def write_layer_card(
+    parent: Checkpoint, made: Path, folder: Path, card: Card, kind: LayerKind
+) -> None:
+    """Write the card of the layer whose file is in ``made``, which will be called ``folder``."""
+    if kind == "heads":
+        below = parent.in_force
+        card = replace(
+            below, name=card.name, temperatures=card.temperatures, provenance=card.provenance
+        )
+    file = DELTA_FILE if kind == "weights" else HEADS_FILE
+    digest = hash_file(made / file)
+    under = parent.card.version
+    reference = Parent(
+        ref=_ref_from(parent, folder),
+        name=parent.card.name,
+        version=under,
+        lam=parent.lam,
+        sha256=parent.identity,
+        switches=switches(card, parent),
+    )
+    shipped = replace(
+        card,
+        version=marked(under, digest[:8]),
+        base=reference,
+        delta=DeltaReference(file, digest, kind),
+        lam=1.0,
+        released=None,
+    )
+    write_card(shipped, made / CARD_FILE)
+
+
+def marked(version: str, mark: str) -> str:
+    """The version with a local label, one after another: 1.0, 1.0+a, 1.0+a.b."""
+    return f"{version}{'.' if '+' in version else '+'}{mark}"
+
+
+def _ref_from(parent: Checkpoint, folder: Path) -> str:
+    """How a card in ``folder`` names its parent: paths relative, if they can be."""
+    path = Path(parent.ref)
+    if not path.is_absolute():
+        return parent.ref
+    try:
+        return Path(os.path.relpath(path, folder.resolve())).as_posix()
+    except ValueError:  # On Windows, another drive.
+        return path.as_posix()
 
 
 def ship_delta(
@@ -46,7 +138,7 @@ def ship_delta(
         target_bytes=target_bytes,
     )
     reference = DeltaReference(DELTA_FILE, hash_file(path))
-    elsewhere = _base_from_elsewhere(base)
+    elsewhere = _base_from_elsewhere(base.root)
     shipped = replace(card, base=elsewhere, delta=reference, lam=1.0, released=None)
     write_card(shipped, folder / CARD_FILE)
     return report

@@ -43,7 +43,7 @@ def open_decider(
     opened = open_engine(
         checkpoint, labels, engine=engine, form=form, device=device, dtype=dtype, threads=threads
     )
-    card = checkpoint.card
+    card = checkpoint.in_force
     reading = Reading(
         layout=card.layout,
         layouts=card.layouts,

@@ -253,8 +253,9 @@ class Session:
         self._write(row)
         kinds_text = " ".join(f"{kind} {value:.3f}" for kind, value in row["by_kind"].items())
         self.say(
-            f"step {row['step']} {done:.1%} loss {row['loss']:.4f} accuracy {row['accuracy']:.3f} "
-            f"({kinds_text}) {speed / 1e3:.1f} k tokens/s, {row['seconds_left'] / 60:.1f} min left"
+            f"step {row['step']} {min(done, 1):.1%} loss {row['loss']:.4f} "
+            f"accuracy {row['accuracy']:.3f} ({kinds_text}) {speed / 1e3:.1f} k tokens/s, "
+            f"{row['seconds_left'] / 60:.1f} min left"
         )
         self._traces = []
         self._report_start = (now, self.progress.tokens)
@@ -339,15 +340,15 @@ class Session:
     def card(self, results: dict[str, dict[str, float]]) -> Card:
         """What the trained checkpoint says about itself."""
         checkpoint = self.prepared.checkpoint
-        loop = self.run.model.loop
+        read, loop = checkpoint.in_force, self.run.model.loop
         return Card(
             name=self.run.name,
             version=checkpoint.card.version,
             base=PathBase("."),
-            limits=checkpoint.card.limits,
+            limits=read.limits,
             prompt=self.prepared.form,
-            layout=checkpoint.card.layout,
-            layouts=checkpoint.card.layouts,
+            layout=read.layout,
+            layouts=read.layouts,
             loop=None if loop is None else Loop(loop.first, loop.last, loop.times),
             byte_weights=self.run.model.eight_bit,
             byte_activations=self.run.model.eight_bit,

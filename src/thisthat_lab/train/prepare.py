@@ -65,6 +65,12 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
     """
     device = pick_device(run)
     checkpoint = open_checkpoint(run.model.initial, run.model.lam)
+    if checkpoint.heads:
+        raise InvalidInputError(
+            "model.initial",
+            f"{checkpoint.card.name} has heads, and training reads weights alone; start from "
+            "the checkpoint below them",
+        )
     run = _with_loop_of(checkpoint, run)
     form = checkpoint.prompt
     form = replace(form, **run.prompt.model_dump(exclude_none=True))
@@ -136,10 +142,10 @@ def _refuse_uneven(shapes: Sequence[Shape], run: Run) -> None:
 
 def _with_loop_of(checkpoint: Checkpoint, run: Run) -> Run:
     """The run with the checkpoint's loop, unless it names one itself."""
-    card_loop = checkpoint.card.loop
-    if run.model.loop is not None or card_loop is None:
+    own = checkpoint.loop
+    if run.model.loop is not None or own is None:
         return run
-    loop = Loop(first=card_loop.first, last=card_loop.last, times=card_loop.times)
+    loop = Loop(first=own.first, last=own.last, times=own.times)
     return run.model_copy(update={"model": run.model.model_copy(update={"loop": loop})})
 
 
@@ -223,4 +229,6 @@ def _run_hash(run: Run, hashes: dict[str, str], checkpoint: Checkpoint) -> str:
     }
     if checkpoint.card.delta is not None and checkpoint.lam > 0:
         facts["delta"] = checkpoint.card.delta.sha256
+    if checkpoint.parent is not None:
+        facts["parent"] = checkpoint.parent.identity
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -6,7 +6,7 @@ temperatures on the rows held out, and says with an interval whether it helped.
 
 from __future__ import annotations
 
-import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +17,15 @@ import numpy as np
 import torch
 
 from thisthat.calibrate.fit import LEAST_ROWS, Labelled, fit_temperatures
-from thisthat.checkpoint.ship import ship_delta
+from thisthat.checkpoint import Checkpoint, open_checkpoint
+from thisthat.checkpoint.ship import ship_taught
 from thisthat.errors import InvalidInputError
 from thisthat.items.files import read_items, write_items
 from thisthat.items.item import Item
 from thisthat.items.metrics import Interval, paired_difference, wilson
 from thisthat.questions import Kind
 from thisthat.rng import Rng
-from thisthat.temperature import Temperatures
+from thisthat.temperature import Temperatures, settled
 from thisthat_lab.train.config import Run, parse_run
 from thisthat_lab.train.evaluate import Evaluated, evaluate
 from thisthat_lab.train.loop import Session
@@ -32,7 +33,7 @@ from thisthat_lab.train.prepare import Say, prepare
 
 LEAST_TAUGHT = 60
 HELD_OUT_SHARE = 0.3
-_EVALUATION = "held out"
+_EVALUATION = "your rows"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class Taught:
     nll_after: float
     temperatures: Temperatures | None
     delta_error: float
+    parent: str
+    version: str
+    not_int8: str | None = None
 
     @property
     def supported(self) -> bool:
@@ -70,9 +74,15 @@ class Taught:
             )
         if self.temperatures is None:
             lines.append(
-                f"no temperatures: they need {LEAST_ROWS} held-out rows of every question type"
+                f"the temperatures of {self.parent} stay: new ones need {LEAST_ROWS} held-out rows "
+                "of every question type"
             )
-        lines.append(f"checkpoint in {self.folder}")
+        if self.not_int8 is not None:
+            lines.append(f"SLOWER: it runs in float32, {self.parent} in int8: {self.not_int8}")
+        lines.append(
+            f"checkpoint {self.folder.resolve().name} {self.version} in {self.folder}; at λ = 0 it "
+            f"is {self.parent}, bit for bit"
+        )
         return lines
 
 
@@ -85,18 +95,30 @@ def teach(
 ) -> Taught:
     """Teach the rows of ``data`` to a checkpoint and write the result to ``output``.
 
-    Raises InvalidInputError for rows that cannot teach anything: too few, all with one answer,
-    one question with different options, one row with two answers.
+    The result stands on that checkpoint: its λ = 0 is what was taught. It keeps the numeric form,
+    or says why it cannot. ``output`` appears when all of it is written. Raises InvalidInputError
+    for rows that cannot teach anything: too few, all with one answer, one question with different
+    options, one row with two answers.
     """
     if output.exists() and any(output.iterdir()):
         raise InvalidInputError("output", f"{output} is not empty")
     items = usable_rows(data, say)
     taught, held_out = split_rows(items)
-    work = output / "training"
-    write_items(work / "train.jsonl", taught)
-    write_items(work / "held_out.jsonl", held_out)
-    run = _run(work, initial, minutes, len(held_out))
+    parent = open_checkpoint(initial)
+    not_int8 = _why_not_int8(parent)
+    output.resolve().parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(
+        prefix=f".{output.resolve().name}.", dir=output.resolve().parent
+    ) as work:
+        write_items(Path(work) / "train.jsonl", taught)
+        write_items(Path(work) / "held_out.jsonl", held_out)
+        run = _run(Path(work), parent, minutes, len(held_out), not_int8 is None)
+        return _trained(run, output, len(taught), not_int8, say)
+
+
+def _trained(run: Run, output: Path, taught: int, not_int8: str | None, say: Say) -> Taught:
     prepared = prepare(run, say)
+    parent = prepared.checkpoint
     session = Session(prepared, say)
     session.write_record()
     batches = prepared.evaluations[_EVALUATION]
@@ -105,16 +127,32 @@ def teach(
     session.go(None)
     after = evaluate(session.backbone, batches, prepared.device)
     temperatures = _temperatures(after)
-    result = _compare(before, after, temperatures, output, len(taught))
-    card = replace(
-        session.card({}),
-        name=output.resolve().name,
-        temperatures=temperatures or prepared.checkpoint.card.temperatures,
+    gain = paired_difference(after.hits.astype(np.float64), before.hits.astype(np.float64))
+    result = Taught(
+        folder=output,
+        trained_rows=taught,
+        held_out_rows=len(after.hits),
+        before=wilson(int(before.hits.sum()), len(before.hits)),
+        after=wilson(int(after.hits.sum()), len(after.hits)),
+        gain=gain,
+        nll_before=before.summary()["nll"],
+        nll_after=after.summary()["nll"],
+        temperatures=temperatures,
+        delta_error=0.0,
+        parent=f"{parent.card.name} {parent.card.version}",
+        version="",
+        not_int8=not_int8,
     )
-    card = replace(card, provenance={**card.provenance, "taught": _summary(result)})
-    report = ship_delta(prepared.checkpoint, session.weights(), output, card, bits=8.0)
-    shutil.rmtree(work)
-    return replace(result, delta_error=report.relative_error)
+    card = session.card({})
+    card = replace(
+        card,
+        name=output.resolve().name,
+        temperatures=_over(parent.in_force.temperatures, temperatures),
+        provenance={**card.provenance, "taught": _summary(result)},
+    )
+    report = ship_taught(parent, session.weights(), output, card, bits=8.0)
+    version = open_checkpoint(output).card.version
+    return replace(result, delta_error=report.relative_error, version=version)
 
 
 def usable_rows(data: Path, say: Say) -> list[Item]:
@@ -176,17 +214,27 @@ def split_rows(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
     return taught, held_out
 
 
-def _run(work: Path, initial: str, minutes: float, held_out: int) -> Run:
+def _why_not_int8(parent: Checkpoint) -> str | None:
+    """Why what is taught cannot run in int8 although its parent does; None if it can, or neither.
+
+    Only plain llama layers are trained with rounding.
+    """
+    config = parent.config
+    plain = config.get("model_type") == "llama" and config.get("hidden_act", "silu") == "silu"
+    if not parent.has_byte_weights or (plain and not config.get("attention_bias")):
+        return None
+    return f"training with rounding is not known for {config.get('model_type')} layers like these"
+
+
+def _run(work: Path, parent: Checkpoint, minutes: float, held_out: int, int8: bool) -> Run:
     """Settings that suit the machine: everything on a GPU, the last layers on a CPU."""
     gpu = torch.cuda.is_available()
-    model: dict[str, Any] = {
-        "initial": str(Path(initial).resolve()) if Path(initial).exists() else initial
-    }
+    model: dict[str, Any] = {"initial": parent.ref, "eight_bit": int8 and parent.has_byte_weights}
     if gpu:
         model |= {"train": "all", "dtype": "bfloat16"}
         rate, tokens = 5e-5, 8192
     else:
-        model |= {"train": "last", "last_layers": _last_layers(initial)}
+        model |= {"train": "last", "last_layers": _last_layers(parent)}
         rate, tokens = 4e-4, 2048
     table = {
         "name": "taught",
@@ -205,10 +253,8 @@ def _run(work: Path, initial: str, minutes: float, held_out: int) -> Run:
     return parse_run(table, work, "teach")
 
 
-def _last_layers(initial: str) -> int:
-    from thisthat.checkpoint import open_checkpoint
-
-    config = open_checkpoint(initial).config
+def _last_layers(parent: Checkpoint) -> int:
+    config = parent.config
     layers = config.get("num_hidden_layers") or config["text_config"]["num_hidden_layers"]
     return max(1, int(layers) // 4)
 
@@ -229,26 +275,14 @@ def _temperatures(after: Evaluated) -> Temperatures | None:
         return None
 
 
-def _compare(
-    before: Evaluated,
-    after: Evaluated,
-    temperatures: Temperatures | None,
-    folder: Path,
-    taught: int,
-) -> Taught:
-    first, second = before.hits, after.hits
-    return Taught(
-        folder=folder,
-        trained_rows=taught,
-        held_out_rows=len(second),
-        before=wilson(int(first.sum()), len(first)),
-        after=wilson(int(second.sum()), len(second)),
-        gain=paired_difference(second.astype(np.float64), first.astype(np.float64)),
-        nll_before=before.summary()["nll"],
-        nll_after=after.summary()["nll"],
-        temperatures=temperatures,
-        delta_error=0.0,
-    )
+def _over(parent: Temperatures, fitted: Temperatures | None) -> Temperatures:
+    """The fitted temperatures; the parent's for question types that were not taught."""
+    parent = settled(parent)
+    if fitted is None:
+        return parent
+    taught = {*fitted.by_kind, *(("choice",) if fitted.by_options is not None else ())}
+    kept = {kind: heat for kind, heat in parent.by_kind.items() if kind not in taught}
+    return replace(fitted, by_kind={**kept, **fitted.by_kind}, default=parent.default)
 
 
 def _summary(result: Taught) -> dict[str, Any]:

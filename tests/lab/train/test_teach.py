@@ -4,13 +4,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.lab.train import tiny
 from thisthat.checkpoint import open_checkpoint
+from thisthat.checkpoint.ship import ship_delta
 from thisthat.errors import InvalidInputError
 from thisthat.items.files import write_items
 from thisthat.items.item import Item
+from thisthat.temperature import Temperatures
 from thisthat_lab.train import teach as module
 from thisthat_lab.train.config import Run, Schedule
 from thisthat_lab.train.teach import split_rows, teach, usable_rows
@@ -24,19 +27,25 @@ def reds(count: int) -> list[Item]:
     return [item for item in tiny.colour_items(3 * count) if item.kind == "boolean"]
 
 
-def test_teaching_says_what_it_gained_and_writes_a_checkpoint(
-    workplace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_items(workplace / "rows.jsonl", reds(500))
-    real = module._run
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many steps are taken, in place of minutes."""
+    real, count = module._run, [25]
 
     def in_steps(*arguments: Any) -> Run:
         run = real(*arguments)
         data = run.data.model_copy(update={"longest": 160})
-        schedule = Schedule(steps=25, warm_up_steps=5)
+        schedule = Schedule(steps=count[0], warm_up_steps=5)
         return run.model_copy(update={"schedule": schedule, "data": data})
 
     monkeypatch.setattr(module, "_run", in_steps)
+    return count
+
+
+def test_teaching_says_what_it_gained_and_writes_a_checkpoint(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int]
+) -> None:
+    write_items(workplace / "rows.jsonl", reds(500))
     monkeypatch.setattr(module, "_last_layers", lambda _: 2)
     taught = teach(
         workplace / "rows.jsonl",
@@ -56,7 +65,75 @@ def test_teaching_says_what_it_gained_and_writes_a_checkpoint(
     assert checkpoint.card.temperatures.by_kind["boolean"] > 0
     assert open_checkpoint(workplace / "taught", 0.0).weights().keys()
     assert taught.delta_error < 0.05
-    assert not (workplace / "taught" / "training").exists()
+    assert taught.version == checkpoint.card.version
+    assert checkpoint.card.version.startswith("unversioned+")
+    assert taught.lines()[-1].endswith("at λ = 0 it is model unversioned, bit for bit")
+    assert not list(workplace.glob(".taught*"))
+
+
+def test_a_taught_checkpoint_stands_on_the_one_that_was_taught(
+    workplace: Path, steps: list[int]
+) -> None:
+    """Which keeps its int8 form, and at λ = 0 is bit for bit what it was."""
+    base = open_checkpoint(workplace / "model")
+    start = {
+        name: tensor + np.float32(0.01) * np.cos(np.arange(tensor.size)).reshape(tensor.shape)
+        for name, tensor in base.weights().items()
+    }
+    heats = Temperatures(1.0, {"boolean": 1.1, "choice": 1.4})
+    card = replace(
+        base.card, name="first", version="2.0", byte_weights=True, byte_activations=True,
+        temperatures=heats,
+    )  # fmt: skip
+    ship_delta(base, start, workplace / "first", card, bits=8)
+    write_items(workplace / "rows.jsonl", reds(500))
+    steps[0] = 8
+    parent = workplace / "first"
+    for name in ("second", "third"):
+        taught = teach(workplace / "rows.jsonl", workplace / name, quietly, initial=str(parent))
+        assert taught.not_int8 is None
+        below, top = open_checkpoint(parent), open_checkpoint(workplace / name)
+        off = open_checkpoint(workplace / name, lam=0)
+        assert (top.has_byte_weights, top.has_byte_activations) == (True, True)
+        assert top.card.version.startswith("2.0+")
+        assert off.identity == below.identity != top.identity
+        assert top.in_force.temperatures.of("choice", 3, "state-first") == 1.4
+        for key, tensor in below.weights().items():
+            assert np.array_equal(off.weights()[key], tensor), key
+        assert any(not np.array_equal(top.weights()[key], off.weights()[key]) for key in start)
+        parent = workplace / name
+
+
+def test_what_cannot_stay_int8_is_said_loudly(workplace: Path, steps: list[int]) -> None:
+    tiny.write_checkpoint(workplace / "gelu", hidden_act="gelu")
+    base = open_checkpoint(workplace / "gelu")
+    ship_delta(base, base.weights(), workplace / "first", replace(base.card, byte_weights=True))
+    write_items(workplace / "rows.jsonl", reds(100))
+    steps[0] = 6
+    taught = teach(
+        workplace / "rows.jsonl", workplace / "new", quietly, initial=str(workplace / "first")
+    )
+    (said,) = [line for line in taught.lines() if line.startswith("SLOWER: it runs in float32")]
+    assert said.endswith("training with rounding is not known for llama layers like these")
+    assert not open_checkpoint(workplace / "new").has_byte_weights
+    assert open_checkpoint(workplace / "new", lam=0).has_byte_weights
+
+
+def test_stopped_in_the_middle_it_leaves_nothing(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int]
+) -> None:
+    write_items(workplace / "rows.jsonl", reds(100))
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.Session, "go", stop)
+    before = sorted(workplace.iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        teach(
+            workplace / "rows.jsonl", workplace / "new", quietly, initial=str(workplace / "model")
+        )
+    assert sorted(workplace.iterdir()) == before
 
 
 def test_rows_about_one_state_stay_on_one_side() -> None:

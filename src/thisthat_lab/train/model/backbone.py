@@ -69,7 +69,9 @@ class Backbone(nn.Module):
             self._freeze_but_last(settings.last_layers)
         elif settings.train == "lora":
             self._add_adapters(settings.rank)
-        self.joined = can_join(trunk) and not settings.checkpointing and not self.first_trained
+        # Rounding is done in joined layers alone; without it, frozen ones are faster apart.
+        apart = settings.checkpointing or (self.first_trained > 0 and not settings.eight_bit)
+        self.joined = can_join(trunk) and not apart
         self._masks: dict[int, BlockMasks] = {}
         self.eight_bit = settings.eight_bit
         if settings.eight_bit and not self.joined:

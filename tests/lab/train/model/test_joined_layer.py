@@ -84,6 +84,18 @@ def test_eight_bits_change_logits_a_little_and_need_plain_layers(packed: bool) -
         build_backbone(config(), WEIGHTS, range(255), settings, CPU, packed)
 
 
+def test_eight_bits_round_frozen_layers_too() -> None:
+    whole, _ = pair(Model(eight_bit=True), False)
+    last, _ = pair(Model(train="last", last_layers=1, eight_bit=True), False)
+    torch.testing.assert_close(logits(last, False, False), logits(whole, False, False))
+    for backbone in (whole, last):
+        logits(backbone, False, False).square().mean().backward()  # type: ignore[no-untyped-call]
+    expected = dict(whole.trained())
+    assert 0 < len(last.trained()) < len(expected)
+    for name, parameter in last.trained():
+        torch.testing.assert_close(parameter.grad, expected[name].grad)
+
+
 @pytest.mark.parametrize("opened", [True, False])
 def test_eight_bits_are_the_same_packed_and_padded(opened: bool) -> None:
     found = [logits(pair(Model(eight_bit=True), p)[0], p, opened) for p in (True, False)]
