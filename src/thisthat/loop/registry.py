@@ -7,7 +7,6 @@ it is left out.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -17,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from thisthat.checkpoint.locks import locked
 from thisthat.errors import InvalidInputError
 
 Alias: TypeAlias = Literal["champion", "candidate"]
@@ -126,8 +126,7 @@ class Registry:
     @contextmanager
     def _writing(self) -> Iterator[tuple[Holding, Callable[..., None]]]:
         """The file locked for this process; what holds, and how to add to it."""
-        with self._path.open("a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with locked(self._path.with_suffix(".lock")), self._path.open("a+b") as file:
             events = self.history()
 
             def append(
