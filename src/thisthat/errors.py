@@ -4,6 +4,17 @@ from __future__ import annotations
 
 import copy
 
+_MOST_SHOWN = 80
+
+
+def shown(value: object) -> str:
+    """``value`` in a message: a text's beginning, a number, the kind of anything else."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= _MOST_SHOWN else value[:_MOST_SHOWN] + "…")
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)[:_MOST_SHOWN]
+    return f"of type {type(value).__name__}"
+
 
 class ThisThatError(Exception):
     """Root of every error this package raises on purpose."""

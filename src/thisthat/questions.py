@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from functools import total_ordering
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, shown
 
 JSONValue: TypeAlias = (
     "str | int | float | bool | Mapping[str, JSONValue] | Sequence[JSONValue] | None"
@@ -26,67 +26,93 @@ Name: TypeAlias = "str | bool | int"
 MOST_OPTIONS = 255
 MOST_DEPTH = 64
 ABSTAIN = "none of these"
+_AT_ONCE = 1_000
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def check_text(value: object, field: str) -> None:
     """Raise unless ``value`` is text or JSON that a tokenizer can read without loss."""
     if isinstance(value, str):
-        _check_characters(value, field)
+        check_characters(value, field)
     elif isinstance(value, Mapping) or (
         isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray))
     ):
-        _check_json(value, field, depth=0)
+        _check_json(value, field)
     else:
         raise InvalidInputError(
             field, f"must be text, a JSON object or a JSON array, not {type(value).__name__}"
         )
 
 
-def _check_characters(text: str, field: str) -> None:
+def check_characters(text: str, field: str) -> None:
+    """Raise for a character that a tokenizer cannot read without loss."""
+    message = _unreadable(text)
+    if message is not None:
+        raise InvalidInputError(field, message)
+
+
+def _unreadable(text: str) -> str | None:
     # Looking for one character in ASCII text takes a hundredth of the search.
     found = None if text.isascii() and "\0" not in text else _UNREADABLE.search(text)
     if found is None:
-        return
+        return None
     character, position = found.group(), found.start()
     if character == "\0":
-        raise InvalidInputError(field, f"has a NUL character at position {position}")
-    raise InvalidInputError(
-        field,
+        return f"has a NUL character at position {position}"
+    return (
         f"has a lone surrogate U+{ord(character):04X} at position {position}; "
-        "it cannot be written as UTF-8",
+        "it cannot be written as UTF-8"
     )
 
 
-def _check_json(value: object, field: str, depth: int) -> None:
+def _check_json(value: object, field: str) -> None:
+    found = _fault_in(value, 0)
+    if found is not None:
+        steps, message = found
+        raise InvalidInputError(field + "".join(reversed(steps)), message)
+
+
+def _fault_in(value: object, depth: int) -> tuple[list[str], str] | None:
+    """What JSON cannot hold in ``value``, and the steps to it, the last one first.
+
+    The path is put together only for a fault: long keys would make that of every value long.
+    """
     if depth > MOST_DEPTH:
-        raise InvalidInputError(field, f"is nested deeper than {MOST_DEPTH} levels")
+        return [], f"is nested deeper than {MOST_DEPTH} levels"
     if isinstance(value, str):
-        _check_characters(value, field)
-    elif value is None or isinstance(value, (bool, int)):
-        return
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidInputError(field, f"has {value}, which JSON cannot hold")
-    elif isinstance(value, Mapping):
+        message = _unreadable(value)
+        return None if message is None else ([], message)
+    if value is None or isinstance(value, (bool, int)):
+        return None
+    if isinstance(value, float):
+        return None if math.isfinite(value) else ([], f"has {value}, which JSON cannot hold")
+    if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):
-                raise InvalidInputError(
-                    field, f"has the key {key!r}; the keys of a JSON object are text"
-                )
-            _check_characters(key, field)
-            _check_json(inner, f"{field}.{key}", depth + 1)
-    elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+                return [], f"has the key {shown(key)}; the keys of a JSON object are text"
+            message = _unreadable(key)
+            if message is not None:
+                return [], message
+            found = _fault_in(inner, depth + 1)
+            if found is not None:
+                found[0].append(f".{key}")
+                return found
+        return None
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         for index, inner in enumerate(value):
-            _check_json(inner, f"{field}[{index}]", depth + 1)
-    else:
-        raise InvalidInputError(field, f"has a {type(value).__name__}, which JSON cannot hold")
+            found = _fault_in(inner, depth + 1)
+            if found is not None:
+                found[0].append(f"[{index}]")
+                return found
+        return None
+    return [], f"has a {type(value).__name__}, which JSON cannot hold"
 
 
 def _check_name(name: object, field: str) -> None:
     if not isinstance(name, str):
         raise InvalidInputError(field, f"must be text, not {type(name).__name__}")
-    _check_characters(name, field)
+    check_characters(name, field)
     if not name.strip():
         raise InvalidInputError(field, "is empty")
 
@@ -128,6 +154,7 @@ class Choice:
     ) -> None:
         if isinstance(options, (str, bytes)):
             raise InvalidInputError("options", "must be a list or an object of names, not one text")
+        _check_count(len(options), "options", _as_abstain(abstain))
         pairs = list(options.items()) if isinstance(options, Mapping) else list(options)
         _fill(self, instructions, abstain, options=tuple(_as_option(pair) for pair in pairs))
 
@@ -176,6 +203,7 @@ class Score:
     ) -> None:
         if isinstance(levels, (str, bytes)):
             raise InvalidInputError("levels", "must be a list of level texts, not one text")
+        _check_count(len(levels), "levels", _as_abstain(abstain))
         _fill(self, instructions, abstain, levels=tuple(levels))
 
 
@@ -201,7 +229,8 @@ def _as_option(value: Option | str | tuple[str, Text | None]) -> Option:
     if isinstance(value, tuple) and len(value) == 2:
         return Option(value[0], value[1])
     raise InvalidInputError(
-        "options", f"has {value!r}; an option is a name, a (name, description) pair or an Option"
+        "options",
+        f"has {shown(value)}; an option is a name, a (name, description) pair or an Option",
     )
 
 
@@ -216,7 +245,6 @@ def _as_abstain(value: Option | str | bool | None) -> Option | None:
 def _check_question(question: Question) -> None:
     _check_optional_text(question.instructions, "instructions")
     if isinstance(question, Choice):
-        _check_count(len(question.options), "options", question.abstain)
         for index, option in enumerate(question.options):
             _check_name(option.name, f"options[{index}].name")
             _check_optional_text(option.description, f"options[{index}].description")
@@ -224,7 +252,6 @@ def _check_question(question: Question) -> None:
         _check_optional_text(question.true, "true")
         _check_optional_text(question.false, "false")
     else:
-        _check_count(len(question.levels), "levels", question.abstain)
         for index, level in enumerate(question.levels):
             check_text(level, f"levels[{index}]")
             if isinstance(level, str) and not level.strip():
@@ -237,7 +264,7 @@ def _check_question(question: Question) -> None:
         if option.name in seen:
             raise InvalidInputError(
                 f"options[{index}].name",
-                f"{option.name!r} is already the name of option {seen[option.name]}",
+                f"{shown(option.name)} is already the name of option {seen[option.name]}",
             )
         seen[option.name] = index
 
@@ -549,4 +576,14 @@ def _answer_dict(answer: Answer) -> dict[str, Any]:
 
 def compact_json(value: JSONValue) -> str:
     """JSON text on one line with the default separators and no ASCII escapes."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    # Part by part: a single call of the encoder would hold the interpreter for as long as it takes.
+    if isinstance(value, dict) and (len(value) > _AT_ONCE or _has_inner(value.values())):
+        members = (f"{compact_json(key)}: {compact_json(each)}" for key, each in value.items())
+        return "{" + ", ".join(members) + "}"
+    if isinstance(value, list) and (len(value) > _AT_ONCE or _has_inner(value)):
+        return "[" + ", ".join(map(compact_json, value)) + "]"
+    return _encode(value)
+
+
+def _has_inner(values: Iterable[JSONValue]) -> bool:
+    return any(isinstance(each, (dict, list)) for each in values)

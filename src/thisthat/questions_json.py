@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, shown
 from thisthat.questions import Boolean, Choice, Question, Score
 
 _KEYS = {"type", "instructions", "criteria", "abstain"}
@@ -34,13 +34,13 @@ def question_from_json(spec: object) -> Question:
         return Boolean(spec)
     if not isinstance(spec, Mapping):
         raise InvalidInputError("", f"must be an object or a text, not {type(spec).__name__}")
-    unknown = sorted(set(spec) - _KEYS)
+    unknown = set(spec) - _KEYS
     if unknown:
-        raise InvalidInputError(unknown[0], f"is not known; a question has {sorted(_KEYS)}")
+        raise InvalidInputError(min(unknown), f"is not known; a question has {sorted(_KEYS)}")
     kind = spec.get("type")
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        raise InvalidInputError("type", f"is {kind!r}; it must be one of {sorted(_READERS)}")
+        raise InvalidInputError("type", f"is {shown(kind)}; it must be one of {sorted(_READERS)}")
     abstain = spec.get("abstain")
     if abstain is not None and not isinstance(abstain, (bool, str)):
         raise InvalidInputError("abstain", "must be true, false or a name")

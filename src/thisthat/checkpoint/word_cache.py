@@ -34,6 +34,7 @@ _WORDS = re.compile(
 )
 _MOST_WORDS = 1 << 16
 _LONGEST_WORD = 32
+_LONGEST_TEXT = 1 << 16
 
 
 class WordCache:
@@ -45,7 +46,8 @@ class WordCache:
 
     def __call__(self, text: str) -> list[int]:
         """The token ids of ``text``."""
-        if not text.isascii():
+        # Splitting a long text would hold the interpreter; the tokenizer does not.
+        if len(text) > _LONGEST_TEXT or not text.isascii():
             return list(self._encode(text))
         known = self._known
         if len(known) > _MOST_WORDS:

@@ -34,7 +34,10 @@ def serve(
     ] = None,
     keys: Annotated[
         Path | None,
-        typer.Option(help=f"File with API keys, one a line; also from {KEYS_VARIABLE}."),
+        typer.Option(
+            help="File with API keys, KEY or NAME SCOPES KEY a line, read again when it changes; "
+            f"also from {KEYS_VARIABLE}."
+        ),
     ] = None,
     admin_keys: Annotated[
         Path | None,
@@ -42,6 +45,14 @@ def serve(
     ] = None,
     requests_per_minute: Annotated[
         float | None, typer.Option(help="Most requests a minute for each key.")
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Host that requests may name; * for any. Only local ones on loopback."),
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a proxy whose x-forwarded-for is believed."),
     ] = None,
     engine: EngineOption = "auto",
     form: FormOption = None,
@@ -57,6 +68,9 @@ def serve(
     ] = 8192,
     body_bytes: Annotated[int, typer.Option(help="Largest body as sent.")] = 16 << 20,
     expanded_bytes: Annotated[int, typer.Option(help="Largest body once expanded.")] = 64 << 20,
+    memory_bytes: Annotated[
+        int, typer.Option(help="Most memory for all requests in flight, beside the checkpoint.")
+    ] = 256 << 20,
     deadline: Annotated[
         float, typer.Option(help="Seconds a request may wait to start; clients can ask for less.")
     ] = 60.0,
@@ -85,7 +99,7 @@ def serve(
     from thisthat.engine.select import ENGINES
 
     try:
-        from thisthat.serve.http.keys import read_keys
+        from thisthat.serve.http.keys import keys_in
         from thisthat.serve.http.run import run_server
         from thisthat.serve.logs import start_logging
         from thisthat.serve.service import Service
@@ -104,8 +118,13 @@ def serve(
         lam=lam,
         also_lambdas=tuple(also_lambda or ()),
         aliases=tuple(alias or ()),
-        keys=tuple(read_keys(keys, KEYS_VARIABLE)),
-        admin_keys=tuple(read_keys(admin_keys, ADMIN_KEYS_VARIABLE)),
+        keys=keys_in(KEYS_VARIABLE),
+        admin_keys=keys_in(ADMIN_KEYS_VARIABLE),
+        keys_file=keys,
+        admin_keys_file=admin_keys,
+        allowed_hosts=tuple(allowed_host or ()),
+        trusted_proxies=tuple(trusted_proxy or ()),
+        memory_bytes=memory_bytes,
         requests_per_minute=requests_per_minute,
         batch_tokens=batch_tokens,
         bulk_tokens=bulk_tokens,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from thisthat.decide.option_order import Places
-from thisthat.engine.rows import RowResult
+from thisthat.engine.rows import RowResult, SaltedTokens
 from thisthat.prompt.builder import Rendered
 from thisthat.prompt_format import Layout
 from thisthat.questions import Question
@@ -37,6 +37,14 @@ class Job:
     def fresh_tokens(self) -> int:
         """Tokens to compute when every prefix is already kept."""
         return sum(row.fresh_tokens for row in self.rendered.rows)
+
+    def salted(self, salt: str) -> Job:
+        """The same job, whose kept prefixes are reused only by jobs with the same salt."""
+        rows = [
+            replace(row, prefix=SaltedTokens(row.prefix, salt)) if row.prefix else row
+            for row in self.rendered.rows
+        ]
+        return replace(self, rendered=replace(self.rendered, rows=tuple(rows)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,32 @@ Tokens = tuple[int, ...]
 Logits = NDArray[np.float32]
 
 
+class SaltedTokens(tuple[int, ...]):
+    """Tokens that equal only tokens with the same salt.
+
+    As the prefix of a row they are kept for those who know the salt: what is reused tells nobody
+    what others have asked.
+    """
+
+    salt: str
+
+    def __new__(cls, tokens: Tokens, salt: str) -> SaltedTokens:
+        """``tokens`` with a salt."""
+        salted = super().__new__(cls, tokens)
+        salted.salt = salt
+        return salted
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, SaltedTokens) and self.salt == other.salt
+        return same and tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.salt, tuple.__hash__(self)))
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """``at`` is an offset into the branch's tokens; ``options`` is how many labels count."""

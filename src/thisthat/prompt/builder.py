@@ -19,7 +19,8 @@ from thisthat.questions import Cut, Question, Text, check_text
 
 EncodeMany = Callable[[Sequence[str]], Sequence[Sequence[int]]]
 _NARROW = 10
-_CACHED_PIECES = 8192
+_CACHED_CHARACTERS = 1 << 20
+_LONGEST_CACHED = 1 << 14
 _CACHED_BRANCHES = 256
 _GAP = "\n…\n"
 _LONGEST_TOKEN = 256
@@ -96,6 +97,25 @@ class _State:
     tokens: Tokens | None
 
 
+class _Pieces(dict[str, Tokens]):
+    """Token ids by text; starts anew when its texts have more than so many characters together."""
+
+    def __init__(self, encode: Encode) -> None:
+        super().__init__()
+        self._encode = encode
+        self._characters = 0
+
+    def __missing__(self, text: str) -> Tokens:
+        tokens = tuple(self._encode(text))
+        if len(text) <= _LONGEST_CACHED:
+            self._characters += len(text)
+            if self._characters > _CACHED_CHARACTERS:
+                self.clear()
+                self._characters = len(text)
+            self[text] = tokens
+        return tokens
+
+
 class PromptBuilder:
     """Builds rows in one checkpoint's format.
 
@@ -117,7 +137,7 @@ class PromptBuilder:
         self._frame = chat_frame if form.chat else None
         self._encode_text = encode
         self._encode_many = encode_many
-        self._encode = lru_cache(_CACHED_PIECES)(lambda text: tuple(encode(text)))
+        self._encode = _Pieces(encode).__getitem__
         self._plain_asks = lru_cache(_CACHED_BRANCHES)(lambda question: tuple(asks(question, form)))
         self._branch_after_state = lru_cache(_CACHED_BRANCHES)(self._question_branch)
         self.labels = label_table(encode)

@@ -63,6 +63,12 @@ class Metrics:
         )
         self.in_flight = gauge("thisthat_requests_in_flight", "Requests being answered.")
 
+        self.memory = Gauge(
+            "thisthat_memory_in_flight_bytes",
+            "Memory of heads, bodies, values, work and answers in flight.",
+            registry=self.registry,
+        )
+
     def watch_engine(self, statistics: Callable[[], EngineStatistics | None]) -> None:
         """Report the engine's counters, read on each scrape."""
         self.registry.register(_Collected(lambda: _engine_metrics(statistics())))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from starlette.responses import Response
@@ -19,6 +19,9 @@ Shape: TypeAlias = Literal["detail", "openai"]
 Place: TypeAlias = "tuple[str | int, ...]"
 
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+|[\[\]])")
+_MOST_FAULTS = 100
+_MOST_CHARACTERS = 400
+_MOST_NAME = 100
 
 _OPENAI_TYPES = {
     401: "authentication_error",
@@ -66,9 +69,20 @@ class Problem(Exception):  # noqa: N818 - what RFC 9457 calls it
 
 
 def invalid(faults: Sequence[Fault]) -> Problem:
-    """An unusable body, with everything wrong in it."""
-    message = "; ".join(f"{dotted(fault.at)}: {fault.message}" for fault in faults)
-    return Problem(422, "invalid_request", message, faults=faults)
+    """An unusable body, with the first hundred faults in it; what they quote is cut short."""
+    shown = [_short(fault) for fault in faults[:_MOST_FAULTS]]
+    message = "; ".join(f"{dotted(fault.at)}: {fault.message}" for fault in shown)
+    return Problem(422, "invalid_request", message, faults=shown)
+
+
+def _short(fault: Fault) -> Fault:
+    at = tuple(step if isinstance(step, int) else cut(step, _MOST_NAME) for step in fault.at)
+    return replace(fault, at=at, message=cut(fault.message, _MOST_CHARACTERS))
+
+
+def cut(text: str, most: int) -> str:
+    """``text``, or its beginning and a mark that it goes on."""
+    return text if len(text) <= most else text[:most] + "…"
 
 
 def invalid_at(at: Place, message: str, kind: str = "value_error") -> Problem:

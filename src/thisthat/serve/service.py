@@ -30,12 +30,14 @@ from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 from thisthat.questions import Decision, Question, Text
 from thisthat.serve.checkpoints import Checkpoints, Open
+from thisthat.serve.formats.fields import MOST_CHARACTERS
 from thisthat.serve.formats.wire import source_as_json
 from thisthat.serve.http.body import read_body
 from thisthat.serve.http.cancellable import CancelScope, ScopeCancelledError
-from thisthat.serve.http.keys import KeyRing, RateLimit
-from thisthat.serve.http.strict_json import read_json
+from thisthat.serve.http.keys import KeyRing, Keys, RateLimit
+from thisthat.serve.http.strict_json import JsonLimits, read_json
 from thisthat.serve.logs import log as log_line
+from thisthat.serve.memory import Holding, Memory, give_back
 from thisthat.serve.metrics import Metrics
 from thisthat.serve.problems import (
     Place,
@@ -56,6 +58,8 @@ T = TypeVar("T")
 _LARGE_BODY = 16_384
 _RECORDING = 32
 """Decisions that wait for the disk together with ``--log-sync``."""
+TOKEN_BYTES = 40
+"""What a token takes until the engine has read it: a place in a tuple, and a number."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class Service:
         log: DecisionLog | None = None,
     ) -> None:
         self.settings = settings
+        self.known_hosts = settings.known_hosts
         self.log = log
         self._drift = (
             None if log is None else DriftWatch(log, self._report_drift, settings.drift_decisions)
@@ -97,12 +102,18 @@ class Service:
             else None
         )
         self.checkpoints = Checkpoints(open_decider, settings, log)
+        self.memory = Memory(settings.memory_bytes, lambda: self._reader.submit(give_back))
+        self._json_limits = JsonLimits(settings.depth, settings.values, settings.text_bytes)
+        # One thread: large bodies are expanded, parsed and tokenised one after the other.
+        self._reader = ThreadPoolExecutor(1, "thisthat-read")
         self.metrics = Metrics()
         if log is not None:
             self.metrics.watch_log(log)
         self.metrics.watch_engine(self._engine_statistics)
-        self.keys = KeyRing(settings.keys)
-        self.admin_keys = KeyRing(settings.admin_keys)
+        self.keys = KeyRing(
+            Keys("decide", settings.keys, settings.keys_file),
+            Keys("admin", settings.admin_keys, settings.admin_keys_file),
+        )
         self.rates = RateLimit(settings.requests_per_minute)
         self.traces = traces or Traces()
         self.scheduler = Scheduler(
@@ -118,44 +129,58 @@ class Service:
         self.metrics.unanswered.set_function(lambda: admission.unanswered_tokens)
         self.metrics.waiting.set_function(lambda: self.scheduler.waiting_tokens)
         self.metrics.in_flight.set_function(lambda: self.in_flight)
+        self.metrics.memory.set_function(lambda: self.memory.used)
         self.streams = 0
 
     def admit(self, request: Request) -> str:
-        """The caller's name. Raises Problem (401 or 429)."""
-        caller = self.keys.caller(request)
+        """The caller's name. Raises Problem (401, 403 or 429)."""
+        caller = self.keys.caller(request, "decide")
         request.state.fields["caller"] = caller
+        request.state.salt = caller if self.keys.guards("decide") else None
         self.rates.spend(caller)
         return caller
 
-    async def read(self, request: Request) -> Any:
-        """The JSON body of an admitted request, whose deadline starts now. Raises Problem."""
+    async def read(self, request: Request, parse: Callable[[Any], T]) -> T:
+        """What ``parse`` makes of the JSON object that an admitted request sends.
+
+        Its deadline starts now. Raises Problem or ClientDisconnectedError.
+        """
         self.admit(request)
         request.state.arrived = time.monotonic()
         request.state.deadline = read_deadline(
             request.scope["headers"], self.settings.deadline_seconds, request.state.arrived
         )
-        body = await read_body(request, self.settings)
+        return await self.read_value(request, lambda value: parse(_object(value)))
+
+    async def read_value(self, request: Request, parse: Callable[[Any], T]) -> T:
+        """What ``parse`` makes of a request's JSON. Raises Problem or ClientDisconnectedError."""
+        body = await read_body(request, self.settings, self._reader)
+        held: Holding = request.state.memory
+
+        def parsed() -> T:
+            return read_json(body, self._json_limits, parse, held.add)
+
         # Parsing and tokenising a large body would block every other request.
+        request.state.size = len(body)
         request.state.large = len(body) > _LARGE_BODY
         if request.state.large:
-            value = await asyncio.to_thread(read_json, body, self.settings.depth)
+            work = asyncio.get_running_loop().run_in_executor(self._reader, parsed)
+            value = await unless_disconnected(request, work)
         else:
-            value = read_json(body, self.settings.depth)
-        if not isinstance(value, dict):
-            raise invalid_at((), f"must be a JSON object, not {_json_type(value)}")
+            value = parsed()
+        held.add(-len(body))
         return value
 
     async def decide(self, request: Request, asked: Asked) -> Decision:
         """The decision about one state. Raises Problem or ClientDisconnectedError."""
         deadline: Deadline = request.state.deadline
         decider = self.checkpoints.find(asked.model)
-        self.check_questions(asked.questions)
         self._check_room()
         options = DecideOptions(request_id=request.state.request_id)
         with self.tokenising(options.request_id) as span:
-            procedure = await self._begin(decider, asked, options, request.state.large)
+            procedure = await self._begin(decider, asked, options, request)
             tell_job(span, procedure.next_job())
-        work = self.run(decider, procedure, lambda: deadline, options.request_id)
+        work = self.run(decider, procedure, lambda: deadline, request)
         outcome = await unless_disconnected(request, work)
         self.note(request, procedure.decision, outcome, asked.state)
         return await self.conclude(decider, asked.state, procedure, options)
@@ -195,12 +220,6 @@ class Service:
         if self.log is not None:
             self.log.close()
 
-    def check_questions(self, questions: Mapping[str, Question]) -> None:
-        """Raise Problem (422) for more questions than the limit."""
-        if len(questions) > self.settings.questions:
-            most = self.settings.questions
-            raise invalid_at(("questions",), f"{len(questions)} given; there may be at most {most}")
-
     def check_tokens(self, tokens: int, what: str = "with all questions") -> None:
         """Raise Problem (422) for more tokens than one state may take."""
         if tokens > self.settings.request_tokens:
@@ -212,16 +231,19 @@ class Service:
         decider: Decider,
         procedure: Procedure,
         deadline: Callable[[], Deadline],
-        request_id: str | None,
+        request: Request,
         stream: object | None = None,
     ) -> Outcome:
         """Run a procedure through the scheduler, job after job; returns the last result.
 
         Errors become problems; ``deadline`` is called for every job's.
         """
+        request_id, salt = request.state.request_id, request.state.salt
         while (job := procedure.next_job()) is not None:
             self.check_tokens(procedure.tokens, procedure.counted)
             until = deadline()
+            if salt is not None:
+                job = job.salted(salt)
             work = self.scheduler.submit(decider.engine, job, until.at, stream)
             outcome = await self._scheduled(work, until)
             # Send the answer before waiting for anything else.
@@ -269,13 +291,28 @@ class Service:
         except OverloadedError as error:
             raise _overloaded(error) from None
 
+    async def begin_large(self, request: Request, size: int, begin: Callable[[], T]) -> T:
+        """What ``begin`` tokenises: about ``size`` characters, after other large requests."""
+        held: Holding = request.state.memory
+
+        def begun() -> T:
+            held.add(size * TOKEN_BYTES)
+            try:
+                return begin()
+            finally:
+                held.add(-size * TOKEN_BYTES)
+
+        work = asyncio.get_running_loop().run_in_executor(self._reader, begun)
+        return await unless_disconnected(request, work)
+
     async def _begin(
-        self, decider: Decider, asked: Asked, options: DecideOptions, large: bool
+        self, decider: Decider, asked: Asked, options: DecideOptions, request: Request
     ) -> Procedure:
         given = ([asked.state], asked.questions, options)
         try:
-            if large:
-                [begun] = await asyncio.to_thread(decider.begin_many, *given)
+            if request.state.large:
+                size = min(request.state.size, 2 * MOST_CHARACTERS)
+                [begun] = await self.begin_large(request, size, lambda: decider.begin_many(*given))
             else:
                 [begun] = decider.begin_many(*given)
             if isinstance(begun, InvalidInputError):
@@ -371,6 +408,12 @@ def draining() -> Problem:
     """503 for requests that arrive while the server is draining."""
     headers = {"connection": "close"}
     return Problem(503, "draining", "the server is shutting down", retry_ms=1000, headers=headers)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise invalid_at((), f"must be a JSON object, not {_json_type(value)}")
+    return value
 
 
 def _json_type(value: object) -> str:

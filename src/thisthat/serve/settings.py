@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 from thisthat.errors import InvalidInputError
 from thisthat.questions import MOST_DEPTH
@@ -18,10 +19,14 @@ _ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/?#\sA-Z]+")
 class Settings:
     """Where to listen, what to serve, who may ask, and how much.
 
-    Empty ``keys`` let everybody in; empty ``admin_keys`` close the admin endpoints.
+    Without ``keys`` or ``keys_file`` everybody may ask; without ``admin_keys`` or
+    ``admin_keys_file`` nobody may administer. Requests must name one of ``allowed_hosts``: any with
+    ``*``; by default this machine if only it can connect, else any. ``trusted_proxies`` may say
+    on whose behalf they ask.
     ``also_lambdas`` stay loaded beside the checkpoint's own λ, so that a request can choose. At
     most ``queue_tokens`` are accepted and unanswered, fewer when the engine is slower than it can
-    be; requests beyond that get a 503. A client that reads next to nothing of its answer
+    be; requests beyond that get a 503. So do requests beyond ``memory_bytes``, which bounds what
+    all of them hold beside the checkpoint. A client that reads next to nothing of its answer
     for ``send_seconds`` loses its connection. With a decision log, a policy is checked for drift
     after every ``drift_decisions``. Raises InvalidInputError for a number that is not positive, an
     empty alias and an origin that no browser would send.
@@ -35,15 +40,23 @@ class Settings:
     aliases: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     admin_keys: tuple[str, ...] = ()
+    keys_file: Path | None = None
+    admin_keys_file: Path | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     requests_per_minute: float | None = None
     body_bytes: int = 16 * MEBIBYTE
     expanded_bytes: int = 64 * MEBIBYTE
+    memory_bytes: int = 256 * MEBIBYTE
     body_seconds: float = 20.0
     header_bytes: int = 16_384
     header_count: int = 64
     header_seconds: float = 10.0
     send_seconds: float = 30.0
+    connections: int = 1_000
     depth: int = MOST_DEPTH + 8
+    values: int = 500_000
+    text_bytes: int = MEBIBYTE
     questions: int = 400
     states: int = 10_000
     request_tokens: int = 65_536
@@ -58,6 +71,17 @@ class Settings:
     drift_decisions: int = 500
     traces: bool = False
 
+    @property
+    def known_hosts(self) -> frozenset[str] | None:
+        """The hosts that a request may name, without a port; None for any."""
+        if self.allowed_hosts:
+            given = frozenset(host.lower() for host in self.allowed_hosts)
+            return None if "*" in given else given
+        own = self.host.lower()
+        if own in ("localhost", "::1") or own.startswith("127."):
+            return frozenset({"localhost", "127.0.0.1", "[::1]", own})
+        return None
+
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
@@ -69,6 +93,9 @@ class Settings:
             raise InvalidInputError("port", f"is {self.port}; it must lie in 0 to 65535")
         if not all(alias.strip() for alias in self.aliases):
             raise InvalidInputError("alias", "is empty")
+        for field, given in (("keys", self.keys), ("admin_keys", self.admin_keys)):
+            if not all(key.strip() for key in given):
+                raise InvalidInputError(field, "has an empty key")
         for origin in self.cors_origins:
             if not _ORIGIN.fullmatch(origin):
                 raise InvalidInputError(

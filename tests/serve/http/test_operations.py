@@ -12,7 +12,7 @@ import pytest
 from tests.serve.support import REQUEST, get, in_process, log_lines, opened, post, run, service_for
 from thisthat.decide.decider import Decider
 from thisthat.errors import InvalidInputError
-from thisthat.serve.http.keys import RateLimit, read_keys
+from thisthat.serve.http.keys import RateLimit
 from thisthat.serve.problems import Problem
 from thisthat.serve.settings import Settings
 
@@ -78,20 +78,6 @@ def test_a_draining_server_refuses_new_requests() -> None:
         assert answered.headers["connection"] == "close"
     assert get(service, "/healthz").status_code == 200
     assert service.in_flight == 0
-
-
-def test_keys_come_from_a_file_and_the_environment(tmp_path: Path) -> None:
-    file = tmp_path / "keys"
-    file.write_text("# mine\none\n\ntwo # theirs\n")
-    assert read_keys(file, "KEYS", {"KEYS": "three, four"}) == ["three", "four", "one", "two"]
-    assert read_keys(None, "KEYS", {}) == []
-    file.write_text("on#e\n  # mine\ntwo#\t# theirs\n")
-    assert read_keys(file, "KEYS", {}) == ["on#e", "two#"]
-    file.write_text("# none\n")
-    with pytest.raises(InvalidInputError, match="no key"):
-        read_keys(file, "KEYS", {})
-    with pytest.raises(InvalidInputError, match="cannot be read"):
-        read_keys(tmp_path / "missing", "KEYS", {})
 
 
 def test_a_rate_is_kept_for_each_caller() -> None:
@@ -294,7 +280,7 @@ def test_reload_needs_an_admin_key() -> None:
     body = {"lambda": 1.0}
     assert post(service_for(), "/admin/reload", body).status_code == 403
     service = service_for(keys=("one",), admin_keys=("boss",))
-    assert post(service, "/admin/reload", body, headers=bearer("one")).status_code == 401
+    assert post(service, "/admin/reload", body, headers=bearer("one")).status_code == 403
     assert post(service, "/admin/reload", body, headers=bearer("boss")).status_code == 200
 
 

@@ -17,9 +17,20 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from thisthat.errors import InvalidInputError
-from thisthat.questions import Answer, Boolean, Choice, Decision, Option, Question
+from thisthat.errors import InvalidInputError, shown
+from thisthat.questions import (
+    MOST_OPTIONS,
+    Answer,
+    Boolean,
+    Choice,
+    Decision,
+    Option,
+    Question,
+    check_characters,
+)
 from thisthat.serve.formats.fields import (
+    check_count,
+    check_size,
     optional_boolean,
     required_list,
     required_object,
@@ -62,7 +73,7 @@ def chat_operations(service: Service) -> list[Operation]:
     """The endpoint, answering through ``service``."""
 
     async def chat_completions(request: Request) -> Response:
-        chat = parse(await service.read(request))
+        chat = await service.read(request, lambda body: parse(body, service.settings.questions))
         decision = await service.decide(request, chat.asked)
         if not chat.stream:
             return json_answer(render(chat, decision), decision)
@@ -76,20 +87,24 @@ def chat_operations(service: Service) -> list[Operation]:
     return [Operation(PATH, chat_completions, summary, answers, REQUEST, "openai", decides=True)]
 
 
-def parse(body: Mapping[str, Any]) -> ChatAsked:
+def parse(body: Mapping[str, Any], most_questions: int) -> ChatAsked:
     """A request's body as a state and questions. Raises Problem."""
     refuse_own_fields(body)
     model = required_text(body, "model")
     if body.get("n") not in (None, 1):
         raise invalid_at(("n",), "must be 1; there is one answer to a question")
     state, question = _split(body)
+    check_size(state, ("messages",))
+    check_size(body.get("response_format"), ("response_format",))
     questions: dict[str, Question] = {}
     values: dict[str, dict[str, Any]] = {}
     properties, definitions = _properties(body)
+    check_count(properties, 1, most_questions, (*_SCHEMA_PLACE, "properties"))
     for name, spec in properties.items():
         at = (*_SCHEMA_PLACE, "properties", name)
         reader = _PropertyReader(definitions, at)
         try:
+            check_characters(name, "")
             asked_text = _instructions(question, name, spec, alone=len(properties) == 1)
             questions[name], values[name] = reader.read(spec, asked_text)
         except InvalidInputError as error:
@@ -117,7 +132,7 @@ def _split(body: Mapping[str, Any]) -> tuple[Any, str]:
     if turns[-1][0] != "user":
         raise invalid_at(
             ("messages", len(turns) - 1, "role"),
-            f"is {turns[-1][0]!r}; the last message is the question and must be the user's",
+            f"is {shown(turns[-1][0])}; the last message is the question and must be the user's",
         )
     question = content_text(messages[-1].get("content"), ("messages", len(turns) - 1, "content"))
     before = turns[:-1]
@@ -135,8 +150,6 @@ def _properties(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str
     wrapper = required_object(form.get("json_schema"), ("response_format", "json_schema"))
     schema = required_object(wrapper.get("schema"), _SCHEMA_PLACE)
     properties = required_object(schema.get("properties"), (*_SCHEMA_PLACE, "properties"))
-    if not properties:
-        raise invalid_at((*_SCHEMA_PLACE, "properties"), "none given; at least 1 is needed")
     definitions = {
         f"#/{key}/{name}": spec
         for key in ("$defs", "definitions")
@@ -186,6 +199,11 @@ class _PropertyReader:
         return Choice(options, instructions, abstain=nullable), named
 
     def _values(self, spec: Mapping[str, Any]) -> list[tuple[Any, str | None]]:
+        for key in ("enum", "oneOf"):
+            given = spec.get(key)
+            # One more than there may be: null is no option but lets the answer abstain.
+            if isinstance(given, list) and len(given) > MOST_OPTIONS + 1:
+                raise invalid_at(self._at, f"{len(given)} given; there must be 1 to {MOST_OPTIONS}")
         values: list[tuple[Any, str | None]]
         if isinstance(spec.get("enum"), list):
             values = [(value, None) for value in spec["enum"]]
@@ -214,7 +232,9 @@ class _PropertyReader:
                 given = whole[0]
             elif isinstance(spec.get("$ref"), str):
                 if spec["$ref"] not in self._definitions:
-                    raise invalid_at(self._at, f"refers to {spec['$ref']!r}, which is not defined")
+                    raise invalid_at(
+                        self._at, f"refers to {shown(spec['$ref'])}, which is not defined"
+                    )
                 given = self._definitions[spec["$ref"]]
             else:
                 return spec

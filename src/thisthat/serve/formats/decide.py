@@ -10,8 +10,9 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -27,6 +28,9 @@ from thisthat.questions import Decision, Question, Text, check_text
 from thisthat.remote.conditions_header import conditions_header
 from thisthat.serve import problems
 from thisthat.serve.formats.fields import (
+    characters,
+    check_size,
+    count_values,
     one_of,
     optional_boolean,
     optional_lambda,
@@ -39,12 +43,17 @@ from thisthat.serve.formats.wire import Operation, source_as_json, source_header
 from thisthat.serve.problems import Fault, Problem, dotted, fault_of, invalid, invalid_at
 from thisthat.serve.scheduling.deadline import SERVER, Deadline, read_stream_deadline
 from thisthat.serve.schemas import Schema, schema
-from thisthat.serve.service import Service
+from thisthat.serve.service import TOKEN_BYTES, Service
+from thisthat.serve.settings import Settings
 
 PATH = "/v1/decide"
 LINES = "application/x-ndjson"
 _AHEAD = 32
 _EXPLAINED_AHEAD = 4
+_MOST_POLICY_VALUES = 65_536
+_GROUP_CHARACTERS = 1 << 18
+_STREAM_BYTES = 8 << 20
+_OPTION_BYTES = 200
 _KEYS = ("model", "states", "questions", *OWN_FIELDS)
 
 
@@ -63,11 +72,10 @@ def decide_operations(service: Service) -> list[Operation]:
     """The endpoint, answering through ``service``."""
 
     async def decide(request: Request) -> Response:
-        asked = parse(
-            await service.read(request), service.settings.states, request.state.request_id
+        asked = await service.read(
+            request, lambda body: parse(body, service.settings, request.state.request_id)
         )
         decider = service.checkpoints.find(asked.model, asked.lam)
-        service.check_questions(asked.questions)
         conditions, forced = _conditions(decider, asked)
         if service.streams >= service.settings.bulk_streams:
             raise Problem(503, "overloaded", "too many streams are open", retry_ms=1000)
@@ -77,8 +85,10 @@ def decide_operations(service: Service) -> list[Operation]:
         fields |= {"tokens": 0, "cached_tokens": 0}
         if forced:
             fields["policy_forced"] = "; ".join(forced)
+        stream = _Stream(service, decider, asked, request)
+        stream.hold()
         return StreamingResponse(
-            _Stream(service, decider, asked, request).lines(),
+            stream.lines(),
             headers=source_headers(decider.source) | conditions_header(conditions),
             media_type=LINES,
         )
@@ -87,24 +97,25 @@ def decide_operations(service: Service) -> list[Operation]:
     return [Operation(PATH, decide, summary, {LINES: RESPONSE}, REQUEST, decides=True)]
 
 
-def parse(body: Mapping[str, Any], most_states: int, request_id: str | None = None) -> ManyAsked:
-    """A request's body as states and questions. Raises Problem (422) listing every fault."""
+def parse(body: Mapping[str, Any], most: Settings, request_id: str | None = None) -> ManyAsked:
+    """A request's body as states and questions. Raises Problem (422) listing its faults."""
     unknown = [key for key in body if key not in _KEYS]
     if unknown:
         raise invalid_at((unknown[0],), f"is not known; known are {', '.join(_KEYS)}")
     model = required_text(body, "model") if "model" in body else "default"
     lam = optional_lambda(body)
-    states = required_list(body, "states", 1, most_states)
+    states = required_list(body, "states", 1, most.states)
     faults: list[Fault] = []
     for number, state in enumerate(states):
+        check_size(state, ("states", number))
         try:
             check_text(state, "")
         except InvalidInputError as error:
             faults.append(fault_of(error, ("states", number)))
     if faults:
-        raise invalid(faults[:100])
+        raise invalid(faults)
     options = _options(body, request_id)
-    return ManyAsked(model, lam, states, parse_questions(body), options)
+    return ManyAsked(model, lam, states, parse_questions(body, most.questions), options)
 
 
 def _options(body: Mapping[str, Any], request_id: str | None) -> DecideOptions:
@@ -125,6 +136,8 @@ def _policy(body: Mapping[str, Any]) -> Policy | None:
         if force:
             raise invalid_at(("force_policy",), "needs a policy")
         return None
+    if count_values(given, _MOST_POLICY_VALUES) >= _MOST_POLICY_VALUES:
+        raise invalid_at(("policy",), f"has more than {_MOST_POLICY_VALUES} values")
     policy = Policy.from_json(given)
     return policy.force() if force else policy
 
@@ -158,6 +171,7 @@ class _Stream:
     def __init__(
         self, service: Service, decider: Decider, asked: ManyAsked, request: Request
     ) -> None:
+        self._request = request
         self._fields: dict[str, Any] = request.state.fields
         self._asked_for = read_stream_deadline(request.scope["headers"], request.state.arrived)
         self._service = service
@@ -169,15 +183,13 @@ class _Stream:
         service = self._service
         waiting: deque[asyncio.Future[Decision | Problem]] = deque()
         service.streams += 1
-        options = self._asked.options
-        ahead = _EXPLAINED_AHEAD if options.explain else _AHEAD
         # Send what is slow to tokenise to the engine as early as possible.
-        together = ahead if options.procedure == "at-once" else 1
+        together = self._ahead if self._asked.options.procedure == "at-once" else 1
         try:
             number = 0
-            for start in range(0, len(self._asked.states), together):
-                waiting += await self._begun(self._asked.states[start : start + together])
-                while len(waiting) > ahead:
+            for states, size in _groups(self._asked.states, together):
+                waiting += await self._begun(states, size)
+                while len(waiting) > self._ahead:
                     yield _line(number, await waiting.popleft())
                     number += 1
             while waiting:
@@ -188,14 +200,34 @@ class _Stream:
             for future in waiting:
                 future.cancel()
 
-    async def _begun(self, states: Sequence[Text]) -> list[asyncio.Future[Decision | Problem]]:
+    def hold(self) -> None:
+        """Choose how many states to work on at a time, and hold the memory they take."""
+        most = _EXPLAINED_AHEAD if self._asked.options.explain else _AHEAD
+        tokens = min(
+            max(map(characters, self._asked.states)), self._service.settings.request_tokens
+        )
+        options = sum(len(question.declared) for question in self._asked.questions.values())
+        each = tokens * TOKEN_BYTES + options * _OPTION_BYTES
+        self._ahead = max(1, min(most, _STREAM_BYTES // each))
+        self._request.state.memory.add(self._ahead * each)
+
+    async def _begun(
+        self, states: Sequence[Text], size: int
+    ) -> list[asyncio.Future[Decision | Problem]]:
         options, questions = self._asked.options, self._asked.questions
-        piece_tokens = self._service.settings.bulk_tokens
+        begin = partial(
+            self._decider.begin_many,
+            states,
+            questions,
+            options,
+            self._service.settings.bulk_tokens,
+        )
         with self._service.tokenising(options.request_id, len(states)) as span:
             # Tokenising here would block the event loop for other requests.
-            begun = await asyncio.to_thread(
-                self._decider.begin_many, states, questions, options, piece_tokens
-            )
+            if size > _GROUP_CHARACTERS:
+                begun = await self._service.begin_large(self._request, size, begin)
+            else:
+                begun = await asyncio.to_thread(begin)
             usable = [each for each in begun if not isinstance(each, InvalidInputError)]
             tokens = sum(each.tokens for each in usable)
             span.tell({"questions": len(questions), "tokens": tokens})
@@ -211,9 +243,7 @@ class _Stream:
         if isinstance(procedure, InvalidInputError):
             return invalid([fault_of(procedure)])
         try:
-            await self._service.run(
-                self._decider, procedure, self._deadline, options.request_id, self
-            )
+            await self._service.run(self._decider, procedure, self._deadline, self._request, self)
             decision = await self._service.conclude(self._decider, state, procedure, options)
         except InvalidInputError as error:
             return invalid([fault_of(error)])
@@ -232,6 +262,18 @@ class _Stream:
         if self._asked_for is None:
             return standing_still
         return min(self._asked_for, standing_still, key=lambda deadline: deadline.at)
+
+
+def _groups(states: Sequence[Text], together: int) -> Iterator[tuple[Sequence[Text], int]]:
+    """Neighbouring states, few enough and short enough to be tokenised at once, and their size."""
+    start = size = 0
+    for number, state in enumerate(states):
+        length = characters(state)
+        if number > start and (number - start == together or size + length > _GROUP_CHARACTERS):
+            yield states[start:number], size
+            start, size = number, 0
+        size += length
+    yield states[start:], size
 
 
 def _line(index: int, outcome: Decision | Problem) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, shown
 from thisthat.questions import (
     Answer,
     Boolean,
@@ -24,6 +24,7 @@ from thisthat.questions import (
     compact_json,
 )
 from thisthat.serve.formats.fields import (
+    check_size,
     required,
     required_list,
     required_object,
@@ -44,7 +45,6 @@ from thisthat.serve.schemas import schema
 from thisthat.serve.service import Asked, Service
 
 PATH = "/v1/decisions"
-MOST_QUESTIONS = 400
 _MOST_ITEMS = 10_000
 _OWN_OF_QUESTIONS = ("criteria", "abstain")
 
@@ -69,7 +69,9 @@ def decisions_operations(service: Service) -> list[Operation]:
     """The endpoint, answering through ``service``."""
 
     async def decisions(request: Request) -> Response:
-        understood = parse(await service.read(request))
+        understood = await service.read(
+            request, lambda body: parse(body, service.settings.questions)
+        )
         decision = await service.decide(request, understood.asked)
         return json_answer(render(understood, decision), decision)
 
@@ -77,21 +79,23 @@ def decisions_operations(service: Service) -> list[Operation]:
     return [Operation(PATH, decisions, summary, {JSON: RESPONSE}, REQUEST, "openai", decides=True)]
 
 
-def parse(body: Mapping[str, Any]) -> DecisionsAsked:
+def parse(body: Mapping[str, Any], most_questions: int) -> DecisionsAsked:
     """A request's body as a state and questions. Raises Problem."""
     refuse_own_fields(body)
     model = required_text(body, "model")
     state, state_at = _state(required(body, "input"))
+    check_size(state, state_at)
+    check_size(body.get("questions"), ("questions",))
     questions: dict[str, Question] = {}
     named: list[Named] = []
-    for number, spec in enumerate(required_list(body, "questions", 1, MOST_QUESTIONS)):
+    for number, spec in enumerate(required_list(body, "questions", 1, most_questions)):
         at: Place = ("questions", number)
         spec = required_object(spec, at)
         refuse_own_fields(spec, _OWN_OF_QUESTIONS, at)
         kind = required_text(spec, "type", at)
         if kind not in _READERS:
             known = ", ".join(_READERS)
-            raise invalid_at((*at, "type"), f"is {kind!r}; it must be one of {known}")
+            raise invalid_at((*at, "type"), f"is {shown(kind)}; it must be one of {known}")
         name = spec.get("name")
         if name is not None and not isinstance(name, str):
             raise wrong_type((*at, "name"), "a text", name)
@@ -160,7 +164,7 @@ def _choice(spec: Mapping[str, Any], text: str, at: Place) -> tuple[Question, tu
         if not isinstance(value, (str, bool)):
             raise wrong_type((*place, "value"), "a text or a boolean", value)
         if any(value == other and type(value) is type(other) for other in values):
-            raise invalid_at((*place, "value"), f"{value!r} is given twice")
+            raise invalid_at((*place, "value"), f"{shown(value)} is given twice")
         values.append(value)
         options.append(Option(_option_name(value, entries), _description(entry, place)))
     return Choice(options, text), tuple(values)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
+from thisthat.errors import shown
 from thisthat.serve.problems import Place, Problem, invalid_at
+
+MOST_CHARACTERS = 1 << 20
+"""Of a state, and of all questions together: sixteen for each token that a request may have."""
 
 
 def required_text(body: Mapping[str, Any], name: str, at: Place = ()) -> str:
@@ -30,9 +34,48 @@ def required_list(
     value = required(body, name, at)
     if not isinstance(value, list):
         raise wrong_type((*at, name), "a list", value)
-    if not least <= len(value) <= most:
-        raise invalid_at((*at, name), f"{len(value)} given; there must be {least} to {most}")
+    check_count(value, least, most, (*at, name))
     return value
+
+
+def check_count(values: Sized, least: int, most: int, at: Place) -> None:
+    """Raise Problem (422) for too few or too many values."""
+    if not least <= len(values) <= most:
+        raise invalid_at(at, f"{len(values)} given; there must be {least} to {most}")
+
+
+def count_values(value: Any, most: int) -> int:
+    """How many values JSON has, itself included; counts no further than ``most``."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    count = 1
+    for each in inner:
+        if count >= most:
+            break
+        count += count_values(each, most - count)
+    return count
+
+
+def check_size(value: Any, at: Place) -> None:
+    """Raise Problem (422) for JSON that is longer as text than any state a model could read."""
+    if characters(value) > MOST_CHARACTERS:
+        raise invalid_at(at, f"has more than {MOST_CHARACTERS} characters")
+
+
+def characters(value: Any, most: int = MOST_CHARACTERS) -> int:
+    """About the length of a value as text; counts little further than ``most``."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, float):
+        return 20
+    if not isinstance(value, (dict, list)):
+        return 6 if value is None or isinstance(value, bool) else value.bit_length() // 3 + 2
+    count = 2
+    for each in value.items() if isinstance(value, dict) else value:
+        if count > most:
+            break
+        inner = (len(each[0]), each[1]) if isinstance(value, dict) else (0, each)
+        count += 4 + inner[0] + characters(inner[1], most - count)
+    return count
 
 
 def required_object(value: Any, at: Place) -> Mapping[str, Any]:
@@ -70,7 +113,7 @@ def one_of(body: Mapping[str, Any], name: str, known: Sequence[str]) -> Any:
     if value is None:
         return None
     if value not in known:
-        raise invalid_at((name,), f"is {value!r}; it must be one of {', '.join(known)}")
+        raise invalid_at((name,), f"is {shown(value)}; it must be one of {', '.join(known)}")
     return value
 
 

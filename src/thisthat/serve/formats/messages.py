@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, shown
 from thisthat.questions import Text, check_text, compact_json
 from thisthat.serve.formats.fields import required, required_object, required_text, wrong_type
 from thisthat.serve.problems import Place, from_invalid_input, invalid_at
@@ -35,9 +35,9 @@ def _part_text(part: Any, at: Place) -> str:
         data = required(part, "data", at)
         if not isinstance(data, (dict, list)):
             raise wrong_type((*at, "data"), "an object or a list", data)
-        _check_json(data, (*at, "data"))
+        check_json(data, (*at, "data"))
         return compact_json(data)
-    raise invalid_at((*at, "type"), f"is {kind!r}; only text and JSON can be read")
+    raise invalid_at((*at, "type"), f"is {shown(kind)}; only text and JSON can be read")
 
 
 def conversation(turns: Sequence[tuple[str, str]]) -> Text:
@@ -55,12 +55,12 @@ def turn(message: Mapping[str, Any], at: Place) -> tuple[str, str]:
     if calls is not None:
         if not isinstance(calls, list):
             raise wrong_type((*at, "tool_calls"), "a list", calls)
-        _check_json(calls, (*at, "tool_calls"))
+        check_json(calls, (*at, "tool_calls"))
         text = "\n".join([*([text] if text else []), *map(compact_json, calls)])
     return role, text
 
 
-def _check_json(value: Text, at: Place) -> None:
+def check_json(value: Text, at: Place) -> None:
     """Raise Problem (422) for JSON that a state could not hold."""
     try:
         check_text(value, "")

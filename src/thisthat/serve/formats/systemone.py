@@ -9,10 +9,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from thisthat.errors import InvalidInputError
-from thisthat.questions import Answer, BooleanAnswer, Decision, Question, ScoreAnswer
+from thisthat.questions import (
+    Answer,
+    BooleanAnswer,
+    Decision,
+    Question,
+    ScoreAnswer,
+    check_characters,
+)
 from thisthat.questions_json import question_from_json
 from thisthat.serve.checkpoints import ALWAYS
-from thisthat.serve.formats.fields import optional_boolean, required, required_object, required_text
+from thisthat.serve.formats.fields import (
+    check_count,
+    check_size,
+    optional_boolean,
+    required,
+    required_object,
+    required_text,
+)
+from thisthat.serve.formats.messages import check_json
 from thisthat.serve.formats.own_fields import REFUSED_SCHEMA, refuse_own_fields
 from thisthat.serve.formats.wire import (
     JSON,
@@ -32,7 +47,7 @@ def systemone_operations(service: Service) -> list[Operation]:
     """The endpoint, answering through ``service``."""
 
     async def systemone(request: Request) -> Response:
-        asked = parse(await service.read(request))
+        asked = await service.read(request, lambda body: parse(body, service.settings.questions))
         decision = await service.decide(request, asked)
         return json_answer(render(decision), decision)
 
@@ -40,28 +55,31 @@ def systemone_operations(service: Service) -> list[Operation]:
     return [Operation(PATH, systemone, summary, {JSON: RESPONSE}, REQUEST, decides=True)]
 
 
-def parse(body: Mapping[str, Any]) -> Asked:
-    """A request's body as a state and questions. Raises Problem (422) listing every fault."""
+def parse(body: Mapping[str, Any], most_questions: int) -> Asked:
+    """A request's body as a state and questions. Raises Problem (422) listing its faults."""
     refuse_own_fields(body)
     if optional_boolean(body, "stream"):
         raise invalid_at(("stream",), "must be false; there is nothing to stream here")
     # The name is optional: there is one checkpoint, and the answer names it.
     model = required_text(body, "model") if "model" in body else ALWAYS[0]
     state = required(body, "state")
-    return Asked(model, state, parse_questions(body))
+    check_size(state, ("state",))
+    check_json(state, ("state",))
+    return Asked(model, state, parse_questions(body, most_questions))
 
 
-def parse_questions(body: Mapping[str, Any]) -> dict[str, Question]:
+def parse_questions(body: Mapping[str, Any], most: int) -> dict[str, Question]:
     """The questions by id. Raises Problem (422) with the faults of all of them."""
     specs = required_object(required(body, "questions"), ("questions",))
-    if not specs:
-        raise invalid_at(("questions",), "none given; at least 1 is needed")
+    check_count(specs, 1, most, ("questions",))
+    check_size(specs, ("questions",))
     questions: dict[str, Question] = {}
     faults: list[Fault] = []
     for name, spec in specs.items():
         try:
             if not name:
                 raise InvalidInputError("", "has an empty id")
+            check_characters(name, "")
             questions[name] = question_from_json(spec)
         except InvalidInputError as error:
             faults.append(fault_of(error, ("questions", name)))

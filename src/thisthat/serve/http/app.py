@@ -67,6 +67,8 @@ def create_app(service: Service) -> ASGIApp:
         exception_handlers={HTTPException: _http_error},
         lifespan=lifespan,
     )
+    # A redirect would name whatever host the client claims to have asked.
+    app.router.redirect_slashes = False
     return Shortcut(app, routes, layers)
 
 

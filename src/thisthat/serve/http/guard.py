@@ -21,14 +21,19 @@ from thisthat.serve.http.body import BoundedBody
 from thisthat.serve.http.cors import for_browsers
 from thisthat.serve.http.headers import SECURITY_HEADERS, id_headers
 from thisthat.serve.http.operations import ALWAYS_OPEN
-from thisthat.serve.http.timeouts import STOPPED_READING
+from thisthat.serve.http.protocol import STOPPED_READING
 from thisthat.serve.logs import log, log_unforeseen
+from thisthat.serve.memory import Holding
 from thisthat.serve.problems import Problem, Shape, from_invalid_input, response
 from thisthat.serve.service import ClientDisconnectedError, Service, draining
 from thisthat.serve.traces import Span
 
 _CLIENT_WENT = 499
+_REQUEST_BYTES = 1 << 14
+"""What a request takes before its body: its task, its head, its log line."""
 _SANE_ID = re.compile(rb"[\x20-\x7e]{1,128}")
+
+_PORT = re.compile(rb":\d*$")
 
 _OPENAI_PATHS = ("/v1/chat/", "/v1/decisions", "/v1/models")
 
@@ -107,6 +112,7 @@ class _Visit:
         self._counted = scope["path"] not in ALWAYS_OPEN
         scope.setdefault("state", {})["fields"] = self._fields
         scope["state"]["request_id"] = self.id
+        self._held = scope["state"]["memory"] = Holding(service.memory)
         self._was_draining = service.draining
         if self._counted and not self._was_draining:
             service.in_flight += 1
@@ -122,15 +128,32 @@ class _Visit:
         settings = self._service.settings
         headers = self._scope["headers"]
         size = sum(len(name) + len(value) for name, value in headers)
+        size += len(self._scope.get("raw_path") or b"") + len(self._scope["query_string"])
         if len(headers) > settings.header_count or size > settings.header_bytes:
             raise Problem(
                 431,
                 "headers_too_large",
-                f"{len(headers)} headers of {size} bytes; at most {settings.header_count} headers "
-                f"of {settings.header_bytes} bytes are read",
+                f"{len(headers)} headers of {size} bytes with the path; at most "
+                f"{settings.header_count} headers of {settings.header_bytes} bytes are read",
+            )
+        self._held.add(_REQUEST_BYTES)
+        if self._counted and not self._names_known_host():
+            raise Problem(
+                421,
+                "unknown_host",
+                "this server does not answer to the host that the request names; "
+                "--allowed-host adds one",
             )
         if self._counted and self._was_draining:
             raise draining()
+
+    def _names_known_host(self) -> bool:
+        known = self._service.known_hosts
+        if known is None:
+            return True
+        hosts = [value for name, value in self._scope["headers"] if name == b"host"]
+        named = [_PORT.sub(b"", host).decode("latin-1").lower() for host in hosts]
+        return len(named) == 1 and named[0] in known
 
     def mark(self, message: Message) -> None:
         """Add the id and the security headers to the start of a response."""
@@ -168,6 +191,7 @@ class _Visit:
 
     def leave(self) -> None:
         """Finish the request; counting and logging follow once the response is on its way."""
+        self._held.release()
         if self._counted and not self._was_draining:
             self._service.in_flight -= 1
         seconds = time.perf_counter() - self._clock

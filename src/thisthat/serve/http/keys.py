@@ -1,72 +1,145 @@
-"""Who may ask, and how often: API keys and a rate per key.
+"""Who may ask for what, and how often: API keys with names and scopes, and a rate per caller.
 
-Keys are compared in constant time and never logged; a caller is identified by the key's number.
+Keys are compared in constant time and never logged; a caller goes by the key's name. A file of keys
+is read again when it changes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import math
 import os
 import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 from starlette.requests import Request
 
 from thisthat.errors import InvalidInputError
+from thisthat.serve.logs import log
 from thisthat.serve.problems import Problem
+
+Scope: TypeAlias = Literal["decide", "admin", "log"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 _MOST_CALLERS = 10_000
 _BURST_SECONDS = 10.0
+_LOOK_SECONDS = 1.0
 _COMMENT = re.compile(r"(^|\s)#.*")
 
 
-def read_keys(
-    path: Path | None, variable: str, environment: Mapping[str, str] = os.environ
-) -> list[str]:
-    """Keys from a file (one per line) and from a variable (separated by commas).
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Where keys come from: ``given`` as texts, and a file, if there is one.
 
-    In the file, # starts a comment at the start of a line and after a space; elsewhere it belongs
-    to the key. Raises InvalidInputError for a file that cannot be read or holds no key.
+    An entry is ``KEY`` alone, which has ``scope``, or ``NAME SCOPES KEY`` with scopes such as
+    ``decide+admin``. In the file, one a line, # starts a comment at the start of a line and after a
+    space; elsewhere it belongs to the key. Several keys may have one name, to change them in turn.
     """
-    keys = [part.strip() for part in environment.get(variable, "").split(",") if part.strip()]
-    if path is not None:
+
+    scope: Scope
+    given: tuple[str, ...] = ()
+    file: Path | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.given) or self.file is not None
+
+    def entries(self) -> list[str]:
+        """All entries. Raises InvalidInputError for a file that cannot be read or has none."""
+        if self.file is None:
+            return list(self.given)
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = self.file.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInputError("keys", f"{path} cannot be read: {error}") from None
+            raise InvalidInputError("keys", f"{self.file} cannot be read: {error}") from None
         found = [_COMMENT.sub("", line).strip() for line in lines]
-        found = [line for line in found if line]
-        if not found:
-            raise InvalidInputError("keys", f"{path} holds no key")
-        keys += found
-    return keys
+        if not any(found):
+            raise InvalidInputError("keys", f"{self.file} holds no key")
+        return [*self.given, *filter(None, found)]
+
+    def stamp(self) -> tuple[int, ...]:
+        """Changes whenever the file does."""
+        try:
+            found = None if self.file is None else self.file.stat()
+        except OSError:
+            found = None
+        return () if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def keys_in(variable: str, environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The entries in a variable, separated by commas; none if it is not set.
+
+    Raises InvalidInputError for a variable without a key: whoever sets it means to close the door.
+    """
+    if variable not in environment:
+        return ()
+    entries = tuple(part.strip() for part in environment[variable].split(",") if part.strip())
+    if not entries:
+        raise InvalidInputError(variable, "is set but holds no key; unset it to do without keys")
+    return entries
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    name: str
+    scopes: frozenset[str]
+    digest: bytes
+
+
+def _key(entry: str, scope: str, number: int) -> _Key:
+    words = entry.split()
+    if len(words) == 1:
+        words = [f"key {number}", scope, *words]
+    if len(words) != 3:
+        raise InvalidInputError(
+            "keys", f"entry {number} has {len(words)} words; write KEY or NAME SCOPES KEY"
+        )
+    name, scopes, key = words
+    unknown = set(scopes.split("+")) - set(SCOPES)
+    if unknown:
+        raise InvalidInputError(
+            "keys",
+            f"entry {number} has the scope {min(unknown)!r}; known are {', '.join(SCOPES)}",
+        )
+    return _Key(name, frozenset(scopes.split("+")), hashlib.sha256(key.encode()).digest())
 
 
 class KeyRing:
-    """The accepted keys; an empty ring accepts everybody."""
+    """The accepted keys. What no key was declared for needs none; ``guards`` says what does."""
 
-    def __init__(self, keys: tuple[str, ...]) -> None:
-        self._digests = [hashlib.sha256(key.encode()).digest() for key in keys]
+    def __init__(self, *sources: Keys) -> None:
+        """Raises InvalidInputError for an entry that is no key."""
+        self._sources = sources
+        self._keys = self._read()
+        self._stamps = [source.stamp() for source in sources]
+        self._look_at = time.monotonic() + _LOOK_SECONDS
+        # Decided once: taking the last key out of a file must not open the door.
+        declared = {source.scope for source in sources if source}
+        self._guarded = declared.union(*(key.scopes for key in self._keys))
 
-    def __bool__(self) -> bool:
-        return bool(self._digests)
+    def guards(self, scope: Scope) -> bool:
+        """Whether a key is needed for this."""
+        return scope in self._guarded
 
-    def caller(self, request: Request) -> str:
-        """The caller's name for limits and logs. Raises Problem (401) for an unknown key."""
-        if not self._digests:
+    def caller(self, request: Request, scope: Scope) -> str:
+        """The caller's name for limits and logs.
+
+        Raises Problem: 401 for an unknown key, 403 for one without the scope.
+        """
+        if not self.guards(scope):
             return request.client.host if request.client else "local"
-        scheme, _, key = request.headers.get("authorization", "").partition(" ")
+        self._look()
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
         # Header values are decoded as Latin-1; this restores the bytes sent.
-        digest = hashlib.sha256(key.strip().encode("latin-1")).digest()
-        found = 0
+        digest = hashlib.sha256(given.strip().encode("latin-1")).digest()
         # Compare every key, so that timing does not reveal a near match.
-        for number, known in enumerate(self._digests, 1):
-            found += number * hmac.compare_digest(digest, known)
+        found = [key for key in self._keys if hmac.compare_digest(digest, key.digest)]
         if scheme.lower() != "bearer" or not found:
             raise Problem(
                 401,
@@ -74,7 +147,30 @@ class KeyRing:
                 "send a known key as Authorization: Bearer KEY",
                 headers={"www-authenticate": "Bearer"},
             )
-        return f"key {found}"
+        for key in found:
+            if scope in key.scopes:
+                return key.name
+        raise Problem(403, "wrong_scope", f"this key is not for {scope}")
+
+    def _read(self) -> list[_Key]:
+        entries = [(entry, each.scope) for each in self._sources for entry in each.entries()]
+        return [_key(*entry, number) for number, entry in enumerate(entries, 1)]
+
+    def _look(self) -> None:
+        """Read the files again if one has changed; what cannot be used leaves the old keys."""
+        if time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + _LOOK_SECONDS
+        stamps = [source.stamp() for source in self._sources]
+        if stamps == self._stamps:
+            return
+        self._stamps = stamps
+        try:
+            self._keys = self._read()
+        except InvalidInputError as error:
+            log("the old keys stay", logging.WARNING, error=str(error))
+        else:
+            log("keys read again", keys=len(self._keys))
 
 
 class RateLimit:

@@ -15,12 +15,13 @@ _PARAMETER = re.compile(r"{(\w+)(?::\w+)?}")
 _MEANINGS = {
     400: "The request cannot be used; the message says which field and why.",
     401: "The key is missing or unknown.",
-    403: "The server has no admin key.",
+    403: "The key is not for this, or the server has no admin key.",
     404: "The model name is not known; the message lists the known ones.",
     408: "The body came too slowly.",
     409: "The checkpoint could not be loaded; the old one keeps serving.",
-    413: "The body is too large, before or after decompression.",
+    413: "The body is too large, before or after decompression, or would take too much memory.",
     415: "The content type or encoding is not known.",
+    421: "The request names a host that this server does not answer to.",
     422: "The body cannot be used; every fault with its place.",
     429: "Too many requests; see retry-after-ms.",
     431: "Too many or too large headers.",
@@ -67,9 +68,9 @@ def _described(operation: Operation, path: str) -> dict[str, Any]:
 
 def _statuses(operation: Operation) -> list[int]:
     if operation.request is None:
-        return [401, 404, 429, 431, 503]
+        return [401, 403, 404, 421, 429, 431, 503]
     invalid = 400 if operation.shape == "openai" else 422
-    return [401, 404, 408, 413, 415, invalid, 429, 431, 503, *operation.more_statuses]
+    return [401, 403, 404, 408, 413, 415, 421, invalid, 429, 431, 503, *operation.more_statuses]
 
 
 def _refusal(status: int, operation: Operation) -> dict[str, Any]:

@@ -13,8 +13,6 @@ from starlette.responses import Response
 from thisthat.errors import ThisThatError
 from thisthat.serve.formats.fields import optional_lambda, required_text, wrong_type
 from thisthat.serve.formats.wire import Operation, source_as_json
-from thisthat.serve.http.body import read_body
-from thisthat.serve.http.strict_json import read_json
 from thisthat.serve.logs import log, log_unforeseen
 from thisthat.serve.problems import Problem, invalid_at
 from thisthat.serve.schemas import schema
@@ -41,8 +39,7 @@ def admin_operations(service: Service) -> list[Operation]:
 
     async def reload(request: Request) -> Response:
         check_admin(service, request)
-        body = read_json(await read_body(request, service.settings), service.settings.depth)
-        ref, lam = _wanted(body, service)
+        ref, lam = await service.read_value(request, lambda body: _wanted(body, service))
         request_id = request.state.request_id
         try:
             loaded = await asyncio.to_thread(service.checkpoints.load, ref, lam)
@@ -76,24 +73,24 @@ def admin_operations(service: Service) -> list[Operation]:
             "Switch λ or the checkpoint without dropping a request (admin key)",
             {"application/json": schema("source")},
             schema("reload request"),
-            more_statuses=(403, 409),
+            more_statuses=(409,),
         ),
     ]
 
 
 def check_admin(service: Service, request: Request) -> None:
-    """Raise Problem: 403 without any admin key, 401 for a wrong one."""
-    if not service.admin_keys:
+    """Raise Problem: 403 without any admin key or for another key, 401 for an unknown one."""
+    if not service.keys.guards("admin"):
         raise Problem(403, "no_admin_key", "this server was started without an admin key")
-    service.admin_keys.caller(request)
+    request.state.fields["caller"] = service.keys.caller(request, "admin")
 
 
 def _wanted(body: Any, service: Service) -> tuple[str, float | None]:
     if not isinstance(body, dict):
         raise wrong_type((), "an object", body)
-    unknown = sorted(set(body) - {"checkpoint", "lambda"})
+    unknown = set(body) - {"checkpoint", "lambda"}
     if unknown:
-        raise invalid_at((unknown[0],), "is not known; known are checkpoint and lambda")
+        raise invalid_at((min(unknown),), "is not known; known are checkpoint and lambda")
     lam = optional_lambda(body)
     if "checkpoint" in body:
         ref = required_text(body, "checkpoint")

@@ -16,12 +16,13 @@ import uvicorn
 
 from thisthat.serve.formats.wire import source_as_json
 from thisthat.serve.http.app import create_app
-from thisthat.serve.http.timeouts import patient_protocol
+from thisthat.serve.http.protocol import bounded_protocol
 from thisthat.serve.logs import log
 from thisthat.serve.service import Service
 
 _POLL = 0.02
 _KEEP_ALIVE_SECONDS = 30
+_OTHER_FILES = 200
 _LAST_SECONDS = 1
 """For whatever is left after draining; then its connections are cut."""
 _SWITCH_SECONDS = 0.0005
@@ -43,13 +44,17 @@ class Server(uvicorn.Server):
                 create_app(service),
                 host=settings.host,
                 port=settings.port,
-                http=patient_protocol(
-                    settings, lambda kind: service.metrics.errors.labels(kind).inc()
+                http=bounded_protocol(
+                    settings,
+                    service.memory,
+                    lambda kind: service.metrics.errors.labels(kind).inc(),
                 ),
                 ws="none",
                 access_log=False,
                 log_config=None,
                 server_header=False,
+                proxy_headers=bool(settings.trusted_proxies),
+                forwarded_allow_ips=list(settings.trusted_proxies),
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=_LAST_SECONDS,
             )
@@ -111,10 +116,23 @@ class Server(uvicorn.Server):
 def run_server(service: Service) -> None:
     """Serve until told to stop. Raises what loading the checkpoint raised."""
     sys.setswitchinterval(_SWITCH_SECONDS)
+    _allow_files(service.settings.connections + _OTHER_FILES)
     server = Server(service, _freeze_what_is_there)
     server.run()
     if server.failed is not None:
         raise server.failed
+
+
+def _allow_files(wanted: int) -> None:
+    """Let the process open as many files as it may have connections, where the system allows it."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _freeze_what_is_there() -> None:

@@ -23,8 +23,7 @@ def prompt_operations(service: Service) -> list[Operation]:
     """The endpoint. It takes the body of ``/v1/systemone`` and refuses the same faults."""
 
     async def prompt(request: Request) -> Response:
-        asked = parse(await service.read(request))
-        service.check_questions(asked.questions)
+        asked = await service.read(request, lambda body: parse(body, service.settings.questions))
         decider = service.checkpoints.find(asked.model)
         shown = await asyncio.to_thread(shown_prompt, decider, asked)
         return Response(json.dumps(shown), media_type="application/json")

@@ -1,0 +1,134 @@
+"""One server process for all attacks, and somebody who watches it meanwhile."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.serve.support import REQUEST
+
+MEBIBYTE = 1 << 20
+MOST_GROWTH = 256 * MEBIBYTE
+LONGEST_PROBE = 0.5
+
+
+class Target:
+    """The server under attack: its port, its memory, and how it treats others meanwhile."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self.process = process
+        self.port = port
+        self.calm = max(self._timed("GET", "/healthz")[1] for _ in range(20))
+        for _ in range(20):
+            assert self._timed("POST", "/v1/systemone")[0] == 200
+        self.base = self.memory()
+
+    def memory(self) -> int:
+        """Bytes of the process that are in memory now."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) * 1024
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+
+    def metric(self, name: str) -> float:
+        return float(re.findall(rf"^{name} (\S+)$", self.text("/metrics"), re.MULTILINE)[0])
+
+    def text(self, path: str) -> str:
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        client.request("GET", path)
+        with contextlib.closing(client):
+            return client.getresponse().read().decode()
+
+    def post(self, path: str, body: bytes, **headers: str) -> tuple[int, bytes]:
+        """Status and body of one request; a connection cut while sending is status 0."""
+        with contextlib.closing(
+            http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        ) as client:
+            kind = {"content-type": "application/json"}
+            try:
+                client.request("POST", path, body, {**kind, **headers})
+                answer = client.getresponse()
+                return answer.status, answer.read()
+            except (BrokenPipeError, ConnectionResetError):
+                return 0, b""
+
+    def _timed(self, method: str, path: str) -> tuple[int, float]:
+        started = time.perf_counter()
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        body = json.dumps(REQUEST) if method == "POST" else None
+        client.request(method, path, body, {"content-type": "application/json"})
+        with contextlib.closing(client):
+            return client.getresponse().status, time.perf_counter() - started
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Fails unless memory, probes and honest clients are as promised during the attack."""
+        done = threading.Event()
+        most = [self.base]
+        probes: list[float] = []
+        honest: list[int] = []
+
+        def measure() -> None:
+            while not done.wait(0.005):
+                most[0] = max(most[0], self.memory())
+
+        def probe() -> None:
+            while not done.wait(0.02):
+                probes.append(self._timed("GET", "/healthz")[1])
+
+        def ask() -> None:
+            while not done.wait(0.05):
+                honest.append(self._timed("POST", "/v1/systemone")[0])
+
+        threads = [threading.Thread(target=each) for each in (measure, probe, ask)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+            time.sleep(0.1)
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join()
+        grown = (most[0] - self.base) / MEBIBYTE
+        print(f"grown {grown:.0f} MiB, longest probe {max(probes):.3f} s, honest {len(honest)}")
+        assert grown <= MOST_GROWTH / MEBIBYTE
+        # What the machine itself adds when nothing happens is not the server's.
+        assert max(probes) <= LONGEST_PROBE + 2 * self.calm
+        assert set(honest) == {200}
+
+
+@pytest.fixture(scope="session")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc")
+    log = tmp_path_factory.mktemp("attacks") / "log.sqlite"
+    command = [sys.executable, "-m", "tests.attacks.server", str(log)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stderr is not None
+    port = 0
+    for line in process.stderr:
+        event = json.loads(line)
+        if event["message"] == "listening":
+            port = int(event["address"].rpartition(":")[2])
+        if event["message"] == "ready":
+            break
+    drain = threading.Thread(target=process.stderr.read, daemon=True)
+    drain.start()
+    try:
+        yield Target(process, port)
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0

@@ -1,0 +1,32 @@
+"""``python -m tests.attacks.server``: default limits, and an engine that takes 2 ms a row."""
+
+import sys
+import time
+from collections.abc import Sequence
+
+from tests.path_engine import PathEngine, path_decider
+from thisthat.audit.log import DecisionLog
+from thisthat.decide.decider import Decider
+from thisthat.engine.rows import Row, RowResult
+from thisthat.serve.http.run import run_server
+from thisthat.serve.logs import start_logging
+from thisthat.serve.service import Service
+from thisthat.serve.settings import Settings
+
+
+class SlowEngine(PathEngine):
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        self._seen.clear()
+        time.sleep(0.002 * len(rows))
+        return super().run(rows)
+
+
+def opened(ref: str, lam: float | None) -> Decider:
+    decider = path_decider()
+    decider.engine = SlowEngine()
+    return decider
+
+
+if __name__ == "__main__":
+    start_logging()
+    run_server(Service(Settings(port=0), opened, log=DecisionLog(sys.argv[1])))
