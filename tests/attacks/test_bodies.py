@@ -135,7 +135,7 @@ def test_many_large_requests_together_are_bounded(target: Target) -> None:
         status, _ = target.post("/v1/systemone", bodies[number % 3])
         assert status in (0, 422, 503)
 
-    threads = [threading.Thread(target=send, args=[number]) for number in range(24)]
+    threads = [threading.Thread(target=send, args=[number]) for number in range(12)]
     with target.watched():
         for thread in threads:
             thread.start()

@@ -285,3 +285,16 @@ def test_states_encoded_together_are_rendered_as_each_alone(
 
 def test_without_a_way_to_encode_many_states_are_left_to_be_read() -> None:
     assert OURS.encode_states(["a", "b"]) == [None, None]
+
+
+def test_a_long_state_is_refused_by_its_beginning() -> None:
+    read: list[int] = []
+
+    def counting(text: str) -> list[int]:
+        read.append(len(text))
+        return encode(text)
+
+    builder = PromptBuilder(counting, PromptFormat())
+    with pytest.raises(StateTooLongError, match="at least 32768 tokens, but at most 2000 fit"):
+        builder.render("7" * 500_000, [Boolean("?")], limit=WIDE, state_limit=2000)
+    assert max(read) == 1 << 16

@@ -21,6 +21,7 @@ EncodeMany = Callable[[Sequence[str]], Sequence[Sequence[int]]]
 _NARROW = 10
 _CACHED_CHARACTERS = 1 << 20
 _LONGEST_CACHED = 1 << 14
+_LONG_TEXT = 1 << 16
 _CACHED_BRANCHES = 256
 _GAP = "\n…\n"
 _LONGEST_TOKEN = 256
@@ -314,9 +315,8 @@ class PromptBuilder:
         return "".join(f"\n({letter}) {option}" for letter, option in pairs)
 
     def _fit(self, state: _State, room: int, keep: Keep | None) -> tuple[Tokens, Cut | None]:
-        if keep is None and state.tokens is None and len(state.text) > room * _LONGEST_TOKEN:
-            least = -(-len(state.text) // _LONGEST_TOKEN)
-            raise StateTooLongError(least, room, counted=False)
+        if keep is None and state.tokens is None:
+            self._refuse_early(state.text, room)
         tokens = self.encode_state(state.text) if state.tokens is None else state.tokens
         if len(tokens) <= room:
             return tokens, None
@@ -324,6 +324,15 @@ class PromptBuilder:
             raise StateTooLongError(len(tokens), room)
         kept = self._cut(tokens, room, keep)
         return kept, Cut(keep, state_tokens=len(tokens), kept_tokens=room)
+
+    def _refuse_early(self, text: str, room: int) -> None:
+        """Raise StateTooLongError where a look at the text, or at its beginning, is enough."""
+        least = -(-len(text) // _LONGEST_TOKEN)
+        if least <= room and len(text) > _LONG_TEXT:
+            # Twice the room: the end of the beginning may be read otherwise when more follows.
+            least = max(least, len(self.encode_state(text[:_LONG_TEXT])) // 2)
+        if least > room:
+            raise StateTooLongError(least, room, counted=False)
 
     def _cut(self, tokens: Tokens, room: int, keep: Keep) -> Tokens:
         if keep == "head":
@@ -349,9 +358,9 @@ class PromptBuilder:
         """
         if self._encode_many is None or not self._splits_state:
             return [None] * len(states)
+        texts = [state_text(each, self.form) if _is_readable(each) else None for each in states]
         split = [
-            self._pieces(state_text(state, self.form)) if _is_readable(state) else None
-            for state in states
+            None if text is None or len(text) > _LONG_TEXT else self._pieces(text) for text in texts
         ]
         plain = [piece.text for pieces in split for piece in pieces or () if not piece.cells]
         encoded = iter(self._encode_many(plain))

@@ -60,6 +60,8 @@ _RECORDING = 32
 """Decisions that wait for the disk together with ``--log-sync``."""
 TOKEN_BYTES = 40
 """What a token takes until the engine has read it: a place in a tuple, and a number."""
+_TOKENISING_BYTES = 200
+"""What it takes while the tokenizer is at work; there may be one for every character."""
 
 
 @dataclass(frozen=True)
@@ -296,11 +298,11 @@ class Service:
         held: Holding = request.state.memory
 
         def begun() -> T:
-            held.add(size * TOKEN_BYTES)
+            held.add(size * _TOKENISING_BYTES)
             try:
                 return begin()
             finally:
-                held.add(-size * TOKEN_BYTES)
+                held.add(-size * _TOKENISING_BYTES)
 
         work = asyncio.get_running_loop().run_in_executor(self._reader, begun)
         return await unless_disconnected(request, work)
@@ -311,7 +313,7 @@ class Service:
         given = ([asked.state], asked.questions, options)
         try:
             if request.state.large:
-                size = min(request.state.size, 2 * MOST_CHARACTERS)
+                size = min(request.state.size, MOST_CHARACTERS)
                 [begun] = await self.begin_large(request, size, lambda: decider.begin_many(*given))
             else:
                 [begun] = decider.begin_many(*given)

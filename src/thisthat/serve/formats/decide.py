@@ -51,7 +51,7 @@ LINES = "application/x-ndjson"
 _AHEAD = 32
 _EXPLAINED_AHEAD = 4
 _MOST_POLICY_VALUES = 65_536
-_GROUP_CHARACTERS = 1 << 18
+_GROUP_CHARACTERS = 1 << 16
 _STREAM_BYTES = 8 << 20
 _OPTION_BYTES = 200
 _KEYS = ("model", "states", "questions", *OWN_FIELDS)
@@ -224,10 +224,13 @@ class _Stream:
         )
         with self._service.tokenising(options.request_id, len(states)) as span:
             # Tokenising here would block the event loop for other requests.
-            if size > _GROUP_CHARACTERS:
-                begun = await self._service.begin_large(self._request, size, begin)
-            else:
-                begun = await asyncio.to_thread(begin)
+            try:
+                if size > _GROUP_CHARACTERS:
+                    begun = await self._service.begin_large(self._request, size, begin)
+                else:
+                    begun = await asyncio.to_thread(begin)
+            except Problem as problem:
+                return [asyncio.ensure_future(_given(problem)) for _ in states]
             usable = [each for each in begun if not isinstance(each, InvalidInputError)]
             tokens = sum(each.tokens for each in usable)
             span.tell({"questions": len(questions), "tokens": tokens})
@@ -262,6 +265,10 @@ class _Stream:
         if self._asked_for is None:
             return standing_still
         return min(self._asked_for, standing_still, key=lambda deadline: deadline.at)
+
+
+async def _given(problem: Problem) -> Decision | Problem:
+    return problem
 
 
 def _groups(states: Sequence[Text], together: int) -> Iterator[tuple[Sequence[Text], int]]:

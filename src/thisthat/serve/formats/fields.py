@@ -8,8 +8,8 @@ from typing import Any
 from thisthat.errors import shown
 from thisthat.serve.problems import Place, Problem, invalid_at
 
-MOST_CHARACTERS = 1 << 20
-"""Of a state, and of all questions together: sixteen for each token that a request may have."""
+MOST_CHARACTERS = 1 << 19
+"""Of a state, and of all questions together: eight for each token that a request may have."""
 
 
 def required_text(body: Mapping[str, Any], name: str, at: Place = ()) -> str:
