@@ -95,7 +95,7 @@ async def in_process(service: Service) -> AsyncIterator[httpx.AsyncClient]:
     """A client that calls the app directly."""
     service.scheduler.start()
     transport = httpx.ASGITransport(app=create_app(service), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         try:
             yield client
         finally:
