@@ -289,7 +289,7 @@ def test_what_expands_far_more_than_texts_do_is_refused_below_the_limit(encoding
 
 def test_a_large_body_that_expands_like_a_text_is_read() -> None:
     service = service_for(expanded_bytes=64 << 20)
-    words = " ".join(str(number) for number in range(100_000))
+    words = " ".join(str(number) for number in range(80_000))
     content = compressed(json.dumps({**REQUEST, "state": words}).encode(), "gzip")
     answered = post(service, "/v1/systemone", content=content, headers={"content-encoding": "gzip"})
     assert "tokens" in answered.json()["detail"][0]["msg"]
@@ -542,3 +542,46 @@ def test_a_wrong_path_or_method_is_told_where_to_look(path: str, status: int, sa
     answered = get(SERVICE, path)
     assert answered.status_code == status
     assert says in answered.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["systemone", "decide", "chat/completions"])
+def test_a_question_id_that_cannot_be_written_is_refused(path: str) -> None:
+    bodies = {
+        "systemone": {**REQUEST, "questions": {"\ud800": "Is it?"}},
+        "decide": {"states": ["x"], "questions": {"\ud800": "Is it?"}},
+        "chat/completions": {
+            **CHAT,
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"schema": {"properties": {"\ud800": {"type": "boolean"}}}},
+            },
+        },
+    }
+    answered = post(SERVICE, f"/v1/{path}", content=json.dumps(bodies[path]).encode())
+    assert answered.status_code in (400, 422)
+    assert "lone surrogate U+D800" in answered.text
+
+
+def test_a_number_too_large_is_refused_where_nobody_reads_it() -> None:
+    content = json.dumps({**REQUEST, "unknown": {"x": "HUGE"}}).replace('"HUGE"', "1e999")
+    answered = post(SERVICE, "/v1/systemone", content=content.encode())
+    assert answered.status_code == 422
+    assert "1e999, a number too large" in answered.text
+
+
+def test_an_answer_lists_few_faults_and_quotes_little() -> None:
+    service = service_for()
+    many = {"k" * 1_000 + str(n): "\0" for n in range(400)}
+    answered = post(service, "/v1/systemone", {**REQUEST, "questions": many})
+    assert answered.status_code == 422
+    assert len(answered.json()["detail"]) == 100
+    assert len(answered.content) < 100_000
+    body = {"states": ["x"], "questions": {"q": "Is it?"}, "layout": "y" * 500_000}
+    assert len(post(service, "/v1/decide", body).content) < 1_000
+
+
+def test_a_batch_of_long_states_counts_all_of_them() -> None:
+    body = {"states": ["x", "y" * 600_000], "questions": {"q": "Is it?"}}
+    answered = post(service_for(), "/v1/decide", body)
+    assert answered.json()["detail"][0]["loc"] == ["body", "states", 1]
+    assert "524288 characters" in answered.text
