@@ -92,6 +92,28 @@ def path_by_path(model: Any, row: Row) -> list[np.ndarray]:
     return answers
 
 
+def features_path_by_path(model: Any, row: Row) -> np.ndarray:
+    """Hidden states [slots, layers, 3, width] of every path read alone by the whole model."""
+    found = []
+    start, end = (len(row.prefix) + place for place in row.state)
+    for branch in row.branches:
+        path = row.prefix + row.trunk + branch.tokens
+        mask = None if row.opened == 0 else open_mask(row, len(path))
+        with torch.no_grad():
+            output = model(
+                torch.tensor([path]),
+                attention_mask=mask,
+                use_cache=False,
+                output_hidden_states=True,
+            )
+        after = [output.hidden_states[layer][0].numpy() for layer in row.layers]
+        for slot in branch.slots:
+            at = len(row.prefix) + len(row.trunk) + slot.at
+            each = [[one[start:end].mean(0), one[end - 1], one[at]] for one in after]
+            found.append(np.array(each))
+    return np.array(found)
+
+
 def open_mask(row: Row, length: int) -> torch.Tensor:
     """The additive mask of a path, from the rule itself: who is before you, who shares a block."""
     place = torch.arange(length)
@@ -107,6 +129,17 @@ def assert_same(found: RowResult, wanted: Sequence[np.ndarray], tolerance: float
     assert len(found.logits) == len(wanted)
     for one, other in zip(found.logits, wanted, strict=True):
         np.testing.assert_allclose(one, other, atol=tolerance, rtol=0)
+
+
+def assert_same_features(found: RowResult, model: Any, row: Row, tolerance: float = 1e-4) -> None:
+    """Features are there where a row asks for them, near those of the whole model."""
+    if not row.layers or not row.slots:
+        assert found.features is None
+        return
+    wanted = features_path_by_path(model, row)
+    assert found.features is not None
+    largest = tolerance * max(1.0, float(np.abs(wanted).max()))
+    np.testing.assert_allclose(found.features, wanted, atol=largest, rtol=0)
 
 
 def tokens(smallest: int, largest: int) -> st.SearchStrategy[Tokens]:
@@ -133,7 +166,12 @@ rows = st.builds(
 @st.composite
 def open_rows(draw: st.DrawFn) -> Row:
     row = draw(rows)
-    return replace(row, opened=draw(st.integers(0, len(row.trunk))))
+    row = replace(row, opened=draw(st.integers(0, len(row.trunk))))
+    if not row.trunk or not draw(st.booleans()):
+        return row
+    start = draw(st.integers(0, len(row.trunk) - 1))
+    end = draw(st.integers(start + 1, len(row.trunk)))
+    return replace(row, state=(start, end), layers=(1,))
 
 
 def long_open_row(prefix: int = 5, trunk: int = 2_300, opened: int = 2_290) -> Row:

@@ -8,10 +8,12 @@ from thisthat.engine.rows import Branch, Row
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 
 
-def check_rows(rows: Sequence[Row], *, vocabulary: int, longest: int, labels: int) -> None:
+def check_rows(
+    rows: Sequence[Row], *, vocabulary: int, longest: int, labels: int, layers: int = 0
+) -> None:
     """Raise InvalidInputError naming the first row with something outside the limits.
 
-    An id, a path, a slot, or how much of the trunk is open.
+    An id, a path, a slot, how much of the trunk is open, or hidden states that are not there.
     """
     for number, row in enumerate(rows):
         field = f"rows[{number}]"
@@ -22,6 +24,8 @@ def check_rows(rows: Sequence[Row], *, vocabulary: int, longest: int, labels: in
             raise InvalidInputError(
                 field, f"opens {row.opened} tokens, but its trunk has {len(row.trunk)}"
             )
+        if row.layers:
+            _check_features(row, layers, field)
         for branch in row.branches:
             path = len(row.prefix) + len(row.trunk) + len(branch.tokens)
             if path > longest:
@@ -37,6 +41,20 @@ def does_not_fit(row: Row, device: object) -> DeviceMemoryError:
     if not row.branches:
         what = f"schema of {row.tokens} tokens"
     return DeviceMemoryError(f"a {what} does not fit the memory of {device}")
+
+
+def _check_features(row: Row, layers: int, field: str) -> None:
+    if row.layers != tuple(sorted({*row.layers})) or not 1 <= row.layers[0] <= row.layers[-1]:
+        raise InvalidInputError(field, f"asks for layers {row.layers}, not ascending from 1 on")
+    if row.layers[-1] > layers:
+        raise InvalidInputError(
+            field,
+            f"asks for layer {row.layers[-1]}; this engine gives those of layers 1 to {layers}"
+            if layers
+            else "asks for hidden states, which this engine does not give",
+        )
+    if not 0 <= row.state[0] < row.state[1] <= len(row.trunk):
+        raise InvalidInputError(field, f"has its state at {row.state}, outside its trunk")
 
 
 def _check_slots(branch: Branch, labels: int, field: str) -> None:

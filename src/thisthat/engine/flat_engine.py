@@ -17,11 +17,21 @@ from typing import Any, Protocol
 from thisthat.engine.bidirectional import blocks
 from thisthat.engine.check_rows import check_rows
 from thisthat.engine.denormals import flush_denormals
+from thisthat.engine.features import Answer, features_of, layers_of, picked
 from thisthat.engine.flat_pass import FlatPass, lay_flat, pack, split_evenly
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.prefix_cache import PrefixCache
 from thisthat.engine.protocol import Capabilities, Engine
-from thisthat.engine.rows import Branch, Logits, Row, RowResult, Tokens, by_row
+from thisthat.engine.rows import (
+    Branch,
+    Hidden,
+    Logits,
+    Row,
+    RowResult,
+    Tokens,
+    by_row,
+    with_prefix_in_trunk,
+)
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import InvalidInputError
 
@@ -40,6 +50,18 @@ class KeptTokens:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a pass gives: logits at the slots, what to continue from, hidden states.
+
+    ``hidden`` [layers, tokens, width] has all tokens of the pass after each layer asked for.
+    """
+
+    logits: Logits
+    after: KeptTokens | None
+    hidden: Hidden
+
+
 class Runtime(Protocol):
     """What computes a pass. It is used by one thread, the one that opened it."""
 
@@ -56,9 +78,9 @@ class Runtime(Protocol):
         """Whether a tree's numbers are the same, to the last bit, with other trees in the pass."""
 
     def read(
-        self, flat: FlatPass, kept: KeptTokens, keep: bool
-    ) -> tuple[Logits, KeptTokens | None]:
-        """Logits at the slots and, if asked for, what to continue from."""
+        self, flat: FlatPass, kept: KeptTokens, keep: bool, layers: Sequence[int] = ()
+    ) -> Passed:
+        """Logits at the slots and, if asked for, what to continue from and hidden states."""
 
     def close(self) -> None:
         """Give back the memory of weights."""
@@ -99,7 +121,10 @@ class FlatEngine(Engine):
         self._runtime = self._worker.submit(open_runtime).result()
         shares = self._runtime.trees_apart and self._keeps_prefixes
         self.capabilities = Capabilities(
-            rows_apart=True, tokens_together=pass_tokens if shares else 0, bidirectional=True
+            rows_apart=True,
+            tokens_together=pass_tokens if shares else 0,
+            bidirectional=True,
+            layers=len(shape.order) - 1,
         )
 
     @property
@@ -135,7 +160,11 @@ class FlatEngine(Engine):
         Raises InvalidInputError for a row the model cannot read.
         """
         check_rows(
-            rows, vocabulary=self._shape.vocabulary, longest=self.longest, labels=self._labels
+            rows,
+            vocabulary=self._shape.vocabulary,
+            longest=self.longest,
+            labels=self._labels,
+            layers=self.capabilities.layers,
         )
         groups: dict[Tokens, dict[int, Row]] = {}
         results = [RowResult((), 0)] * len(rows)
@@ -155,14 +184,17 @@ class FlatEngine(Engine):
         Where no prefix is kept, each row pays for its own.
         """
         if not self._keeps_prefixes:
-            nothing = self._runtime.nothing
-            found = (self._answer([row], self._read(nothing, prefix))[0] for row in rows)
-            return [RowResult(tuple(answer), 0) for answer in found]
+            read = (self._read(self._runtime.nothing, prefix)[0] for _ in rows)
+            return [
+                _result(row, self._answer([row], kept)[0], 0)
+                for row, kept in zip(rows, read, strict=True)
+            ]
         kept, saved = self._read_prefix(prefix)
         together = [rows] if self._runtime.trees_apart else [[row] for row in rows]
         results = []
-        for answer in chain.from_iterable(self._answer(some, kept) for some in together):
-            results.append(RowResult(tuple(answer), saved))
+        answers = chain.from_iterable(self._answer(some, kept) for some in together)
+        for row, answer in zip(rows, answers, strict=True):
+            results.append(_result(row, answer, saved))
             self._reused_tokens += saved
             saved = len(prefix)
         return results
@@ -175,7 +207,7 @@ class FlatEngine(Engine):
         row = row.answering
         if self._keeps_prefixes or row.opened:
             return row
-        return replace(row, prefix=(), trunk=row.prefix + row.trunk)
+        return with_prefix_in_trunk(row)
 
     def _read_prefix(self, prefix: Tokens) -> tuple[KeptTokens, int]:
         """The keys and values of ``prefix``, and how many of its tokens were not computed."""
@@ -184,13 +216,13 @@ class FlatEngine(Engine):
         kept = self._prefixes.get(prefix)
         if kept is not None:
             return kept, len(prefix)
-        kept = self._read(self._runtime.nothing, prefix)
+        kept, _ = self._read(self._runtime.nothing, prefix)
         self._prefixes.put(prefix, kept)
         return kept, 0
 
-    def _answer(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
+    def _answer(self, rows: Sequence[Row], kept: KeptTokens) -> list[Answer]:
         """Rows that continue the same tokens: short ones together, long ones in parts."""
-        answers: list[list[Logits]] = []
+        answers: list[Answer] = []
         for group in pack([row.fresh_tokens for row in rows], self._pass_tokens):
             members = [rows[index] for index in group]
             if members[0].fresh_tokens > self._pass_tokens:
@@ -199,56 +231,88 @@ class FlatEngine(Engine):
                 answers += self._answer_short(members, kept)
         return answers
 
-    def _answer_short(self, rows: Sequence[Row], kept: KeptTokens) -> list[list[Logits]]:
-        return by_row(self._pass(rows, kept)[0], rows)
+    def _answer_short(self, rows: Sequence[Row], kept: KeptTokens) -> list[Answer]:
+        layers = layers_of(rows)
+        passed, flat = self._pass(rows, kept, layers=layers)
+        answers = [Answer(own) for own in by_row(passed.logits, rows)]
+        taken = first = 0
+        for row, answer in zip(rows, answers, strict=True):
+            if row.layers:
+                hidden = picked(passed.hidden, layers, row)
+                answer.trunk = [hidden[:, first : first + len(row.trunk)]]
+                answer.slots = [hidden[:, at] for at in flat.slots[taken : taken + row.slots]]
+            taken, first = taken + row.slots, first + row.fresh_tokens
+        return answers
 
-    def _answer_long(self, row: Row, kept: KeptTokens) -> list[Logits]:
+    def _answer_long(self, row: Row, kept: KeptTokens) -> Answer:
+        answer = Answer()
         if row.opened:
             for start, end in blocks(row.opened):
-                kept = self._read_part(kept, Row((), row.trunk[start:end], (), end - start))
+                part = Row((), row.trunk[start:end], (), end - start, layers=row.layers)
+                kept, hidden = self._read_part(kept, part)
+                answer.trunk.append(hidden)
             rest = replace(row, trunk=row.trunk[row.opened :], opened=0)
-            return self._answer([rest], kept)[0]
+            answer.add(self._answer([rest], kept)[0])
+            return answer
         if len(row.branches) == 1:
-            return self._answer_path(row.branches[0].after(row.trunk), kept)
-        kept = self._read(kept, row.trunk)
-        alone = [Row((), (), (branch,)) for branch in row.branches]
-        return list(chain.from_iterable(self._answer(alone, kept)))
+            return self._answer_path(row.branches[0].after(row.trunk), kept, row.layers)
+        kept, answer.trunk = self._read(kept, row.trunk, row.layers)
+        alone = [Row((), (), (branch,), layers=row.layers) for branch in row.branches]
+        for each in self._answer(alone, kept):
+            answer.add(each)
+        return answer
 
-    def _answer_path(self, path: Branch, kept: KeptTokens) -> list[Logits]:
-        """A path longer than a pass, its slots answered part by part."""
-        answers: list[Logits] = []
+    def _answer_path(self, path: Branch, kept: KeptTokens, layers: tuple[int, ...]) -> Answer:
+        """A path longer than a pass, its slots answered part by part.
+
+        What it gives as its trunk goes on to the last slot.
+        """
+        answer = Answer()
         start = 0
         for size in split_evenly(len(path.tokens), self._pass_tokens):
             end = start + size
             part = Row((), (), (path.part(start, end),))
             last = end > path.slots[-1].at
-            logits, after = self._pass([part], kept, keep=not last)
-            answers += part.cut_to_options(logits)
-            if after is None:
+            passed, flat = self._pass([part], kept, keep=not last, layers=layers)
+            answer.logits += part.cut_to_options(passed.logits)
+            answer.trunk.append(passed.hidden)
+            answer.slots += [passed.hidden[:, at] for at in flat.slots]
+            if passed.after is None:
                 break
-            kept, start = after, end
-        return answers
+            kept, start = passed.after, end
+        return answer
 
-    def _read(self, kept: KeptTokens, tokens: Tokens) -> KeptTokens:
+    def _read(
+        self, kept: KeptTokens, tokens: Tokens, layers: tuple[int, ...] = ()
+    ) -> tuple[KeptTokens, list[Hidden]]:
         """The keys and values after reading ``tokens`` as well, each seeing those before it."""
-        if not tokens:
-            return kept
+        found: list[Hidden] = []
         start = 0
-        for size in split_evenly(len(tokens), self._pass_tokens):
-            kept = self._read_part(kept, Row((), tokens[start : start + size], ()))
+        for size in split_evenly(len(tokens), self._pass_tokens) if tokens else ():
+            part = Row((), tokens[start : start + size], (), layers=layers)
+            kept, hidden = self._read_part(kept, part)
+            found.append(hidden)
             start += size
-        return kept
+        return kept, found
 
-    def _read_part(self, kept: KeptTokens, part: Row) -> KeptTokens:
-        _, after = self._pass([part], kept, keep=True)
-        assert after is not None
-        return after
+    def _read_part(self, kept: KeptTokens, part: Row) -> tuple[KeptTokens, Hidden]:
+        passed, _ = self._pass([part], kept, keep=True, layers=part.layers)
+        assert passed.after is not None
+        return passed.after, passed.hidden
 
     def _pass(
-        self, rows: Sequence[Row], kept: KeptTokens, keep: bool = False
-    ) -> tuple[Logits, KeptTokens | None]:
-        """One pass of the model: logits at the slots and, if asked for, what to continue from."""
+        self,
+        rows: Sequence[Row],
+        kept: KeptTokens,
+        keep: bool = False,
+        layers: tuple[int, ...] = (),
+    ) -> tuple[Passed, FlatPass]:
+        """One pass of the model, and how its tokens were laid out."""
         flat = lay_flat(rows, kept.tokens)
         self._passes += 1
         self._computed_tokens += len(flat.tokens)
-        return self._runtime.read(flat, kept, keep)
+        return self._runtime.read(flat, kept, keep, layers), flat
+
+
+def _result(row: Row, answer: Answer, cached: int) -> RowResult:
+    return RowResult(tuple(answer.logits), cached, features_of(row, answer))

@@ -17,13 +17,15 @@ class Capabilities:
     ``rows_apart``: a row's numbers and its time do not depend on the rows that are run with it.
     ``tokens_together``: rows of so many tokens in all are worth running together; 0 where each has
     its own pass. ``runs_ahead``: ``begin`` returns before the answers are there.
-    ``bidirectional``: trunks may have tokens that see later ones.
+    ``bidirectional``: trunks may have tokens that see later ones. ``layers``: rows may ask for
+    hidden states after layers 1 to so many; 0 where for none.
     """
 
     rows_apart: bool = False
     tokens_together: int = 0
     runs_ahead: bool = False
     bidirectional: bool = False
+    layers: int = 0
 
 
 class Engine(Protocol):

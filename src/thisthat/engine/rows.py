@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 Tokens = tuple[int, ...]
 Logits = NDArray[np.float32]
+Hidden = NDArray[np.float32]
 
 
 class SaltedTokens(tuple[int, ...]):
@@ -84,13 +85,16 @@ class Branch:
 class Row:
     """One tree: a prefix to keep (maybe empty), a trunk (maybe empty), one or more branches.
 
-    ``opened`` is how many tokens of the trunk, from its first on, see each other.
+    ``opened`` is how many tokens of the trunk, from its first on, see each other. ``state`` is
+    where in the trunk the state begins and ends; hidden states are wanted after each of ``layers``.
     """
 
     prefix: Tokens
     trunk: Tokens
     branches: tuple[Branch, ...]
     opened: int = 0
+    state: tuple[int, int] = (0, 0)
+    layers: tuple[int, ...] = ()
 
     @property
     def fresh_tokens(self) -> int:
@@ -120,15 +124,23 @@ class Row:
         return tuple(found[: slot.options] for found, slot in zip(logits, slots, strict=True))
 
 
+def with_prefix_in_trunk(row: Row) -> Row:
+    """The row without a prefix: its tokens begin the trunk."""
+    start, end = (place + len(row.prefix) for place in row.state)
+    return replace(row, prefix=(), trunk=row.prefix + row.trunk, state=(start, end))
+
+
 @dataclass(frozen=True, slots=True)
 class RowResult:
     """Logits at the row's slots, branch by branch, and how many prefix tokens were not computed.
 
-    ``logits[k]`` has one entry per option of slot k, before any temperature.
+    ``logits[k]`` has one entry per option of slot k, before any temperature. ``features[k]`` are
+    hidden states [layers, 3, width] of slot k: the state's mean, its last token, the slot's own.
     """
 
     logits: tuple[Logits, ...]
     cached_tokens: int
+    features: Hidden | None = None
 
 
 def by_row(logits: Logits, rows: Sequence[Row]) -> list[list[Logits]]:

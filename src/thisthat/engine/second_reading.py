@@ -105,7 +105,7 @@ class SecondReading(Engine):
             slots = tuple(slot for slot in branch.slots if self._is_close(next(logits)))
             if slots:
                 branches.append(Branch(branch.tokens[: slots[-1].at + 1], slots))
-        return replace(row, branches=tuple(branches)) if branches else None
+        return replace(row, branches=tuple(branches), layers=()) if branches else None
 
     def _merged(self, first: RowResult, second: RowResult) -> RowResult:
         """The first reading with its close calls decided by the second."""

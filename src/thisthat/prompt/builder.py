@@ -220,12 +220,13 @@ class PromptBuilder:
         if not plan.branches:
             return Rendered((), plan.places, None)
         given = _State(state_text(state, self.form), state_tokens)
-        trunk, cut = self._trunk(given, plan, limit, state_limit, keep)
+        trunk, lead, cut = self._trunk(given, plan, limit, state_limit, keep)
         if plan.layout == "state-first":
-            rows = [self._row((), (*plan.prefixes[0], *trunk), plan.branches)]
+            head = plan.prefixes[0]
+            rows = [self._row((), (*head, *trunk), plan.branches, len(head) + lead)]
         else:
             pairs = zip(plan.prefixes, plan.branches, strict=True)
-            rows = [self._row(prefix, trunk, (end,)) for prefix, end in pairs]
+            rows = [self._row(prefix, trunk, (end,), lead) for prefix, end in pairs]
         return Rendered(tuple(rows), plan.places, cut)
 
     def _asks(self, question: Question) -> tuple[Ask, ...]:
@@ -236,20 +237,22 @@ class PromptBuilder:
 
     def _trunk(
         self, state: _State, plan: Plan, limit: int, state_limit: int | None, keep: Keep | None
-    ) -> tuple[Tokens, Cut | None]:
-        """The state behind its header, cut to the room that the questions leave."""
+    ) -> tuple[Tokens, int, Cut | None]:
+        """The state behind its header, cut to the room that questions leave; where it begins."""
         text = "\n\nContext:\n" if plan.layout == "schema-first" else "Context:\n"
         header = self._encode(text)
         room = _room(limit - len(header) - plan.longest, state_limit, limit)
         if plan.layout == "state-first" and not self._splits_state:
             joined = tuple(self._encode_text(text + state.text))
             if len(joined) <= room + len(header):
-                return joined, None
+                return joined, len(header), None
         kept, cut = self._fit(state, room, keep)
-        return (*header, *kept), cut
+        return (*header, *kept), len(header), cut
 
-    def _row(self, prefix: Tokens, trunk: Tokens, branches: tuple[Branch, ...]) -> Row:
-        return Row(prefix, trunk, branches, len(trunk) if self.form.open_state else 0)
+    def _row(self, prefix: Tokens, trunk: Tokens, branches: tuple[Branch, ...], lead: int) -> Row:
+        """A row whose state begins after ``lead`` tokens; an empty one is its last token there."""
+        opened = len(trunk) if self.form.open_state else 0
+        return Row(prefix, trunk, branches, opened, (min(lead, len(trunk) - 1), len(trunk)))
 
     @property
     def _splits_state(self) -> bool:

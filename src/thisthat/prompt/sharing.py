@@ -45,7 +45,9 @@ class Shared:
         for result, slots in zip(results, self.members, strict=True):
             cached, start = result.cached_tokens, 0
             for count in slots:
-                separate.append(RowResult(result.logits[start : start + count], cached))
+                features = result.features
+                own = None if features is None else features[start : start + count]
+                separate.append(RowResult(result.logits[start : start + count], cached, own))
                 cached, start = 0, start + count
         return separate
 
@@ -104,11 +106,13 @@ def _joined(run: Sequence[Row]) -> Row:
 def _can_join(one: Row, two: Row, common: int) -> bool:
     """Whether two rows whose trunks begin with ``common`` tokens alike can be read as one.
 
-    Open tokens have seen the rest of their trunk, so open trunks must be alike to the end.
+    Open tokens have seen the rest of their trunk, and features are those of a whole state, so such
+    trunks must be alike to the end.
     """
-    if one.prefix != two.prefix or one.opened != two.opened:
+    if one.prefix != two.prefix or one.opened != two.opened or one.layers != two.layers:
         return False
-    return one.opened == 0 or len(one.trunk) == len(two.trunk) == common
+    whole = one.opened > 0 or one.layers != ()
+    return not whole or len(one.trunk) == len(two.trunk) == common
 
 
 def _alike(one: Tokens, two: Tokens) -> int:

@@ -22,6 +22,7 @@ from tests.engine.native.models import (
 from tests.engine.trees import (
     VOCABULARY,
     assert_same,
+    assert_same_features,
     open_rows,
     path_by_path,
     question,
@@ -118,6 +119,7 @@ def test_rows_are_read_in_parts_and_open_trunks_block_by_block(
         for _ in range(2):
             for row, found in zip(rows, engine.run(rows), strict=True):
                 assert_same(found, path_by_path(model, row), NEAR_HERE)
+                assert_same_features(found, model, row, NEAR_HERE)
     engine.close()
 
 
@@ -133,6 +135,29 @@ def test_heads_may_share_keys_in_any_number_and_have_any_width(
     for row in (long_row(3), long_row(11), long_row(70, 70), long_row(401), long_row(700, 350)):
         assert_same(engine.run([row])[0], path_by_path(model, row), near(variant))
     engine.close()
+
+
+@pytest.mark.parametrize("terms", [1, 2])
+def test_asking_for_features_changes_no_answer_and_neighbours_change_no_feature(
+    folder: Path, variant: Variant, terms: int
+) -> None:
+    model = whole_model(max_position_embeddings=2048, num_hidden_layers=4)
+    rows = [
+        replace(long_row(tokens, opened), state=(1, tokens), layers=layers)
+        for tokens, opened, layers in [(9, 0, (1, 3)), (200, 200, (2,)), (1100, 600, (1, 2, 3))]
+    ]
+    for threads in (1, 2):
+        engine = engine_of(model, folder / "deep", variant, threads=threads, terms=terms)
+        together = engine.run([*rows, long_row(30)])
+        for row, found in zip(rows, together, strict=False):
+            alone, bare = engine.run([row])[0], engine.run([replace(row, layers=())])[0]
+            assert bare.features is None
+            assert all(map(np.array_equal, bare.logits, found.logits))
+            assert np.array_equal(alone.features, found.features)
+            if terms == 2:
+                assert_same_features(found, model, row, near(variant))
+        assert together[-1].features is None
+        engine.close()
 
 
 @pytest.mark.parametrize("terms", [1, 2])

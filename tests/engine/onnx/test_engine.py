@@ -14,6 +14,7 @@ from tests.engine.trees import (
     MODELS,
     VOCABULARY,
     assert_same,
+    assert_same_features,
     long_open_row,
     open_rows,
     path_by_path,
@@ -107,6 +108,7 @@ def test_open_trunks_are_read_whole_block_by_block(
         for _ in range(2):
             for row, found in zip(rows, engine.run(rows), strict=True):
                 assert_same(found, path_by_path(model, row))
+                assert_same_features(found, model, row)
 
 
 def test_a_long_open_trunk_takes_a_pass_per_block_and_then_is_closed(folder: Path) -> None:

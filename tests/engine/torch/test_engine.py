@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine import trees
-from tests.engine.trees import LABELS, VOCABULARY, assert_same, path_by_path, question
+from tests.engine.trees import (
+    LABELS,
+    VOCABULARY,
+    assert_same,
+    assert_same_features,
+    path_by_path,
+    question,
+)
 from thisthat.checkpoint import open_checkpoint
 from thisthat.engine import bidirectional
 from thisthat.engine.rows import Branch, Row
@@ -68,8 +75,9 @@ def test_open_trunks_agree_with_the_whole_model_under_the_same_rule(
         wanted = [path_by_path(model(name), row) for row in rows]
         for served in engines:
             found = served.run(rows)
-            for row_result, answers in zip(found, wanted, strict=True):
+            for row, row_result, answers in zip(rows, found, wanted, strict=True):
                 assert_same(row_result, answers)
+                assert_same_features(row_result, model(name), row)
 
 
 @pytest.mark.parametrize("largest_mask", [1 << 20, 1 << 26])
@@ -221,10 +229,10 @@ def test_a_row_too_large_for_memory_fails_alone(monkeypatch: pytest.MonkeyPatch)
     reader = served._reader
     forward = reader._forward
 
-    def small_memory(rectangle: Any, kept: Any) -> torch.Tensor:
+    def small_memory(rectangle: Any, *rest: Any) -> Any:
         if rectangle.ids.size > 20:
             raise torch.OutOfMemoryError("full")
-        return forward(rectangle, kept)
+        return forward(rectangle, *rest)
 
     monkeypatch.setattr(reader, "_forward", small_memory)
     rows = [Row((), (n,) * 8, (question((1, 2)),)) for n in range(8)]

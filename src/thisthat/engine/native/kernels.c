@@ -268,6 +268,14 @@ static int gather_slots(Work *work, int rows) {
     return found;
 }
 
+/* What others ask for of all rows, as it is after a step. */
+static void hand_out(const Work *work, int rows, int place) {
+    int width = work->model->width;
+    float *hidden = work->pass->hidden + (size_t)place * work->pass->tokens * width;
+    for (int r = 0; r < rows; r++)
+        memcpy(hidden + (size_t)work->token[r] * width, work->hidden + (size_t)r * width, sizeof(float) * width);
+}
+
 static void read_labels(Work *work, int slots) {
     const Model *model = work->model;
     for (int s = 0; s < slots; s++) {
@@ -331,6 +339,7 @@ static void run_pass(Engine *engine, int number, Work *work) {
         meet(&engine->meeting);
         int count = segments_of(model, pass, s, keys, values, segments);
         finish(work, step, rows, segments, count, stride);
+        if (s < model->steps - 1 && pass->taken[s] >= 0) hand_out(work, rows, pass->taken[s]);
     }
     read_labels(work, rows);
 }

@@ -34,4 +34,6 @@ typedef struct {
     const Kept *kept;
     float *keys, *values; /* as in Kept, for all steps if they are to be kept, else for two */
     float *logits;        /* slots x labels */
+    const int32_t *taken; /* per step, but the last: which hidden states its output is; -1: none */
+    float *hidden;        /* those x tokens x width */
 } Pass;

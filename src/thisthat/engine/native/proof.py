@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.engine.flat_engine import KeptTokens
 from thisthat.engine.flat_pass import FlatPass, lay_flat
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.library import Library
@@ -79,9 +78,9 @@ def largest_error(library: Library) -> float:
         runtime = NativeRuntime(library, index, data, SHAPE, INNER, len(LABELS), terms=2, threads=2)
         first = lay_flat([Row((), KEPT, ())], 0)
         second = lay_flat([TREE], len(KEPT))
-        _, kept = runtime.read(first, runtime.nothing, True)
-        assert isinstance(kept, KeptTokens)
-        found, _ = runtime.read(second, kept, False)
+        kept = runtime.read(first, runtime.nothing, True).after
+        assert kept is not None
+        found = runtime.read(second, kept, False).logits
         runtime.close()
     wanted = _plainly(weights, first, second)
     if not np.isfinite(found).all():

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.engine.flat_engine import KeptTokens
+from thisthat.engine.flat_engine import KeptTokens, Passed
 from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.library import Library
 from thisthat.engine.native.pack import tensor_bytes
-from thisthat.engine.rows import Logits
 from thisthat.errors import CheckpointError
 
 _Pointer = ctypes.c_void_p
@@ -87,6 +86,8 @@ class _Pass(ctypes.Structure):
                 "keys",
                 "values",
                 "logits",
+                "taken",
+                "hidden",
             )
         ),
     ]
@@ -140,9 +141,9 @@ class NativeRuntime:
         return f"native kernels ({self._variant}), cpu, {threads}, int8"
 
     def read(
-        self, flat: FlatPass, kept: KeptTokens, keep: bool
-    ) -> tuple[Logits, KeptTokens | None]:
-        """Logits at the slots and, if asked for, what to continue from.
+        self, flat: FlatPass, kept: KeptTokens, keep: bool, layers: Sequence[int] = ()
+    ) -> Passed:
+        """Logits at the slots and, if asked for, what to continue from and hidden states.
 
         Raises MemoryError when the pass does not fit, CheckpointError when numbers of the model
         are too large for the kernels: halves end at 65,504.
@@ -155,6 +156,9 @@ class NativeRuntime:
         size = (steps, shape.shared_heads, -(-places // _BLOCK) * _BLOCK, shape.head_width)
         keys, values = np.zeros(size, np.float32), np.zeros(size, np.float32)
         logits = np.zeros((len(flat.slots), self._labels), np.float32)
+        hidden = np.empty((len(layers), tokens, shape.width), np.float32)
+        taken = np.full(len(shape.order), -1, np.int32)
+        taken[np.array(layers, np.int64) - 1] = np.arange(len(layers))
         lists = [
             np.ascontiguousarray(given, np.int32)
             for given in (flat.tokens, flat.positions, flat.since, flat.until, flat.slots, place)
@@ -174,6 +178,8 @@ class NativeRuntime:
             keys.ctypes.data,
             values.ctypes.data,
             logits.ctypes.data,
+            taken.ctypes.data,
+            hidden.ctypes.data,
         )
         if self._kernels.run(self._engine, ctypes.byref(asked)):
             raise MemoryError(f"no memory for a pass of {tokens} tokens")
@@ -182,10 +188,11 @@ class NativeRuntime:
                 f"its numbers do not fit the {self._variant} kernels; engine='onnx' can read it"
             )
         if not keep:
-            return logits, None
+            return Passed(logits, None, hidden)
         segment: Segment = (keys, values, tokens)
         held = kept.bytes + keys.nbytes + values.nbytes
-        return logits, KeptTokens((*kept.tensors, segment), kept.tokens + tokens, held)
+        after = KeptTokens((*kept.tensors, segment), kept.tokens + tokens, held)
+        return Passed(logits, after, hidden)
 
     def close(self) -> None:
         """Stop the threads and let go of the weights."""

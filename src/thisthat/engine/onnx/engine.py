@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thisthat.cpus import usable_cores
-from thisthat.engine.flat_engine import PASS_TOKENS, PREFIX_CACHE_BYTES, FlatEngine, KeptTokens
+from thisthat.engine.flat_engine import (
+    PASS_TOKENS,
+    PREFIX_CACHE_BYTES,
+    FlatEngine,
+    KeptTokens,
+    Passed,
+)
 from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_shape import LlamaShape, read_shape, supports
 from thisthat.engine.onnx.llama_form import Source, check_form, describe_form, open_llama_form
-from thisthat.engine.rows import Logits
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -103,7 +108,12 @@ class _OnnxRuntime:
         self._form = form
         self._threads = threads
         self._session: Any = _open_session(graph, threads, arena)
-        self._kept_names = [output.name for output in self._session.get_outputs()[1:]]
+        self._width = shape.width
+        self._kept_names = [
+            output.name
+            for output in self._session.get_outputs()
+            if output.name.startswith(("key_", "value_"))
+        ]
         self._bytes_per_token = 4 * len(self._kept_names) * shape.shared_heads * shape.head_width
         size = (1, shape.shared_heads, 0, shape.head_width)
         empty = onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros(size, np.float32))
@@ -117,8 +127,8 @@ class _OnnxRuntime:
         return f"onnxruntime {onnxruntime.__version__}, cpu, {threads}, {self._form}"
 
     def read(
-        self, flat: FlatPass, kept: KeptTokens, keep: bool
-    ) -> tuple[Logits, KeptTokens | None]:
+        self, flat: FlatPass, kept: KeptTokens, keep: bool, layers: Sequence[int] = ()
+    ) -> Passed:
         import onnxruntime
 
         # The graph reads at least one slot; without any, the first token stands in.
@@ -132,13 +142,19 @@ class _OnnxRuntime:
             f"past_{name}": tensor
             for name, tensor in zip(self._kept_names, kept.tensors, strict=True)
         }
-        wanted = ["logits", *self._kept_names] if keep else ["logits"]
+        kept_names = self._kept_names if keep else []
+        wanted = ["logits", *(f"after_{layer}" for layer in layers), *kept_names]
         logits, *tensors = self._session.run_with_ort_values(wanted, feeds)
+        hidden = np.empty((len(layers), len(flat.tokens), self._width), np.float32)
+        for place in range(len(layers)):
+            hidden[place] = tensors[place].numpy()
         after = None
         if keep:
             tokens = kept.tokens + len(flat.tokens)
-            after = KeptTokens(tuple(tensors), tokens, tokens * self._bytes_per_token)
-        return logits.numpy()[: flat.slots.size], after
+            after = KeptTokens(
+                tuple(tensors[len(layers) :]), tokens, tokens * self._bytes_per_token
+            )
+        return Passed(logits.numpy()[: flat.slots.size], after, hidden)
 
     def close(self) -> None:
         self._session = None

@@ -2,9 +2,9 @@
 
 Inputs: ``tokens``, ``positions``, ``since``, ``until`` [T] (see flat_pass.py), ``slots`` [S] and
 per step the keys and values of the P tokens already read. Outputs: ``logits`` [S, labels] over the
-label rows only, and per step the keys and values of all P + T tokens. The mask is made inside the
-graph, and the last step computes queries, outputs and feed-forward only at the slots. Weights have
-their Hugging Face names.
+label rows only, per step the keys and values of all P + T tokens, and the hidden states [T, width]
+after each step but the last. The mask is made inside the graph, and the last step computes queries,
+outputs and feed-forward only at the slots. Weights have their Hugging Face names.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ _HIDDEN = np.float32(-1e9)
 def key_and_value_names(step: int) -> tuple[str, str]:
     """The outputs that hold a step's keys and values; the inputs have ``past_`` before them."""
     return f"key_{step}", f"value_{step}"
+
+
+def hidden_name(layer: int) -> str:
+    """The output that holds the hidden states after so many steps."""
+    return f"after_{layer}"
 
 
 def build_graph(
@@ -91,15 +96,19 @@ class _LlamaGraph:
                 )
             attended = self._attention(step, start, normed, asked, positions, mask)
             normed, hidden = self._add_and_norm(
-                attended, hidden, f"{start}post_attention_layernorm.weight"
+                attended,
+                hidden,
+                f"{start}post_attention_layernorm.weight",
+                graph.name("hidden"),
             )
             following = (
                 "model.norm.weight"
                 if step == last
                 else f"model.layers.{shape.order[step + 1]}.input_layernorm.weight"
             )
+            name = graph.name("hidden") if step == last else hidden_name(step + 1)
             normed, hidden = self._add_and_norm(
-                self._feed_forward(start, normed), hidden, following
+                self._feed_forward(start, normed), hidden, following, name
             )
         rows = (table if shape.tied else self._weight("lm_head.weight"))[list(label_ids)]
         graph.nodes("MatMul", [normed.values, graph.constant(rows.T)], ["logits"])
@@ -179,13 +188,13 @@ class _LlamaGraph:
         inner = replace(up, values=graph.node("Mul", opened, up.values))
         return form.linear(graph, inner, self._weight(f"{start}mlp.down_proj.weight"))
 
-    def _add_and_norm(self, update: Rows, hidden: str, norm: str) -> tuple[Rows, str]:
-        """The normalised sum, and the sum itself."""
+    def _add_and_norm(self, update: Rows, hidden: str, norm: str, name: str) -> tuple[Rows, str]:
+        """The normalised sum, and the sum itself, called ``name``."""
         graph = self._graph
         normed, _, _, total = graph.nodes(
             "SkipSimplifiedLayerNormalization",
             [settle(graph, update), hidden, graph.constant(self._weight(norm))],
-            [graph.name("normed"), "", "", graph.name("hidden")],
+            [graph.name("normed"), "", "", name],
             domain=CONTRIB,
             epsilon=self._shape.epsilon,
         )
@@ -212,5 +221,14 @@ class _LlamaGraph:
         logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["S", labels])
         return self._graph.model(
             [*inputs, *(kept(f"past_{name}", "P") for name in names)],
-            [logits, *(kept(name, "N") for name in names)],
+            [
+                logits,
+                *(kept(name, "N") for name in names),
+                *(
+                    helper.make_tensor_value_info(
+                        hidden_name(layer), TensorProto.FLOAT, ["T", shape.width]
+                    )
+                    for layer in range(1, len(shape.order))
+                ),
+            ],
         )

@@ -7,6 +7,7 @@ hides how the model wants to be told.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -62,6 +63,11 @@ class Backbone:
         return int(getattr(self.config, "max_position_embeddings", None) or NO_LIMIT)
 
     @property
+    def layers(self) -> int:
+        """How many layers have hidden states that others read; the last one's are normalised."""
+        return int(self.config.num_hidden_layers) - 1
+
+    @property
     def vocabulary(self) -> int:
         """How many token ids there are."""
         return int(self._trunk.get_input_embeddings().weight.shape[0])
@@ -70,8 +76,18 @@ class Backbone:
         """A cache for a pass that starts at the first token and whose state is to be kept."""
         return empty_cache(self.config)
 
-    def __call__(self, ids: Tensor, positions: Tensor, mask: Tensor | None, cache: Any) -> Tensor:
-        """Hidden states [batch, width, size]. ``mask`` None is causal; ``cache`` is continued."""
+    def __call__(
+        self,
+        ids: Tensor,
+        positions: Tensor,
+        mask: Tensor | None,
+        cache: Any,
+        layers: Sequence[int] = (),
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Hidden states [batch, width, size], and those after each of ``layers``.
+
+        ``mask`` None is causal; ``cache`` is continued.
+        """
         arguments: dict[str, Any] = {
             "input_ids": ids,
             "attention_mask": mask,
@@ -82,5 +98,7 @@ class Backbone:
             arguments["position_ids"] = positions
         if mask is not None and self._masks_by_kind:
             arguments["attention_mask"] = {"full_attention": mask, "linear_attention": None}
-        hidden: Tensor = self._trunk(**arguments).last_hidden_state
-        return hidden
+        if layers:
+            arguments["output_hidden_states"] = True
+        given = self._trunk(**arguments)
+        return given.last_hidden_state, [given.hidden_states[layer] for layer in layers]

@@ -15,6 +15,7 @@ import torch
 from thisthat.engine.check_rows import check_rows
 from thisthat.engine.cuda.open import open_float8_runner, open_runner
 from thisthat.engine.cuda.runner import PackedRunner
+from thisthat.engine.features import layers_of
 from thisthat.engine.protocol import Capabilities, Engine
 from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
 from thisthat.engine.statistics import EngineStatistics
@@ -67,7 +68,9 @@ class TorchEngine(Engine):
             self._check_against_the_model(tuple(label_ids))
             opened.start_counting()
         self.capabilities = Capabilities(
-            runs_ahead=self._packed is not None, bidirectional=bidirectional
+            runs_ahead=self._packed is not None,
+            bidirectional=bidirectional,
+            layers=self._backbone.layers,
         )
         self._reader.start_counting()
 
@@ -131,7 +134,8 @@ class TorchEngine(Engine):
         Raises what ``run`` raises.
         """
         vocabulary, labels = self._backbone.vocabulary, self._head.labels
-        check_rows(rows, vocabulary=vocabulary, longest=self.longest, labels=labels)
+        layers = self.capabilities.layers
+        check_rows(rows, vocabulary=vocabulary, longest=self.longest, labels=labels, layers=layers)
         for number, row in enumerate(rows):
             if row.opened and not self.capabilities.bidirectional:
                 raise InvalidInputError(
@@ -139,7 +143,8 @@ class TorchEngine(Engine):
                     f"opens {row.opened} tokens, but {type(self._model).__name__} cannot let "
                     "tokens see later ones",
                 )
-        if self._packed is not None:
+        # Packed batches hand out no hidden states; the model read layer by layer does.
+        if self._packed is not None and not layers_of(rows):
             return self._begin_packed(self._packed, rows)
         with self._lock, torch.inference_mode():
             found = self._reader.read(rows)

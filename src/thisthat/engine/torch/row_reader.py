@@ -17,9 +17,17 @@ import torch
 
 from thisthat.engine.bidirectional import blocks
 from thisthat.engine.check_rows import does_not_fit
+from thisthat.engine.features import Answer, features_of, layers_of
 from thisthat.engine.plan import Plan, plan_lengths
 from thisthat.engine.prefix_cache import PrefixCache
-from thisthat.engine.rows import Logits, Row, RowResult, Tokens, by_row
+from thisthat.engine.rows import (
+    Hidden,
+    Row,
+    RowResult,
+    Tokens,
+    by_row,
+    with_prefix_in_trunk,
+)
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.engine.torch.backbone import Backbone
 from thisthat.engine.torch.kept_state import KeptState, continued
@@ -86,7 +94,7 @@ class RowReader:
     def sees_ahead(self, first: int, last: int) -> bool:
         """Whether a token feels a later one that it may see; some models let none through."""
         rows = [Row((), (first, second), (), opened=2) for second in (first, last)]
-        hidden = self._forward(self._rectangle(rows), None)
+        hidden, _ = self._forward(self._rectangle(rows), None)
         return not torch.equal(hidden[0, 0], hidden[1, 0])
 
     def _plan(self, rows: Sequence[Row]) -> Plan:
@@ -122,14 +130,14 @@ class RowReader:
         else:
             rows = [_with_prefix_in_trunk(row) for row in rows]
             starts, cached = self._read_apart([row.prefix for row in rows]), [0] * len(rows)
-        rests, states, owners = self._read_trunks(rows, starts)
-        answers = self._read_rests(rests, states)
-        logits: list[list[Logits]] = [[] for _ in rows]
-        for owner, answer in zip(owners, answers, strict=True):
-            logits[owner] += answer
+        answers = [Answer() for _ in rows]
+        rests, states, owners = self._read_trunks(rows, starts, answers)
+        for owner, rest in zip(owners, self._read_rests(rests, states), strict=True):
+            answers[owner].add(rest)
         self._reused_tokens += sum(cached)
         return [
-            RowResult(tuple(answer), saved) for answer, saved in zip(logits, cached, strict=True)
+            RowResult(tuple(answer.logits), saved, features_of(row, answer))
+            for row, answer, saved in zip(rows, answers, cached, strict=True)
         ]
 
     def _read_prefixes(self, rows: Sequence[Row]) -> tuple[list[KeptState | None], list[int]]:
@@ -143,7 +151,7 @@ class RowReader:
                     unread[row.prefix] = None
                 else:
                     known[row.prefix] = state
-        read = self._extend([None] * len(unread), [Row((), prefix, ()) for prefix in unread])
+        read, _ = self._extend([None] * len(unread), [Row((), prefix, ()) for prefix in unread])
         for prefix, state in zip(unread, read, strict=True):
             known[prefix] = state.alone()
             self._prefixes.put(prefix, known[prefix])
@@ -157,17 +165,27 @@ class RowReader:
         return starts, cached
 
     def _read_trunks(
-        self, rows: Sequence[Row], starts: Sequence[KeptState | None]
+        self,
+        rows: Sequence[Row],
+        starts: Sequence[KeptState | None],
+        answers: Sequence[Answer],
     ) -> tuple[list[Row], list[KeptState | None], list[int]]:
-        """The last pass: what is left of rows, the states it continues, the row it belongs to."""
+        """The last pass: what is left of rows, the states it continues, the row it belongs to.
+
+        Hidden states of trunks that are read here are added to ``answers``.
+        """
         forked = [number for number, row in enumerate(rows) if self._must_fork(row)]
-        after = self._read_parts([starts[n] for n in forked], [_parts(rows[n]) for n in forked])
+        after = self._read_parts(
+            [starts[n] for n in forked],
+            [_parts(rows[n]) for n in forked],
+            [answers[n] for n in forked],
+        )
         states: list[KeptState | None] = list(starts)
         left = list(rows)
         for number, fork in zip(forked, after, strict=True):
             row = rows[number]
             states[number] = fork
-            left[number] = Row(row.prefix + row.trunk, (), row.branches)
+            left[number] = Row(row.prefix + row.trunk, (), row.branches, layers=row.layers)
         rests: list[Row] = []
         owners: list[int] = []
         for number, row in enumerate(left):
@@ -193,25 +211,31 @@ class RowReader:
         """The state after each prefix, read for its own row alone; None after an empty one."""
         given = [number for number, prefix in enumerate(prefixes) if prefix]
         parts = [Row((), prefixes[number], ()) for number in given]
-        read = self._extend([None] * len(given), parts)
+        read, _ = self._extend([None] * len(given), parts)
         states: list[KeptState | None] = [None] * len(prefixes)
         for number, state in zip(given, read, strict=True):
             states[number] = state
         return states
 
     def _read_parts(
-        self, starts: Sequence[KeptState | None], parts: Sequence[Sequence[Row]]
+        self,
+        starts: Sequence[KeptState | None],
+        parts: Sequence[Sequence[Row]],
+        answers: Sequence[Answer],
     ) -> list[KeptState]:
         """The states after all parts of each trunk, of which there is at least one."""
-        states = self._extend(starts, [own[0] for own in parts])
-        for step in range(1, max(map(len, parts), default=0)):
+        states: list[KeptState | None] = list(starts)
+        for step in range(max(map(len, parts), default=0)):
             longer = [number for number, own in enumerate(parts) if step < len(own)]
             after = self._extend([states[n] for n in longer], [parts[n][step] for n in longer])
-            for number, state in zip(longer, after, strict=True):
+            for number, state, hidden in zip(longer, *after, strict=True):
                 states[number] = state
-        return states
+                answers[number].trunk.append(hidden)
+        return [state for state in states if state is not None]
 
-    def _extend(self, starts: Sequence[KeptState | None], parts: Sequence[Row]) -> list[KeptState]:
+    def _extend(
+        self, starts: Sequence[KeptState | None], parts: Sequence[Row]
+    ) -> tuple[list[KeptState], list[Hidden]]:
         """Read a part after each start and keep the states; only parts alike run together.
 
         Padding would enter a recurrent state, so there is none here.
@@ -222,18 +246,19 @@ class RowReader:
         ]
         weights = [_weight(length, kept) for _, kept, length, _ in keys]
         plan = plan_lengths(weights, keys, self._token_budget)
-        results: list[list[KeptState]] = []
+        results: list[list[tuple[KeptState, Hidden]]] = []
         for batch in plan.batches:
             own = [parts[index] for index in batch.indices]
             cache = self._continue([starts[index] for index in batch.indices])
             cache = cache or self._backbone.empty_cache()
-            self._forward(self._rectangle(own), cache)
-            results.append([KeptState(cache, n, own[0].tokens) for n in range(len(own))])
-        return plan.restore(results)
+            layers = layers_of(own)
+            _, hidden = self._forward(self._rectangle(own), cache, layers)
+            states = [KeptState(cache, n, own[0].tokens) for n in range(len(own))]
+            results.append(list(zip(states, _by_member(hidden, layers, own), strict=True)))
+        read = plan.restore(results)
+        return [state for state, _ in read], [hidden for _, hidden in read]
 
-    def _read_rests(
-        self, rests: Sequence[Row], states: Sequence[KeptState | None]
-    ) -> list[list[Logits]]:
+    def _read_rests(self, rests: Sequence[Row], states: Sequence[KeptState | None]) -> list[Answer]:
         plan = plan_lengths(
             [_weight(row.fresh_tokens, len(row.prefix)) for row in rests],
             [self._batch_key(state) for state in states],
@@ -245,10 +270,14 @@ class RowReader:
             members = [rests[index] for index in batch.indices]
             cache = self._continue([states[index] for index in batch.indices])
             rectangle = self._rectangle(members)
-            hidden = self._forward(rectangle, cache)
-            slots = torch.from_numpy(rectangle.slots).to(hidden.device)
-            logits = self._head(hidden.flatten(0, 1)[slots]).cpu().numpy()
-            results.append(by_row(logits, members))
+            layers = layers_of(members)
+            last, hidden = self._forward(rectangle, cache, layers)
+            slots = torch.from_numpy(rectangle.slots).to(last.device)
+            logits = self._head(last.flatten(0, 1)[slots]).cpu().numpy()
+            answers = [Answer(own) for own in by_row(logits, members)]
+            if layers:
+                _add_hidden(answers, members, _by_member(hidden, layers, members), rectangle)
+            results.append(answers)
         return plan.restore(results)
 
     def _batch_key(self, state: KeptState | None) -> Hashable:
@@ -264,7 +293,9 @@ class RowReader:
     def _rectangle(self, rows: Sequence[Row]) -> Rectangle:
         return rectangle_of(rows, self._backbone.longest - 1)
 
-    def _forward(self, rectangle: Rectangle, cache: Any) -> torch.Tensor:
+    def _forward(
+        self, rectangle: Rectangle, cache: Any, layers: Sequence[int] = ()
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """One pass of the model; the only place that does arithmetic on a batch."""
         device = self._backbone.device
         ids, positions, since, until = torch.from_numpy(
@@ -278,14 +309,20 @@ class RowReader:
         self._passes += 1
         self._computed_tokens += rectangle.tokens
         self._padding_tokens += rectangle.ids.size - rectangle.tokens
-        return self._backbone(ids, positions, mask, cache)
+        return self._backbone(ids, positions, mask, cache, layers)
 
 
 def _parts(row: Row) -> list[Row]:
     """The row's trunk cut where it may be: after each open block."""
     cuts = [*blocks(row.opened), (row.opened, len(row.trunk))]
     return [
-        Row(row.prefix + row.trunk[:start], row.trunk[start:end], (), min(end, row.opened) - start)
+        Row(
+            row.prefix + row.trunk[:start],
+            row.trunk[start:end],
+            (),
+            min(end, row.opened) - start,
+            layers=row.layers,
+        )
         for start, end in cuts
         if start < end
     ]
@@ -295,9 +332,36 @@ def _with_prefix_in_trunk(row: Row) -> Row:
     """The row without a prefix, unless its trunk is open: the prefix must not be."""
     if row.opened and row.branches:
         return row
-    return replace(row, prefix=(), trunk=row.prefix + row.trunk)
+    return with_prefix_in_trunk(row)
 
 
 def _weight(fresh: int, kept: int) -> int:
     """What a sequence counts for in the token budget."""
     return fresh + kept // KEPT_PER_FRESH
+
+
+def _by_member(
+    hidden: Sequence[torch.Tensor], layers: Sequence[int], rows: Sequence[Row]
+) -> list[Hidden]:
+    """Hidden states [layers, tokens, size] of each row of a rectangle, after its own layers."""
+    whole = [each.float().cpu().numpy() for each in hidden]
+    return [
+        np.array([whole[layers.index(layer)][number, : row.fresh_tokens] for layer in row.layers])
+        for number, row in enumerate(rows)
+    ]
+
+
+def _add_hidden(
+    answers: Sequence[Answer],
+    rows: Sequence[Row],
+    hidden: Sequence[Hidden],
+    rectangle: Rectangle,
+) -> None:
+    """Give answers the hidden states of their rows' trunks and slots."""
+    taken, width = 0, rectangle.ids.shape[1]
+    for number, (row, own) in enumerate(zip(rows, hidden, strict=True)):
+        slots = rectangle.slots[taken : taken + row.slots] - number * width
+        taken += row.slots
+        if row.layers:
+            answers[number].trunk = [own[:, : len(row.trunk)]]
+            answers[number].slots = [own[:, at] for at in slots]
