@@ -20,7 +20,8 @@ main()
 
 
 @pytest.mark.parametrize(
-    "command", [["teach", "rows.jsonl", "-o", "out"], ["train", "run.toml"], ["fit", "config.json"]]
+    "command",
+    [["teach", "rows.jsonl", "-o", "out", "--deep"], ["train", "run.toml"], ["fit", "config.json"]],
 )
 def test_commands_that_train_name_the_extra(command: list[str], tmp_path: Path) -> None:
     done = subprocess.run(

@@ -8,14 +8,68 @@ from typing import Annotated
 import typer
 
 from thisthat.cli.lab import trainer
+from thisthat.errors import InvalidInputError
 
 
 def teach(
-    data: Annotated[Path, typer.Argument(help="Rows: .jsonl, .jsonl.zst or .parquet.")],
+    data: Annotated[Path, typer.Argument(help="Labels: .jsonl, .csv, .jsonl.zst or .parquet.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the checkpoint.")],
+    schema: Annotated[
+        Path | None, typer.Option(help="JSON file of the named questions that were labelled.")
+    ] = None,
     model: Annotated[str, typer.Option(help="Checkpoint to start from.")] = "default",
-    minutes: Annotated[float, typer.Option(help="How long to train.")] = 8.0,
+    lam: Annotated[
+        float | None, typer.Option("--lambda", help="How much of that checkpoint's delta, 0 to 1.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="auto, native, onnx or torch.")] = "auto",
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Train the weights themselves; needs thisthat[train].")
+    ] = False,
+    minutes: Annotated[float, typer.Option(help="How long to train, with --deep.")] = 8.0,
 ) -> None:
-    """Teach a checkpoint your own decisions from a few hundred rows."""
+    """Teach a checkpoint your own decisions from a few dozen to a few thousand labels."""
+    if deep:
+        _teach_deep(data, output, schema, model, lam, minutes)
+        return
+    from thisthat.inputs import read_json
+    from thisthat.questions_json import questions_from_json
+    from thisthat.teach.rows import read_rows
+
+    questions = None if schema is None else questions_from_json(read_json(schema))
+    labelled = read_rows(data, questions)
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from thisthat.checkpoint import open_checkpoint
+    from thisthat.decide.opening import open_decider
+    from thisthat.teach.light import teach as teach_light
+
+    parent = open_checkpoint(model, lam)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with (
+        open_decider(model, lam=lam, engine=engine) as decider,  # type: ignore[arg-type]
+        Progress(*columns, console=Console(stderr=True), transient=True) as bar,
+    ):
+        task = bar.add_task("learning", total=len(labelled))
+        done = dict.fromkeys(labelled, 0.0)
+
+        def progress(name: str, share: float) -> None:
+            done[name] = share
+            bar.update(task, completed=sum(done.values()))
+
+        taught = teach_light(decider, parent, labelled, output, progress)
+    for line in taught.lines():
+        typer.echo(line)
+    if taught.folder is None:
+        raise typer.Exit(1)
+
+
+def _teach_deep(
+    data: Path, output: Path, schema: Path | None, model: str, lam: float | None, minutes: float
+) -> None:
+    for flag, given in (("--schema", schema), ("--lambda", lam)):
+        if given is not None:
+            raise InvalidInputError(flag, "is for the light teach; --deep takes rows alone")
     for line in trainer().teach(data, output, typer.echo, initial=model, minutes=minutes).lines():
         typer.echo(line)

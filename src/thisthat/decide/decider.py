@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 from thisthat.decide.conditions import Conditions
+from thisthat.decide.heads import Heads
 from thisthat.decide.job import Job
 from thisthat.decide.options import DecideKeywords, DecideOptions
 from thisthat.decide.procedures import Procedure, begin
@@ -60,14 +61,15 @@ class Decider:
         source: Source,
         decode: Decode,
         log: Records | None = None,
+        heads: Heads | None = None,
     ) -> None:
         self.builder, self.decode, self.engine = builder, decode, engine
-        self.reading, self.source, self.log = reading, source, log
+        self.reading, self.source, self.log, self.heads = reading, source, log, heads
 
     @property
     def processor(self) -> Processor:
         """Prepares this decider's jobs and reads their results."""
-        return Processor(self.builder, self.reading, self.source)
+        return Processor(self.builder, self.reading, self.source, self.heads)
 
     @overload
     def ask(

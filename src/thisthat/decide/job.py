@@ -16,7 +16,8 @@ from thisthat.questions import Question
 class Job:
     """A state with its questions, rendered and ready to run; ``seconds`` is the time that took.
 
-    A job without questions is rows alone: its procedure interprets their results.
+    A job without questions is rows alone: its procedure interprets their results. ``layers`` are
+    those whose hidden states its rows ask for.
     """
 
     questions: Mapping[str, Question]
@@ -24,6 +25,7 @@ class Job:
     layout: Layout
     seconds: float
     orders: tuple[tuple[Places, ...], ...]
+    layers: tuple[int, ...] = ()
 
     @property
     def extra_tokens(self) -> int:

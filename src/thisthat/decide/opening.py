@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from thisthat.decide.decider import Decider
 from thisthat.decide.processor import Reading
 from thisthat.engine.select import EngineName, open_engine
+from thisthat.errors import CheckpointError
 from thisthat.prompt.builder import ChatFrame, PromptBuilder
 from thisthat.questions import Source
 
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
+    from thisthat.decide.heads import Heads
+    from thisthat.engine.protocol import Engine
 
 
 def open_decider(
@@ -54,7 +57,24 @@ def open_decider(
     source = Source(
         card.name, card.version, checkpoint.lam, checkpoint.weights_sha256, checkpoint.released
     )
-    return Decider(builder, opened, reading, source, checkpoint.decode)
+    heads = _heads(checkpoint, opened) if checkpoint.heads else None
+    return Decider(builder, opened, reading, source, checkpoint.decode, heads=heads)
+
+
+def _heads(checkpoint: Checkpoint, engine: Engine) -> Heads:
+    """The checkpoint's heads. Raises CheckpointError where the engine cannot feed them."""
+    from thisthat.decide.heads import Heads, read_heads
+
+    stack = tuple((lam, read_heads(path)) for path, lam in checkpoint.heads)
+    deepest = max(
+        (max(h.layers, default=0) for _, heads in stack for h in heads.values()), default=0
+    )
+    if deepest > engine.capabilities.layers:
+        raise CheckpointError(
+            f"{checkpoint.card.name}: its heads read hidden states of layer {deepest}, but "
+            f"{engine.description} gives those of layers up to {engine.capabilities.layers}"
+        )
+    return Heads(stack, checkpoint.decode)
 
 
 def builder_of(checkpoint: Checkpoint) -> PromptBuilder:

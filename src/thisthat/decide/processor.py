@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from thisthat.decide.answers import answers_of
+from thisthat.decide.heads import Heads
 from thisthat.decide.job import Job, JobResult
 from thisthat.decide.option_order import Places, orders_of, reordered
 from thisthat.decide.options import DecideOptions
@@ -47,6 +48,7 @@ class PlannedQuestions:
     layout: Layout
     plan: Plan
     seconds: float
+    layers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Processor:
     builder: PromptBuilder
     reading: Reading
     source: Source
+    heads: Heads | None = None
 
     def planned(
         self, questions: Mapping[str, Question], options: DecideOptions
@@ -79,7 +82,9 @@ class Processor:
             for places in each
         ]
         plan = self.builder.plan(asked, layout=layout, packing=options.packing)
-        return PlannedQuestions(questions, orders, layout, plan, time.perf_counter() - started)
+        layers = () if self.heads is None else self.heads.layers_for(questions.values())
+        seconds = time.perf_counter() - started
+        return PlannedQuestions(questions, orders, layout, plan, seconds, layers)
 
     def encoded(self, states: Sequence[Text]) -> list[EncodedState]:
         """Several states tokenised together; a single one is not worth the threads."""
@@ -106,8 +111,13 @@ class Processor:
         if options.order == "average":
             rows = tuple(with_longer_trunk(row) for row in rendered.rows)
             rendered = replace(rendered, rows=rows)
+        if planned.layers:
+            rows = tuple(replace(row, layers=planned.layers) for row in rendered.rows)
+            rendered = replace(rendered, rows=rows)
         seconds = planned.seconds + encoded.seconds + time.perf_counter() - started
-        return Job(planned.questions, rendered, planned.layout, seconds, planned.orders)
+        return Job(
+            planned.questions, rendered, planned.layout, seconds, planned.orders, planned.layers
+        )
 
     def job(self, state: Text, questions: Mapping[str, Question], options: DecideOptions) -> Job:
         """A state with its questions, ready to run. Raises InvalidInputError."""
@@ -116,7 +126,7 @@ class Processor:
     def decision(self, job: Job, result: JobResult) -> Decision:
         """The decision that a job's results amount to."""
         started = time.perf_counter()
-        answers = answers_of(job, result.rows, self.reading.temperatures)
+        answers = answers_of(job, result.rows, self.reading.temperatures, self.heads)
         tokens, cached = job.rendered.tokens, result.cached_tokens
         usage = Usage(tokens, cached, extra_tokens=job.extra_tokens)
         seconds = job.seconds + result.seconds + time.perf_counter() - started

@@ -62,7 +62,10 @@ class Tournament:
         self._contests = {
             name: _Contest(question, group)
             for name, question in questions.items()
-            if isinstance(question, Choice) and len(question.options) > wide
+            if isinstance(question, Choice)
+            and len(question.options) > wide
+            # A head was taught on all options at once, and is asked so.
+            and not (processor.heads is not None and processor.heads.knows(question))
         }
         self._answers: dict[str, Answer] = {}
         self._rounds: list[Decision] = []

@@ -1,0 +1,1 @@
+"""Teaching a checkpoint a caller's own questions from labels: light heads, no torch."""

@@ -1,0 +1,188 @@
+"""The light teach: a head for each labelled question on the hidden states of a checkpoint.
+
+Nothing in the checkpoint changes; the heads are a layer on top of it, and at lambda 0 it answers
+as before, bit for bit. Needs no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thisthat.checkpoint import Checkpoint
+from thisthat.checkpoint.ship import ship_heads
+from thisthat.decide.decider import Decider
+from thisthat.decide.heads import heads_as_bytes, question_key
+from thisthat.errors import InvalidInputError
+from thisthat.identity import state_hash
+from thisthat.items.metrics import (
+    Interval,
+    expected_calibration_error,
+    paired_difference,
+    wilson,
+)
+from thisthat.teach.collect import collect
+from thisthat.teach.fit_head import FittedHead, fit_head
+from thisthat.teach.rows import Rows
+
+Progress = Callable[[str, float], None]
+"""Told which question is being learned, and the share of it that is done."""
+
+_READING = 0.8
+"""The share of the time that reading states takes; fitting takes the rest."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What one question learned, judged on rows that were not fitted on.
+
+    ``supported`` is the plain answer: the whole interval of the gain in accuracy is above zero.
+    """
+
+    name: str
+    rows: int
+    fitted: FittedHead
+    labels: tuple[int, ...]
+
+    @cached_property
+    def before(self) -> Interval:
+        """The share of right answers of the checkpoint itself."""
+        return self._right(self.fitted.before)[1]
+
+    @cached_property
+    def after(self) -> Interval:
+        """The share of right answers with a head that did not see the row."""
+        return self._right(self.fitted.after)[1]
+
+    @cached_property
+    def gain(self) -> Interval:
+        """How much more often the head is right."""
+        return paired_difference(
+            self._right(self.fitted.after)[0], self._right(self.fitted.before)[0]
+        )
+
+    @property
+    def calibration_error(self) -> float:
+        """By how much the head's confidence misses its share of right answers."""
+        hits = self._right(self.fitted.after)[0]
+        return expected_calibration_error(self.fitted.after.max(axis=1), hits, 10)
+
+    @property
+    def supported(self) -> bool:
+        """Whether the rows show a gain in accuracy."""
+        return self.gain.low > 0
+
+    def _right(self, probabilities: Any) -> tuple[Any, Interval]:
+        hits = probabilities.argmax(axis=1) == np.array(self.labels)
+        return hits.astype(np.float64), wilson(int(hits.sum()), len(hits))
+
+    def lines(self) -> list[str]:
+        """The result in words."""
+        head = f"{self.name}: {self.rows} labelled states. "
+        if self.fitted.head is None:
+            return [
+                head + "They teach it nothing beyond what it says already "
+                f"({_shown(self.before)} right); it is left as it is."
+            ]
+        said = (
+            f"{head}Right on states it was not fitted on: {_shown(self.before)} before, "
+            f"{_shown(self.after)} after; gain {_shown(self.gain)}."
+        )
+        if self.supported:
+            return [said]
+        return [said, "  These rows do not show that it answers more often right: label more."]
+
+    def as_json(self) -> dict[str, Any]:
+        """For the card."""
+        return {
+            "question": self.name,
+            "rows": self.rows,
+            "words": self.fitted.mixture,
+            "ridge": self.fitted.ridge,
+            "temperature": self.fitted.temperature,
+            "before": self.before.as_dict(),
+            "after": self.after.as_dict(),
+            "gain": self.gain.as_dict(),
+            "calibration_error": self.calibration_error,
+            "supported": self.supported,
+        }
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What a teach came to; ``folder`` is None where nothing was learned, so nothing written."""
+
+    folder: Path | None
+    learned: tuple[Learned, ...]
+
+    def lines(self) -> list[str]:
+        """The result for people."""
+        lines = [line for each in self.learned for line in each.lines()]
+        if self.folder is None:
+            return [*lines, "nothing was learned, so nothing was written"]
+        return [*lines, f"checkpoint in {self.folder}; at --lambda 0 it is its parent"]
+
+
+def teach(
+    decider: Decider,
+    parent: Checkpoint,
+    labelled: Mapping[str, Rows],
+    output: Path,
+    progress: Progress = lambda name, share: None,
+) -> Taught:
+    """Fit a head for each question and write them to the new folder ``output``, on ``parent``.
+
+    ``decider`` answers with ``parent``. Raises InvalidInputError for a folder that is not empty and
+    for a state that cannot be read, by its place in the file.
+    """
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        raise InvalidInputError("output", f"{output} already exists and is not an empty folder")
+    learned = tuple(_learn(decider, name, rows, progress) for name, rows in labelled.items())
+    heads = {
+        question_key(labelled[each.name].question): each.fitted.head
+        for each in learned
+        if each.fitted.head is not None
+    }
+    if not heads:
+        return Taught(None, learned)
+    hashes = sorted({state_hash(state) for rows in labelled.values() for state in rows.states})
+    card = replace(
+        parent.in_force,
+        name=output.resolve().name,
+        provenance={
+            "taught": [each.as_json() for each in learned],
+            "states": len(hashes),
+            "labels_sha256": state_hash("\n".join(hashes)),
+        },
+    )
+    ship_heads(parent, heads_as_bytes(heads), output, card)
+    return Taught(output, learned)
+
+
+def _learn(decider: Decider, name: str, rows: Rows, progress: Progress) -> Learned:
+    try:
+        collected = collect(
+            decider,
+            rows.question,
+            rows.states,
+            lambda done: progress(name, _READING * done / len(rows.states)),
+        )
+    except InvalidInputError as error:
+        start = error.field.partition("]")[0].removeprefix("states[")
+        raise InvalidInputError(rows.places[int(start)], error.message) from None
+    fitted = fit_head(
+        rows.question,
+        collected,
+        np.array(rows.labels),
+        lambda share: progress(name, _READING + (1 - _READING) * share),
+    )
+    return Learned(name, len(rows.states), fitted, tuple(rows.labels))
+
+
+def _shown(interval: Interval) -> str:
+    return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"

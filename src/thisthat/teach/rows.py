@@ -1,0 +1,101 @@
+"""Labelled states by question, checked for what cannot teach anything. Reads files only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from thisthat.calibrate.labels import read_labelled, refuse_answers
+from thisthat.errors import InvalidInputError
+from thisthat.identity import state_hash
+from thisthat.items.files import read_items
+from thisthat.questions import Question, Text
+
+LEAST_ROWS = 20
+"""Different labelled states of a question, below which nothing can be held out to check it."""
+
+
+@dataclass
+class Rows:
+    """One question's labelled states, each once; ``places`` says where in the file they stand."""
+
+    question: Question
+    states: list[Text] = field(default_factory=list)
+    labels: list[int] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    repeated: int = 0
+    _seen: dict[str, int] = field(default_factory=dict)
+
+    def add(self, state: Text, label: int, place: str) -> None:
+        """Add a row. Raises InvalidInputError where the same state has another label."""
+        key = state_hash(state)
+        if key not in self._seen:
+            self._seen[key] = len(self.states)
+            self.states.append(state)
+            self.labels.append(label)
+            self.places.append(place)
+            return
+        earlier = self._seen[key]
+        if self.labels[earlier] != label:
+            names = [option.name for option in self.question.declared]
+            raise InvalidInputError(
+                place,
+                f"answers {names[label]!r} where the same state in {self.places[earlier]} has "
+                f"{names[self.labels[earlier]]!r}",
+            )
+        self.repeated += 1
+
+
+def read_rows(path: Path, questions: Mapping[str, Question] | None = None) -> dict[str, Rows]:
+    """Rows by question name (without a schema, the question's text).
+
+    Raises InvalidInputError naming file, line and field: for rows that cannot be read, and for
+    questions with too few rows, one answer only, contradictions or changing options.
+    """
+    found = _with_schema(path, questions) if questions is not None else _decision_file(path)
+    if not found:
+        raise InvalidInputError(str(path), "has no labelled rows")
+    for name, rows in found.items():
+        _check(path, name, rows)
+    return found
+
+
+def _with_schema(path: Path, questions: Mapping[str, Question]) -> dict[str, Rows]:
+    labelled = read_labelled(path, questions)
+    found = {name: Rows(questions[name]) for name in labelled.counts}
+    entries = zip(labelled.states, labelled.labels, labelled.places, strict=True)
+    for state, labels, place in entries:
+        for name, label in labels.items():
+            found[name].add(state, label, f"{place}, answers.{name}")
+    return found
+
+
+def _decision_file(path: Path) -> dict[str, Rows]:
+    found: dict[str, Rows] = {}
+    refuse_answers(path)
+    try:
+        for number, item in enumerate(read_items(path), 1):
+            place, asked = f"{path}, row {number}", item.as_question()
+            rows = found.setdefault(item.question, Rows(asked))
+            names = [option.name for option in rows.question.declared]
+            own = [option.name for option in asked.declared]
+            if asked.kind != rows.question.kind or sorted(names) != sorted(own):
+                raise InvalidInputError(
+                    place, f"has other options than {rows.places[0]} for the same question"
+                )
+            rows.add(item.state, names.index(own[item.answer]), place)
+    except OSError as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+    return found
+
+
+def _check(path: Path, name: str, rows: Rows) -> None:
+    field_name = f"{path}, {name}"
+    if len(rows.states) < LEAST_ROWS:
+        raise InvalidInputError(
+            field_name, f"has {len(rows.states)} different rows; at least {LEAST_ROWS} are needed"
+        )
+    if len(set(rows.labels)) == 1:
+        only = rows.question.declared[rows.labels[0]].name
+        raise InvalidInputError(field_name, f"has the answer {only!r} in every row")

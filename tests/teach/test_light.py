@@ -1,0 +1,194 @@
+"""Teaching from end to end on a small random model: the folder, its answers, its lambda."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import thisthat
+from tests.lab.train import tiny
+from thisthat import Boolean, Choice, InvalidInputError
+from thisthat.checkpoint import open_checkpoint
+from thisthat.cli import app
+from thisthat.decide.opening import open_decider
+from thisthat.errors import CheckpointError
+from thisthat.teach.collect import collect, layers_at
+from thisthat.teach.light import Taught, teach
+from thisthat.teach.rows import Rows
+
+RED = Boolean("Is it red?")
+SHADE = Choice(["dark", "light"], "Which shade?")
+WORDS = ["red", "green", "pale", "deep", "door", "car"]
+STATES = [
+    " ".join(np.random.default_rng(number).choice(WORDS, 4)) + f" {number}" for number in range(60)
+]
+
+
+def labelled() -> dict[str, Rows]:
+    red, shade = Rows(RED), Rows(SHADE)
+    for number, state in enumerate(STATES):
+        red.add(state, int("red" in state), f"line {number}")
+        shade.add(state, int("pale" in state), f"line {number}")
+    return {"red": red, "shade": shade}
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that native kernels, onnxruntime and torch can all read."""
+    sizes = {"hidden_size": 128, "intermediate_size": 192, "head_dim": 64}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
+    folder = tmp_path_factory.mktemp("light") / "parent"
+    return tiny.write_checkpoint(folder, **sizes, **heads)
+
+
+@pytest.fixture(scope="module")
+def taught(parent: Path) -> Taught:
+    with open_decider(parent, engine="onnx", threads=1) as decider:
+        return teach(decider, open_checkpoint(parent), labelled(), parent.with_name("taught"))
+
+
+def test_what_the_words_say_is_learned_and_told(taught: Taught) -> None:
+    red, shade = taught.learned
+    assert red.supported
+    assert shade.supported
+    assert red.after.value > 0.85 > red.before.value
+    said = "\n".join(taught.lines())
+    assert "red: 60 labelled states. Right on states it was not fitted on: 0." in said
+    assert "at --lambda 0 it is its parent" in said
+    assert "do not show" not in said
+
+
+def test_the_folder_is_a_small_layer_with_what_was_learned(taught: Taught, parent: Path) -> None:
+    assert taught.folder is not None
+    files = sorted(path.name for path in taught.folder.iterdir())
+    assert files == ["decision.json", "heads.safetensors"]
+    assert (taught.folder / "heads.safetensors").stat().st_size < 400_000
+    card = json.loads((taught.folder / "decision.json").read_text(encoding="utf-8"))
+    assert card["delta"]["kind"] == "heads"
+    assert [each["question"] for each in card["provenance"]["taught"]] == ["red", "shade"]
+    assert card["provenance"]["states"] == 60
+    above, below = open_checkpoint(taught.folder), open_checkpoint(parent)
+    assert above.weights_sha256 != below.weights_sha256
+    assert above.fingerprint == below.fingerprint
+
+
+@pytest.mark.parametrize("engine", ["native", "onnx", "torch"])
+def test_every_engine_answers_as_taught_and_at_lambda_0_as_the_parent(
+    taught: Taught, parent: Path, engine: str
+) -> None:
+    assert taught.folder is not None
+    asked = {"red": RED, "shade": SHADE, "other": Boolean("Is it late?")}
+    new = ["red deep car", "green deep door", "pale green car", "red pale door", "green car"]
+    answers = {}
+    for name, place, lam in (
+        ("whole", taught.folder, None),
+        ("none", taught.folder, 0.0),
+        ("parent", parent, None),
+    ):
+        try:
+            opened = thisthat.open(place, lam=lam, engine=engine, threads=1, device="cpu")  # type: ignore[arg-type]
+        except CheckpointError as error:
+            if engine == "native" and name == "whole":
+                pytest.skip(str(error))
+            raise
+        with opened as decider:
+            answers[name] = [each.answers for each in decider.decide_many(new, asked)]
+    assert answers["none"] == answers["parent"]
+    assert [each["other"] for each in answers["whole"]] == [
+        each["other"] for each in answers["parent"]
+    ]
+    for state, each in zip(new, answers["whole"], strict=True):
+        assert each["red"].best == ("red" in state)
+        assert (each["shade"].best == "light") == ("pale" in state)
+
+
+def test_teaching_again_stands_on_what_was_taught(taught: Taught, tmp_path: Path) -> None:
+    assert taught.folder is not None
+    late = Boolean("Is it a car?")
+    rows = Rows(late)
+    for number, state in enumerate(STATES):
+        rows.add(state, int("car" in state), f"line {number}")
+    again = open_checkpoint(taught.folder)
+    with open_decider(taught.folder, engine="onnx", threads=1) as decider:
+        result = teach(decider, again, {"car": rows}, tmp_path / "twice")
+        below = decider.ask("red deep car", RED)
+    assert result.folder is not None
+    with thisthat.open(result.folder, engine="onnx", threads=1) as decider:
+        assert decider.ask("red deep car", late).best is True
+        assert decider.ask("green deep door", late).best is False
+        assert decider.ask("red deep car", RED) == below
+
+
+def test_labels_without_a_pattern_are_not_called_a_gain(parent: Path, tmp_path: Path) -> None:
+    rows = Rows(RED)
+    for number, state in enumerate(STATES):
+        rows.add(state, int(np.random.default_rng(1000 + number).integers(2)), f"line {number}")
+    with open_decider(parent, engine="onnx", threads=1) as decider:
+        result = teach(decider, open_checkpoint(parent), {"red": rows}, tmp_path / "none")
+    assert not result.learned[0].supported
+    said = "\n".join(result.lines())
+    assert "do not show" in said or "nothing was learned, so nothing was written" in said
+    assert (result.folder is None) == (not (tmp_path / "none").exists())
+
+
+def test_features_of_the_parent_are_those_of_the_answer(parent: Path) -> None:
+    with open_decider(parent, engine="onnx", threads=1) as decider:
+        told: list[int] = []
+        found = collect(decider, RED, STATES, told.append)
+        assert told == [32, 60]
+        assert found.texts == STATES
+        answer = decider.ask(STATES[40], RED)
+        np.testing.assert_allclose(np.exp(found.logs[40]), list(answer.probabilities.values()))
+        assert found.features.shape == (60, len(found.layers), 3, 128)
+        with pytest.raises(InvalidInputError, match=r"states\[1\]"):
+            collect(decider, RED, ["fine", "long " * 5000])
+
+
+def test_layers_are_fractions_of_the_depth() -> None:
+    assert layers_at((0.4, 0.6, 0.8), 29) == (12, 18, 24)
+    assert layers_at((0.4, 0.6, 0.8), 1) == (1,)
+    with pytest.raises(CheckpointError, match="hands out no hidden states"):
+        layers_at((0.5,), 0)
+
+
+def test_a_folder_that_holds_something_is_left_alone(parent: Path, tmp_path: Path) -> None:
+    (tmp_path / "note").write_text("mine")
+    with (
+        open_decider(parent, engine="onnx", threads=1) as decider,
+        pytest.raises(InvalidInputError, match="already exists and is not an empty folder"),
+    ):
+        teach(decider, open_checkpoint(parent), labelled(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["note"]
+
+
+def test_the_command_teaches_from_a_csv_file(parent: Path, tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text(json.dumps({"red": "Is it red?"}))
+    rows = ["id,state,red", *(f"{n},{s},{'red' in s}" for n, s in enumerate(STATES))]
+    (tmp_path / "rows.csv").write_text("\n".join(rows))
+    files = [str(tmp_path / name) for name in ("rows.csv", "schema.json", "mine")]
+    command = ["teach", files[0], "--schema", files[1], "-o", files[2], "--engine", "onnx"]
+    said = CliRunner().invoke(app, [*command, "--model", str(parent)])
+    assert said.exit_code == 0, said.output
+    assert "red: 60 labelled states" in said.output
+    with thisthat.open(tmp_path / "mine", engine="onnx", threads=1) as decider:
+        assert decider.ask("red deep car", RED).best is True
+
+
+def test_the_command_names_a_fault_and_writes_nothing(parent: Path, tmp_path: Path) -> None:
+    rows = [{"state": state, "answers": {"red": "blue"}} for state in STATES]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "schema.json").write_text(json.dumps({"red": "Is it red?"}))
+    base = ["teach", str(tmp_path / "rows.jsonl"), "-o", str(tmp_path / "mine")]
+    for extra, message in (
+        (["--schema", str(tmp_path / "schema.json")], "line 1, answers.red: 'blue' is not an"),
+        ([], "--schema"),
+        (["--deep", "--schema", str(tmp_path / "schema.json")], "--deep takes rows alone"),
+    ):
+        said = CliRunner().invoke(app, [*base, "--model", str(parent), *extra])
+        assert said.exit_code != 0
+        assert message in " ".join(f"{said.output} {said.exception}".split())
+        assert not (tmp_path / "mine").exists()
