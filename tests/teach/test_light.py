@@ -70,7 +70,7 @@ def test_the_folder_is_a_small_layer_with_what_was_learned(taught: Taught, paren
     card = json.loads((taught.folder / "decision.json").read_text(encoding="utf-8"))
     assert card["delta"]["kind"] == "heads"
     assert [each["question"] for each in card["provenance"]["taught"]] == ["red", "shade"]
-    assert card["provenance"]["states"] == 60
+    assert card["provenance"]["labels"] == 120
     above, below = open_checkpoint(taught.folder), open_checkpoint(parent)
     assert above.weights_sha256 != below.weights_sha256
     assert above.fingerprint == below.fingerprint

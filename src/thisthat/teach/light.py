@@ -150,14 +150,18 @@ def teach(
     }
     if not heads:
         return Taught(None, learned)
-    hashes = sorted({state_hash(state) for rows in labelled.values() for state in rows.states})
+    labels = [
+        f"{state_hash(state)} {question_key(rows.question)} {label}"
+        for rows in labelled.values()
+        for state, label in zip(rows.states, rows.labels, strict=True)
+    ]
     card = replace(
         parent.in_force,
         name=output.resolve().name,
         provenance={
             "taught": [each.as_json() for each in learned],
-            "states": len(hashes),
-            "labels_sha256": state_hash("\n".join(hashes)),
+            "labels": len(labels),
+            "labels_sha256": state_hash("\n".join(sorted(labels))),
         },
     )
     ship_heads(parent, heads_as_bytes(heads), output, card)
