@@ -1,7 +1,6 @@
 """What a row's hidden states come to: the state's mean, its last token, and each slot's own.
 
-Engines collect hidden states pass by pass; what is made of them is the same for all. Knows nothing
-of passes, devices or what features are for.
+Engines collect hidden states pass by pass; what is made of them is the same for all.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from thisthat.files import remove_leftovers, write_atomically
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER / "kernels.c"
 SWITCH = "THISTHAT_NATIVE"
-"""Set to 0 to do without kernels of our own."""
+"""Set to 0 to do without the native kernels."""
 
 _CPU_INFO = Path("/proc/cpuinfo")
 _FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-Wno-psabi")

@@ -1,4 +1,4 @@
-"""The engine for a CPU with a C compiler: llama models on kernels of our own.
+"""The engine for a CPU with a C compiler: llama models on native kernels.
 
 Ties together kernels, packed weights and the flat engine. Where something is missing it says so,
 and the onnx engine takes its place.
@@ -35,7 +35,7 @@ _INDEX_FILE = "index.json"
 
 
 def why_not_native(checkpoint: Checkpoint) -> str | None:
-    """Why this checkpoint cannot run on kernels of our own here; None when it can."""
+    """Why this checkpoint cannot run on the native kernels here; None when it can."""
     if not supports(checkpoint.config):
         return "it is no plain llama model"
     found = obstacle(read_shape(checkpoint.config), inner_size(checkpoint.config))
@@ -49,7 +49,7 @@ def why_not_native(checkpoint: Checkpoint) -> str | None:
 
 
 def why_not_faster(checkpoint: Checkpoint) -> str | None:
-    """Why kernels of our own are not known to be faster here than onnxruntime's; None: they are.
+    """Why the native kernels are not known to be faster here than onnxruntime; None: they are.
 
     They are where the processor has dot products of bytes, and as fast as float32 elsewhere.
     """

@@ -3,8 +3,7 @@
  * Each thread owns some tokens and computes all of their numbers; it looks at the others only to attend, so
  * threads meet once a step. (Sharing each product by its outputs reads weights once, but takes nine meetings
  * a step, which cost more.) What a token gives depends neither on the number of threads nor on tokens that it
- * does not see, if those it sees stand in the same lanes of their blocks. Knows nothing of files, prompts or
- * caches; sizes were checked by the caller.
+ * does not see, if those it sees stand in the same lanes of their blocks. The caller has checked all sizes.
  */
 
 #define _GNU_SOURCE
