@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 _PACKAGES = {
-    "train": ("torch", "transformers", "torchao", "peft", "tomli", "zstandard", "pyarrow"),
+    "train": ("torch", "transformers", "torchao", "peft", "tomli", "pyarrow"),
     "serve": ("starlette", "httptools", "uvicorn", "prometheus_client"),
     "audit": ("sqlalchemy",),
     "traces": ("opentelemetry",),
-    "bench": ("matplotlib", "jinja2", "openai", "httpx", "sklearn"),
+    "bench": ("matplotlib", "jinja2", "openai", "httpx", "sklearn", "zstandard"),
 }
 
 

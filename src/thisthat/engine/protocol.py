@@ -18,7 +18,8 @@ class Capabilities:
     ``tokens_together``: rows of so many tokens in all are worth running together; 0 where each has
     its own pass. ``runs_ahead``: ``begin`` returns before the answers are there.
     ``bidirectional``: trunks may have tokens that see later ones. ``layers``: rows may ask for
-    hidden states after layers 1 to so many; 0 where for none.
+    hidden states after layers 1 to so many; 0 where for none. ``on_gpu``: it runs on one, so large
+    batches are worth it.
     """
 
     rows_apart: bool = False
@@ -26,6 +27,7 @@ class Capabilities:
     runs_ahead: bool = False
     bidirectional: bool = False
     layers: int = 0
+    on_gpu: bool = False
 
 
 class Engine(Protocol):

@@ -127,7 +127,7 @@ def _zstandard() -> Any:
     try:
         import zstandard
     except ImportError:
-        raise MissingExtraError("a .zst file", "train") from None
+        raise MissingExtraError("a .zst file", "bench") from None
     return zstandard
 
 

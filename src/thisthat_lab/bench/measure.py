@@ -29,6 +29,7 @@ from thisthat_lab.bench.systems.protocol import Identity, System, SystemOptions
 from thisthat_lab.bench.systems.replies import Reply, count_problems
 
 QUICK_PER_FAMILY = 60
+SEED = 2026
 T = TypeVar("T")
 
 
@@ -41,8 +42,8 @@ class Setting:
     quick: bool = False
     out: Path = Path("results")
     data: Path | None = None
-    seed: int = 2026
-    watts: float = 80.0
+    seed: int | None = None
+    watts: float | None = None
     dollars_per_kwh: float = 0.30
     prices: Mapping[str, Price] = field(default_factory=prices)
 
@@ -69,7 +70,8 @@ class Measurement:
     """A named measurement.
 
     ``engines_only`` ones need one of our engines; those without ``has_subset`` ask the same
-    questions when the setting is quick. ``caveats`` hold for every run of it.
+    questions when the setting is quick, those without ``seeded`` whatever the seed. ``caveats``
+    hold for every run of it, ``trained`` for checkpoints of the recipes listed.
     """
 
     name: str
@@ -77,7 +79,9 @@ class Measurement:
     run: Callable[[Context], Findings]
     engines_only: bool = False
     has_subset: bool = True
+    seeded: bool = True
     caveats: Sequence[str] = ()
+    trained: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def registered(
@@ -87,7 +91,8 @@ def registered(
     entry = REGISTRY[name]
     title = entry.title.format(file=file, **blanks)
     named = name if file is None else f"{name}-{file.partition('.')[0]}"
-    return Measurement(named, title, run, entry.engines_only, entry.has_subset, entry.caveats)
+    own = entry.engines_only, entry.has_subset, entry.seeded, entry.caveats, entry.trained
+    return Measurement(named, title, run, *own)
 
 
 class Context:
@@ -103,6 +108,11 @@ class Context:
         self._systems: dict[float | None, System] = {}
         self._made: dict[str, list[Item]] = {}
         self._journals: dict[Identity, Journal] = {}
+
+    @property
+    def seed(self) -> int:
+        """The seed of generated questions."""
+        return SEED if self.setting.seed is None else self.setting.seed
 
     @property
     def system(self) -> System:
@@ -245,7 +255,9 @@ def run_measurement(
         _ = context.engine
     findings = measurement.run(context)
     items = findings.items
-    caveats = [*measurement.caveats, *findings.caveats]
+    recipes = set(() if findings.system else getattr(context.system, "recipes", ()))
+    known = [text for text, names in measurement.trained.items() if recipes & set(names)]
+    caveats = [*measurement.caveats, *known, *findings.caveats]
     quick = context.setting.quick and measurement.has_subset
     if quick:
         caveats.append("Quick: a fixed, smaller set of questions, the same on every machine.")

@@ -8,7 +8,8 @@ nothing of the bench, so that listing the commands costs nothing.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -18,7 +19,9 @@ class Entry:
 
     ``engines_only`` ones need one of our engines; those without ``has_subset`` ask the same
     questions when the setting is quick; those ``in_suite`` are part of ``bench all``. ``caveats``
-    stand below the results of every run, before those that a run adds.
+    stand below the results of every run, before those that a run adds; those of ``trained`` only
+    where one of the recipes listed for them trained the measured checkpoint. Without ``seeded``
+    the questions are the same whatever the seed.
     """
 
     name: str
@@ -29,7 +32,9 @@ class Entry:
     has_subset: bool = True
     in_suite: bool = True
     takes_arguments: bool = False
+    seeded: bool = False
     caveats: tuple[str, ...] = ()
+    trained: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 REGISTRY = {

@@ -198,6 +198,12 @@ def rows_of(items: Sequence[Item], replies: Sequence[Reply]) -> dict[str, Any]:
     return columns
 
 
+def tokens_point(items: Sequence[Item], replies: Sequence[Reply]) -> dict[str, float]:
+    """Accuracy beside the tokens generated per question: a point of the report's plot."""
+    written = sum(reply.output_tokens for reply in replies) / len(replies)
+    return {"tokens": written, "accuracy": _short(float(hits_of(items, replies).mean()))}
+
+
 def usage_lines(replies: Sequence[Reply]) -> list[Line]:
     """Latency and tokens of a system that was asked one question at a time."""
     seconds = [reply.seconds for reply in replies if reply.seconds is not None]

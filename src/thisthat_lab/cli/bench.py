@@ -43,7 +43,10 @@ Data = Annotated[
         help="Folder with recorded_68.jsonl (cohort) and decisions_dev.jsonl.zst (injection).",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of generated questions.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Seed of generated questions; refused where they are always the same."),
+]
 Model = Annotated[str, typer.Option(help="Model name to send to an endpoint.")]
 Key = Annotated[
     str | None,
@@ -58,7 +61,10 @@ Record = Annotated[
     Path | None, typer.Option(help="Where exchanges are kept; default: beside the result.")
 ]
 Replay = Annotated[Path | None, typer.Option(help="Answer from this recording, no network.")]
-Watts = Annotated[float, typer.Option(help="Power for the cost of electricity.")]
+Watts = Annotated[
+    float | None,
+    typer.Option(help="Power for the cost of electricity.  [default: the limit of the device]"),
+]
 KilowattHour = Annotated[float, typer.Option("--kwh-price", help="Dollars per kWh.")]
 Prices = Annotated[
     Path | None,
@@ -75,7 +81,7 @@ def _context(
     quick: Quick = False,
     out: Out = Path("results"),
     data: Data = None,
-    seed: Seed = 2026,
+    seed: Seed = None,
     model: Model = "",
     key: Key = None,
     concurrency: Concurrency = 8,
@@ -85,7 +91,7 @@ def _context(
     token_budget: TokenBudget = None,
     record: Record = None,
     replay: Replay = None,
-    watts: Watts = 80.0,
+    watts: Watts = None,
     kwh_price: KilowattHour = 0.30,
     prices: Prices = None,
 ) -> Context:
@@ -146,6 +152,8 @@ def _measure(context: Context, chosen: Measurement) -> None:
     from thisthat_lab.bench.measure import run_measurement
     from thisthat_lab.bench.report.table import print_result
 
+    if context.setting.seed is not None and not chosen.seeded:
+        raise InvalidInputError("--seed", f"{chosen.name} always asks the same questions")
     path, result = run_measurement(chosen, context, _command())
     context.finish()
     print_result(result, Console())

@@ -43,6 +43,7 @@ def test_a_file_is_scored_from_the_command_line(
         (["latency", "--system", "majority"], "none of our engines"),
         (["cohort", "--engine", "steam"], "--engine"),
         (["order", "--system", "chat+ftp://x"], "http"),
+        (["spatial", "--system", "constant", "--seed", "3"], "--seed"),
         (["order", "--system", "majority", "--prices", "nowhere.json"], "--prices"),
     ],
 )

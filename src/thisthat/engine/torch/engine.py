@@ -71,6 +71,7 @@ class TorchEngine(Engine):
             runs_ahead=self._packed is not None,
             bidirectional=bidirectional,
             layers=self._backbone.layers,
+            on_gpu=self._backbone.device.type == "cuda",
         )
         self._reader.start_counting()
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from thisthat.errors import DeviceMemoryError, InvalidInputError, StateTooLongError
@@ -58,12 +59,12 @@ class EngineSystem:
 
     independent: ClassVar[bool] = True
 
-    def __init__(self, decider: Decider) -> None:
-        self.decider = decider
+    def __init__(self, decider: Decider, recipes: Sequence[str] = ()) -> None:
+        self.decider, self.recipes = decider, tuple(recipes)
         source, engine = decider.source, decider.engine.description
         self._identity = Identity(source.name, "engine", source.version, source.lam, engine)
         # A GPU wants large batches; on a CPU small ones keep the progress bar and journal moving.
-        self._at_once = 1024 if "cuda" in engine.lower() else 64
+        self._at_once = 1024 if decider.engine.capabilities.on_gpu else 64
 
     @classmethod
     def open(
@@ -75,10 +76,13 @@ class EngineSystem:
         form: str | None = None,
         dtype: str = "auto",
     ) -> EngineSystem:
-        """Open a checkpoint by name, folder or Hub id."""
+        """Open a checkpoint by name, folder or Hub id; its card says which recipes trained it."""
+        from thisthat.checkpoint import open_checkpoint
         from thisthat.decide.opening import open_decider
 
-        return cls(open_decider(ref, lam=lam, engine=engine, form=form, dtype=dtype))
+        decider = open_decider(ref, lam=lam, engine=engine, form=form, dtype=dtype)
+        known = open_checkpoint(ref, lam).card.provenance.get("recipes", ())
+        return cls(decider, [Path(str(each)).stem for each in known] if decider.source.lam else ())
 
     @property
     def identity(self) -> Identity:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import platform
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from tests.path_engine import path_decider
+from thisthat.engine.protocol import Capabilities
 from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
 from thisthat.questions import Source
@@ -124,6 +126,27 @@ def test_parity_counts_pairs(context: Context) -> None:
     ]
     both = sum(band and parity for band, parity in zip(right[::2], right[1::2], strict=True))
     assert value(found, "parity.conditional") == pytest.approx(both / sum(right[::2]))
+    # Every step changes the parity, so no path has to be found: the caveat says so.
+    assert found.lines[-1].label.endswith("coordinates alone")
+    assert found.lines[-1].value == 1
+    assert any("printed coordinates" in caveat for caveat in found.caveats)
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe", "told"),
+    [
+        ("actuator", "further", "trained on q itself"),
+        ("actuator", "mixture", "single outcomes alone"),
+        ("parity", "default", "no unseen readout"),
+        ("parity", "mixture", "No readout that determines a parity was trained"),
+    ],
+)
+def test_what_training_saw_stands_beside_the_figure(
+    name: str, recipe: str, told: str, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert told not in " ".join(measured(context, name).caveats)
+    monkeypatch.setattr(context.system, "recipes", (recipe,))
+    assert told in " ".join(measured(context, name).caveats)
 
 
 def test_a_rung_that_does_not_fit_is_a_result(context: Context) -> None:
@@ -208,12 +231,13 @@ def test_audit_compares_the_same_decisions_and_misses_no_line(
 
 
 def test_cost_is_power_times_time(context: Context) -> None:
+    context.setting = replace(context.setting, watts=80.0)
     found = measured(context, "cost")
     point = found.series["cost"]
     assert point["dollars"] > 0
     seconds = point["dollars"] / 0.30 * 3.6e6 / 80
     assert seconds < found.seconds + 1
-    assert "80 W" in found.caveats[0]
+    assert "80 W (as stated with --watts)" in found.caveats[0]
     assert {point["axis"] for point in found.series["growth"]} == set(growth.AXES)
     assert any(line.label.endswith("tokens grow") for line in found.lines)
     assert any(caveat.startswith("State length stops at 512") for caveat in found.caveats)
@@ -314,3 +338,16 @@ def test_one_at_a_time_gives_every_reply_its_time() -> None:
         assert timed[number].probabilities == plain[number].probabilities
         assert timed[number].seconds > 0
     assert "one question at a time" in system.identity.engine
+
+
+def test_a_gpu_is_asked_in_large_batches() -> None:
+    options = (("no", None), ("yes", None))
+    items = [Item("s", "f", "boolean", f"state {n}", "q?", options, 0) for n in range(200)]
+    counts = []
+    for on_gpu in (False, True):
+        decider = path_decider()
+        decider.engine.capabilities = Capabilities(on_gpu=on_gpu)
+        EngineSystem(decider).answer(items, lambda *_: None)
+        counts.append(decider.engine.calls)  # type: ignore[attr-defined]
+    assert max(counts[0]) <= 64
+    assert counts[1] == [200]

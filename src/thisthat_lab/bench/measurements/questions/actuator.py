@@ -1,7 +1,8 @@
 """Does the probability mean anything? A noisy actuator, where the true one is computed.
 
-The labels are single attempts; q, the exact probability of a collision-free move, is known to the
-generator and never shown to any model.
+The labels are single attempts; q, the exact probability of a collision-free move, is computed by
+the generator. No question shows it. Some of our checkpoints were trained on it, about other mazes,
+which the paper's was not: the registry lists their recipes and the caveat that stands beside them.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ def run(context: Context) -> Findings:
     groups += scoring.grouped(
         asked, said, "set and map side", lambda item: f"{item.family}, {item.facts['size']}"
     )
+    lines += scoring.usage_lines(replies)
+    series["tokens"] = scoring.tokens_point(items, replies)
     return Findings(lines, asked, said, groups, series, scoring.rows_of(asked, said))
 
 

@@ -16,7 +16,7 @@ def branch_items(context: Context) -> list[Item]:
     from thisthat_lab.suites import arithmetic, branch
 
     count = QUICK_PER_FAMILY if context.setting.quick else PER_FAMILY
-    seed = context.setting.seed
+    seed = context.seed
 
     def made() -> list[Item]:
         items = [*branch.evaluation_items(count, seed), *arithmetic.evaluation_items(count, seed)]

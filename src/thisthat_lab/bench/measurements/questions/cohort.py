@@ -7,6 +7,7 @@ a folder the caller names.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +76,18 @@ def run(context: Context) -> Findings:
     replies = context.ask("cohort", items)
     lines = scoring.score_lines(items, replies, "cohort", bernoulli=True)
     recorded = recorded_replies(items)
-    service = scoring.accuracy_line(items, recorded, None, "the recorded service itself, accuracy")
+    service = [
+        replace(line, label=f"the recorded service itself: {line.label}", anchor=None)
+        for line in scoring.score_lines(items, recorded, "cohort", bernoulli=True)
+        if line.anchor in ("cohort.accuracy", "cohort.brier", "cohort.nll")
+    ]
     hits = scoring.hits_of(items, replies)
     difference = metrics.paired_difference(
         hits, scoring.hits_of(items, recorded), [item.state_hash for item in items]
     )
     majority = max(sum(item.answer == side for item in items) for side in (0, 1)) / len(items)
     lines += [
-        service,
+        *service,
         Line.of("accuracy minus the recorded service's, paired", difference),
         Line("majority answer", majority),
         *scoring.usage_lines(replies),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from thisthat.items import metrics
+from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Line
@@ -28,8 +31,19 @@ def run(context: Context) -> Findings:
         Line.of("parity right, given the band is wrong", otherwise),
         scoring.accuracy_line(bands, band_replies, None, "band right"),
         scoring.accuracy_line(parities, parity_replies, None, "parity right"),
+        Line.of(
+            "parity right, worked out from the two printed coordinates alone",
+            metrics.wilson(sum(_from_coordinates(item) for item in parities), len(parities)),
+        ),
     ]
     groups = scoring.grouped(
         items, replies, "question and map side", lambda i: f"{i.family}, {i.facts['size']}"
     )
     return Findings(lines, items, replies, groups, rows=scoring.rows_of(items, replies))
+
+
+def _from_coordinates(item: Item) -> bool:
+    """Whether rows apart plus columns apart has the parity asked for: every step changes it."""
+    numbers = re.findall(r"(?:Agent|goal)=\((\d+),(\d+)\)", str(item.state))
+    apart = sum(int(row) + int(column) for row, column in numbers)
+    return item.options[item.answer][0] == ("even", "odd")[apart % 2]

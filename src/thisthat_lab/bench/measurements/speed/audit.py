@@ -63,7 +63,7 @@ def run(context: Context) -> Findings:
     questions = WORKLOADS[0].declared()
     quick = context.setting.quick
     pairs, appends = (QUICK_PAIRS, QUICK_APPENDS) if quick else (PAIRS, APPENDS)
-    rng = Rng("audit", context.setting.seed)
+    rng = Rng("audit", context.seed)
     words = words_for(decider, WORKLOADS[0], rng)
     blocks = [[ticket(rng, words) for _ in range(BLOCK)] for _ in range(pairs)]
     context.setting.out.mkdir(parents=True, exist_ok=True)

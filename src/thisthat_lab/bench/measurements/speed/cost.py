@@ -18,6 +18,7 @@ from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
 from thisthat_lab.bench.timing import growth
 from thisthat_lab.bench.timing.contest import TurnJournal
+from thisthat_lab.bench.timing.power import device_watts
 
 JOULES_PER_KWH = 3.6e6
 OTHER_QUESTIONS = 68
@@ -32,7 +33,6 @@ def run(context: Context) -> Findings:
     """Ask the cohort (or as many branch questions), one at a time, and price the pass."""
     items, recorded = _items(context)
     system = context.system
-    ours = isinstance(system, EngineSystem)
     asked = OneAtATime(system, questions_apart=True) if isinstance(system, EngineSystem) else system
     replies = context.ask("cost", items, asked)
     setting, caveats = context.setting, []
@@ -40,12 +40,13 @@ def run(context: Context) -> Findings:
     seconds = [reply.seconds for reply in replies if reply.seconds is not None]
     anchor = "cost.cohort_dollars" if recorded else None
     dollars: float | None = None
-    if ours:
-        dollars = electricity(sum(seconds), setting.watts, setting.dollars_per_kwh)
+    if isinstance(system, EngineSystem):
+        watts, origin = device_watts(setting.watts, system.decider.engine.capabilities.on_gpu)
+        dollars = electricity(sum(seconds), watts, setting.dollars_per_kwh)
         caveats.append(
-            f"Electricity only, at a stated {setting.watts:g} W and "
-            f"${setting.dollars_per_kwh:g} per kWh, on hardware already bought; power is stated, "
-            "not measured. A hosted price also covers serving and margin."
+            f"Electricity only, at {watts:g} W ({origin}) and ${setting.dollars_per_kwh:g} per "
+            "kWh, on hardware already bought; power is not measured. A hosted price also covers "
+            "serving and margin."
         )
     elif system.identity.name in setting.prices:
         price = setting.prices[system.identity.name]
@@ -63,7 +64,12 @@ def run(context: Context) -> Findings:
     if seconds:
         middle = float(np.median(seconds)) * 1000
         lines.append(Line("milliseconds per question, median", middle, unit="ms"))
-    point = {"dollars": dollars, "accuracy": lines[0].value, "questions": len(items)}
+    point = {
+        "dollars": dollars,
+        "accuracy": lines[0].value,
+        "questions": len(items),
+        "input_tokens": sum(reply.input_tokens for reply in replies),
+    }
     series: dict[str, Any] = {"cost": point}
     if isinstance(system, EngineSystem):
         points, notes = _growth(context, system)
@@ -77,14 +83,14 @@ def _growth(context: Context, system: EngineSystem) -> tuple[list[growth.Point],
     setting = context.setting
     identity = system.identity.as_dict()
     journal = TurnJournal(
-        setting.out, {**identity, "seed": setting.seed, "quick": setting.quick, "of": "growth"}
+        setting.out, {**identity, "seed": context.seed, "quick": setting.quick, "of": "growth"}
     )
     with context.progress("growth", growth.steps()) as advance:
         found = growth.measure(
             system.decider,
             journal,
             growth.QUICK_SPENDING if setting.quick else growth.SPENDING,
-            setting.seed,
+            context.seed,
             advance,
         )
     journal.finish()
@@ -97,5 +103,5 @@ def _items(context: Context) -> tuple[list[Item], bool]:
         return cohort_items(context), True
     from thisthat_lab.suites import branch
 
-    drawn = branch.evaluation_items(4, context.setting.seed)
+    drawn = branch.evaluation_items(4, context.seed)
     return fair_subset(drawn, 2)[:OTHER_QUESTIONS], False

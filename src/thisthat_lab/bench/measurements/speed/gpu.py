@@ -145,7 +145,7 @@ def run(context: Context) -> Findings:
     with context.progress("gpu", len(WORKS)) as advance:
         for shape in (LARGE, SMALL):
             names = [work.name for work in WORKS if work.shape == shape]
-            ask = partial(in_a_process, shape, seed=context.setting.seed, seconds=seconds)
+            ask = partial(in_a_process, shape, seed=context.seed, seconds=seconds)
             reports[shape] = all_of(names, ask)
             advance(len(names))
     return findings_of(reports, torch.cuda.get_device_name(0))

@@ -43,7 +43,7 @@ def run(context: Context) -> Findings:
     """Time a single question of 64 tokens both ways."""
     decider = context.engine.decider
     workload = WORKLOADS[0]
-    rng = Rng("http", context.setting.seed)
+    rng = Rng("http", context.seed)
     words = words_for(decider, workload, rng)
     questions = workload.declared()
     asked = {"action": _as_json(questions["action"])}

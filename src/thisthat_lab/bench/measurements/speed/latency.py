@@ -85,7 +85,7 @@ def run(context: Context) -> Findings:
             if workload.tokens > decider.reading.path_tokens:
                 caveats.append(f"{workload.name}: longer than this checkpoint reads; left out.")
             else:
-                timed = _time(decider, workload, quick, context.setting.seed)
+                timed = _time(decider, workload, quick, context.seed)
                 series[workload.name] = [round(value, 3) for value in timed]
                 lines += _lines(workload, timed)
             advance(1)
@@ -104,7 +104,7 @@ def _compared(context: Context) -> Outcome:
     setting = context.setting
     opened, absent = _competitors(context)
     identity = context.engine.identity.as_dict()
-    journal = TurnJournal(setting.out, {**identity, "seed": setting.seed, "quick": setting.quick})
+    journal = TurnJournal(setting.out, {**identity, "seed": context.seed, "quick": setting.quick})
     workloads = QUICK_WORKLOADS if setting.quick else COMPARED
     with context.progress("in turns with competitors", len(workloads)) as advance:
         found = compare(
@@ -113,7 +113,7 @@ def _compared(context: Context) -> Outcome:
             absent,
             journal,
             QUICK_LIMITS if setting.quick else LIMITS,
-            setting.seed,
+            context.seed,
             advance,
             workloads,
         )

@@ -52,7 +52,7 @@ def measurement_of(clients: int, seconds: float, overload: bool) -> Measurement:
 
     def run(context: Context) -> Findings:
         setting = context.setting
-        pool = _pool(context.engine.decider, setting.seed)
+        pool = _pool(context.engine.decider, context.seed)
         with serving(setting.system, setting.options) as served:
             return asyncio.run(_load(served, pool, clients, seconds, overload))
 

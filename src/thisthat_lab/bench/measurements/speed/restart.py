@@ -49,7 +49,7 @@ def run(context: Context) -> Findings:
     """Start a server, load it, kill it, and start it again, several times."""
     setting = context.setting
     restarts = QUICK_RESTARTS if setting.quick else RESTARTS
-    body = _body(context.setting.seed)
+    body = _body(context.seed)
     caveats = [*busy_caveats(), *CAVEATS]
     starts = _Starts()
     with context.progress("restart", restarts + 1) as advance:

@@ -98,7 +98,7 @@ def run(context: Context) -> Findings:
     from thisthat_lab.bench.timing.training_steps import RandomRows
 
     config = open_checkpoint("default").config
-    rows = RandomRows(config["vocab_size"], SHORTEST, LONGEST, context.setting.seed)
+    rows = RandomRows(config["vocab_size"], SHORTEST, LONGEST, context.seed)
     seconds = QUICK_SECONDS if context.setting.quick else SECONDS
     workers = min(8, max(1, (os.cpu_count() or 1) - 1))
     found: Found = {}

@@ -136,7 +136,7 @@ def guarantee_items(context: Context, per_family: int | None) -> list[Item]:
     from thisthat_lab.suites import branch
 
     count = per_family or (QUICK_PER_FAMILY if context.setting.quick else PER_FAMILY)
-    return branch.evaluation_items(count, context.setting.seed)
+    return branch.evaluation_items(count, context.seed)
 
 
 def measurement_of(plan: Plan) -> Measurement:
@@ -189,7 +189,7 @@ def _rows(
                 1 - plan.confidence,
                 labels,
                 plan.splits,
-                context.setting.seed,
+                context.seed,
             )
             yield _Row(kind, target, labels, len(pools[kind].best), tally)
             advance(1)

@@ -42,9 +42,9 @@ def run(context: Context) -> Findings:
     """Ask every question plain, with an instruction and with a neutral sentence."""
     quick = context.setting.quick
     items = _questions(context, QUICK_QUESTIONS if quick else QUESTIONS)
-    probes = Rng(context.setting.seed, "injection").shuffled(injection_probes())
+    probes = Rng(context.seed, "injection").shuffled(injection_probes())
     used = [probes[number % len(probes)] for number in range(len(items))]
-    named = [_wrong_option(item, context.setting.seed) for item in items]
+    named = [_wrong_option(item, context.seed) for item in items]
     attacked = [
         _marked(item, probe, probe.plant(item.state, _spoken(item, wrong)))
         for item, probe, wrong in zip(items, used, named, strict=True)
@@ -163,7 +163,7 @@ def _foreign(
         )
         if not texts:
             continue
-        rng = Rng(context.setting.seed, "foreign injection", source)
+        rng = Rng(context.seed, "foreign injection", source)
         drawn = [(rng.choice(texts), rng.choice(plain_probes)) for _ in items]
         for what, planting in (
             ("text", [text for text, _ in drawn]),

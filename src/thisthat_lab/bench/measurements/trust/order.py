@@ -50,7 +50,7 @@ def run(context: Context) -> Findings:
     families = len({item.family for item in choices})
     spread = fair_subset(choices, -(-most // families))
     items = sorted(spread, key=lambda item: item.fingerprint)[:most]
-    orders = [_orders(item, context.setting.seed) for item in items]
+    orders = [_orders(item, context.seed) for item in items]
     asked = [
         _reordered(item, order) for item, mine in zip(items, orders, strict=True) for order in mine
     ]
@@ -124,7 +124,7 @@ def _time_of_averages(context: Context) -> float | None:
     if not isinstance(context.system, EngineSystem):
         return None
     decider = context.system.decider
-    rng = Rng("order", context.setting.seed)
+    rng = Rng("order", context.seed)
     ratios: list[float] = []
     for _ in range(TIMED + 1):
         state = state_of(decider, rng, TIMED_TOKENS)

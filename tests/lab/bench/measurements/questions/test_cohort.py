@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from thisthat.errors import InvalidInputError
 from thisthat.items import metrics
+from thisthat_lab.bench import suite
+from thisthat_lab.bench.measure import Context, Setting, run_measurement
 from thisthat_lab.bench.measurements.questions.cohort import read_cohort, recorded_replies
 from thisthat_lab.bench.scoring import score_lines
 
@@ -33,6 +37,23 @@ def test_the_lines_of_the_measurement_carry_the_same_numbers(shared_data: Path) 
     found = [lines[f"cohort.{name}"].value for name in ("accuracy", "brier", "nll")]
     assert [round(value or 0, 3) for value in found] == [0.765, 0.133, 0.403]
     assert all(line.low is not None and line.high is not None for line in (lines["cohort.nll"],))
+
+
+def test_the_services_own_brier_and_nll_are_computed(shared_data: Path, tmp_path: Path) -> None:
+    setting = Setting(system="constant", out=tmp_path, data=shared_data)
+    context = Context(setting, Console(file=io.StringIO()))
+    _, found = run_measurement(suite.measurement("cohort"), context, ["thisthat"])
+    name = "the recorded service itself: "
+    told = [
+        (line.label.removeprefix(name), round(line.value or 0, 3), line.method)
+        for line in found.lines
+        if line.label.startswith(name)
+    ]
+    assert told == [
+        ("accuracy", 0.765, "bootstrap over states"),
+        ("Brier, on p(yes)", 0.133, "bootstrap over states"),
+        ("negative log likelihood", 0.403, "bootstrap over states"),
+    ]
 
 
 def test_cohort_options_are_no_and_yes_with_their_meaning(shared_data: Path) -> None:

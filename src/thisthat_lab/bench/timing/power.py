@@ -1,0 +1,40 @@
+"""The power of the device that runs: as stated, as it reports its limit, or the paper's laptop."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+PAPER_WATTS = 80.0
+_SMI = ("nvidia-smi", "--query-gpu=power.limit", "--format=csv,noheader,nounits", "--id=0")
+_PACKAGES = Path("/sys/class/powercap")
+
+
+def device_watts(
+    stated: float | None, on_gpu: bool, packages: Path = _PACKAGES
+) -> tuple[float, str]:
+    """Watts, and in words where they come from. A limit is the most a device draws, not a mean."""
+    if stated is not None:
+        return stated, "as stated with --watts"
+    limit = _gpu_limit() if on_gpu else _package_limit(packages)
+    if limit is not None:
+        return limit, f"the power limit that this {'GPU' if on_gpu else 'processor'} reports"
+    return PAPER_WATTS, "the paper's laptop: this device reports no power; state it with --watts"
+
+
+def _gpu_limit() -> float | None:
+    try:
+        told = subprocess.run(_SMI, capture_output=True, text=True, timeout=20, check=True)
+        return float(told.stdout.split()[0])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None
+
+
+def _package_limit(packages: Path) -> float | None:
+    """The sustained limits of all processor packages that Linux lists."""
+    limits = packages.glob("intel-rapl:[0-9]*/constraint_0_power_limit_uw")
+    try:
+        micro = [int(path.read_text()) for path in limits if path.parent.name.count(":") == 1]
+    except (OSError, ValueError):
+        return None
+    return sum(micro) / 1e6 or None
