@@ -69,7 +69,12 @@ class Item:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any], where: str) -> Item:
-        """Read one row of a decision file; errors begin with ``where`` (file and line)."""
+        """Read one row of a decision file; errors begin with ``where`` (file and line).
+
+        A row of the paper's files is read as it is: options as plain texts, ``answer_index``.
+        """
+        if "answer_index" in row and "kind" not in row:
+            row = _published(row)
         for name in ("kind", "state", "question", "options", "answer"):
             if name not in row:
                 raise InvalidInputError(where, f"the field {name!r} is missing")
@@ -99,6 +104,14 @@ class Item:
             split=row.get("split", "train"),
             facts=row.get("facts", {}),
         )
+
+
+def _published(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The paper's names in ours. Texts such as ``no: outside`` stay whole, as its scripts ask."""
+    kind = "boolean" if row.get("options") == ["no", "yes"] else "choice"
+    facts = {"id": row["id"]} if "id" in row else {}
+    known = {"kind": kind, "answer": row["answer_index"], "split": "evaluation", "facts": facts}
+    return {"source": "published", **row, **known}
 
 
 def _read_options(options: Any, where: str) -> tuple[tuple[str, str | None], ...]:

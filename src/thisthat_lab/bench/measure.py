@@ -129,6 +129,14 @@ class Context:
             )
         return system
 
+    def price_of(self, replies: Iterable[Reply]) -> tuple[float, str] | None:
+        """What those replies cost at an endpoint's listed price, and whose list; None without."""
+        price = self.setting.prices.get(self.system.identity.name)
+        if price is None:
+            return None
+        tokens = [(reply.input_tokens, reply.output_tokens) for reply in replies]
+        return price.dollars(sum(i for i, _ in tokens), sum(o for _, o in tokens)), price.source
+
     def system_at(self, lam: float | None) -> System:
         """The measured checkpoint at another λ."""
         if lam not in self._systems:

@@ -12,7 +12,7 @@ import numpy as np
 
 from thisthat.items import metrics
 from thisthat.items.item import Item
-from thisthat_lab.bench.measure import Findings
+from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Group, Line
 from thisthat_lab.bench.systems.replies import Reply
 
@@ -196,6 +196,17 @@ def rows_of(items: Sequence[Item], replies: Sequence[Reply]) -> dict[str, Any]:
             for item, reply in zip(items, replies, strict=True)
         ]
     return columns
+
+
+def bill_lines(context: Context, replies: Sequence[Reply]) -> list[Line]:
+    """The columns of the paper's tables beside accuracy: no answer, tokens, latency, cost."""
+    lines = usage_lines(replies)
+    silent = sum(reply.chosen is None for reply in replies)
+    lines.append(Line("questions without an answer", silent, unit="number"))
+    priced = context.price_of(replies)
+    if priced is not None:
+        lines.append(Line("cost of this pass", priced[0], unit="dollars"))
+    return lines
 
 
 def tokens_point(items: Sequence[Item], replies: Sequence[Reply]) -> dict[str, float]:

@@ -205,6 +205,14 @@ def _decisions(context: Context, file: Path) -> None:
     _measure(context, measurement_of(file))
 
 
+def _spatial(context: Context, file: Path | None, per_family: int | None) -> None:
+    from thisthat_lab.bench.measurements.questions.spatial import measurement_of
+
+    if per_family is not None and per_family < 1:
+        raise InvalidInputError("--per-family", f"is {per_family}; at least 1 is needed")
+    _measure(context, measurement_of(file, per_family))
+
+
 def _wide(context: Context, file: Path, pool: bool) -> None:
     from thisthat_lab.bench.measurements.questions.wide import measurement_of
 
@@ -271,6 +279,23 @@ _WITH_ARGUMENTS: dict[str, tuple[Callable[..., None], list[inspect.Parameter]]] 
         ],
     ),
     "decisions": (_decisions, [_FILE]),
+    "spatial": (
+        _spatial,
+        [
+            _option(
+                "file",
+                Path | None,
+                None,
+                "Questions of the same families, such as the paper's public test.jsonl.",
+            ),
+            _option(
+                "per_family",
+                int | None,
+                None,
+                "The first questions of each family; 150 is the paper's subset of 2,250.",
+            ),
+        ],
+    ),
     "wide": (
         _wide,
         [

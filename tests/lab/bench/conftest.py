@@ -10,7 +10,7 @@ from thisthat.items.item import Item
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder with recorded_68.jsonl: THISTHAT_DATA, or ../shared/data beside the checkout."""
     named = os.environ.get("THISTHAT_DATA")

@@ -171,7 +171,13 @@ def sample_results(lam: float = 1.0, seed: int = 0) -> list[Result]:
         result("spatial", "Spatial benchmark", lam, lines=[], groups=spatial, series=calibration),
         result("heldout", "Held out", lam, lines=[], groups=held_out, series=calibration),
         result("surfaces", "Surfaces", lam, lines=[], groups=surfaces),
-        result("actuator", "Noisy actuator", lam, lines=rules),
+        result(
+            "actuator",
+            "Noisy actuator",
+            lam,
+            lines=rules,
+            series={"tokens": {"tokens": 0.0, "accuracy": 0.74}},
+        ),
         result("branch", "Branch suite", lam, lines=[], groups=branch, series=calibration),
         result("ladder", "Context ladder", lam, lines=[], series={"ladder": ladder}),
         result("lambda", "λ sweep", lam, lines=[], series={"lambda": sweep}),
@@ -195,7 +201,12 @@ def sample_results(lam: float = 1.0, seed: int = 0) -> list[Result]:
             lam,
             lines=[accuracy],
             series={
-                "cost": {"dollars": 3e-5, "accuracy": 0.9, "questions": 68},
+                "cost": {
+                    "dollars": 3e-5,
+                    "accuracy": 0.9,
+                    "questions": 68,
+                    "input_tokens": 12_000,
+                },
                 "growth": sample_growth(),
             },
         ),

@@ -53,6 +53,14 @@ def accuracy_against_cost(plt: Any, results: Sequence[Result]) -> Figure | None:
         shown = PAPER_NAME if paper else name
         axes.plot(dollars, accuracy, "D" if paper else "o", color=MUTED, markersize=6)
         _label(axes, dollars, accuracy, shown, MUTED)
+    # The paper's hollow square: a published price times the tokens of the pass, as we count them.
+    read = max(result.series["cost"].get("input_tokens", 0) for result in _of(results, "cost"))
+    for name, price in anchors.prices().items():
+        known = [row for row in anchors.table("cohort") if row["system"].casefold() == name]
+        if known and read:
+            dollars, accuracy = price.dollars(read, 0), known[0]["accuracy"]
+            axes.plot(dollars, accuracy, "s", color=MUTED, markersize=8, markerfacecolor="none")
+            _label(axes, dollars, accuracy, f"{known[0]['system']} (published price)", MUTED)
     for number, (name, dollars, accuracy) in enumerate(ours):
         axes.plot(dollars, accuracy, "s", color=colour(number), markersize=9)
         _label(axes, dollars, accuracy, name, colour(number), bold=True, below=number % 2 == 1)
@@ -60,6 +68,42 @@ def accuracy_against_cost(plt: Any, results: Sequence[Result]) -> Figure | None:
     axes.margins(x=0.2, y=0.12)
     axes.set_xlabel("cost of one pass of 68 questions, dollars")
     axes.set_ylabel("accuracy")
+    return figure
+
+
+def accuracy_against_tokens(plt: Any, results: Sequence[Result]) -> Figure | None:
+    """Tokens generated before answering: on the noisy actuator, and on the spatial benchmark."""
+    panels = {
+        "noisy actuator": _of(results, "actuator"),
+        "spatial benchmark": [r for r in results if r.measurement.partition("-")[0] == "spatial"],
+    }
+    points = {
+        title: [(r.label, r.series["tokens"]) for r in found if r.series.get("tokens")]
+        for title, found in panels.items()
+    }
+    if not any(points.values()):
+        return None
+    figure, row = plt.subplots(1, 2, figsize=(9.0, 3.9))
+    for axes, (title, mine) in zip(row, points.items(), strict=True):
+        if title == "spatial benchmark":
+            for known in anchors.table("spatial"):
+                axes.plot(known["tokens"], known["accuracy"], "o", color=MUTED, markersize=5)
+                _label(axes, known["tokens"], known["accuracy"], known["system"], MUTED)
+        else:
+            limit = next((r.line("actuator.ceiling") for r in panels[title]), None)
+            if limit is not None and limit.value is not None:
+                axes.axhline(limit.value, color=INK, linestyle="--", linewidth=1.2)
+                axes.text(0, limit.value, " ceiling", va="bottom", fontsize=8.5, color=INK)
+        for number, (name, point) in enumerate(mine):
+            place = point["tokens"], point["accuracy"]
+            axes.plot(*place, "s", color=colour(number), markersize=8)
+            _label(axes, *place, name, colour(number), bold=True, below=number % 2 == 1)
+        axes.set_xscale("symlog", linthresh=1)
+        axes.margins(y=0.15)
+        axes.set_xlim(-0.4, 10_000)
+        axes.set_title(title)
+        axes.set_xlabel("tokens generated per question")
+    row[0].set_ylabel("accuracy")
     return figure
 
 
@@ -299,6 +343,53 @@ def context_ladder(plt: Any, results: Sequence[Result]) -> Figure | None:
     return figure
 
 
+def ladder_panels(plt: Any, results: Sequence[Result]) -> Figure | None:
+    """A panel per system on one scale, best window last rung first, with its line of silence."""
+    found = [result for result in _of(results, "ladder") if result.series.get("ladder")]
+    if not found:
+        return None
+    arms = {
+        id(result): {
+            arm: [point for point in result.series["ladder"] if point["arm"] == arm]
+            for arm in ("window", "whole")
+        }
+        for result in found
+    }
+    found.sort(
+        key=lambda result: -max([0, *(p["accuracy"] for p in arms[id(result)]["window"][-1:])])
+    )
+    columns = min(3, len(found))
+    rows = -(-len(found) // columns)
+    size = (2.9 * columns + 0.6, 2.6 * rows + 0.6)
+    figure, grid = plt.subplots(
+        rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True
+    )
+    for axes, result in zip(grid.flat, found, strict=False):
+        for index, (arm, name) in enumerate(
+            (("window", "the part that matters"), ("whole", "the whole map"))
+        ):
+            points = arms[id(result)][arm]
+            sides = [point["side"] for point in points]
+            shares = [point["accuracy"] for point in points]
+            axes.plot(sides, shares, "-o", color=colour(index), markersize=4, label=name)
+        silent = [point["unanswered"] for point in arms[id(result)]["whole"]]
+        axes.plot(sides, silent, ":", color=colour(2), label="whole map: no answer")
+        times = [p["milliseconds"] for p in result.series["ladder"] if p.get("milliseconds")]
+        paid = [line.value for line in result.lines if line.label == "cost of this pass"]
+        above = [result.label, f"{np.median(times):,.0f} ms" if times else ""]
+        above.append(f"${paid[0]:.3g}" if paid and paid[0] is not None else "")
+        axes.set_title(", ".join(filter(None, above)), fontsize=9)
+        axes.set_xscale("log")
+        every = sorted({point["side"] for point in result.series["ladder"]})
+        axes.set_xticks(every, [str(side) for side in every])
+        axes.minorticks_off()
+        axes.set_ylim(-0.03, 1.03)
+    for axes in grid.flat[len(found) :]:
+        axes.set_visible(False)
+    _legend_below(figure, grid.flat[0])
+    return figure
+
+
 def lambda_sweep(plt: Any, results: Sequence[Result]) -> Figure | None:
     """The headline numbers from the base to the shipped checkpoint."""
     found = [result for result in _of(results, "lambda") if result.series.get("lambda")]
@@ -376,12 +467,14 @@ def knowledge(plt: Any, results: Sequence[Result]) -> Figure | None:
 _TEXTS = Tables(__file__)
 _DRAWN: dict[str, Callable[[Any, Sequence[Result]], Figure | None]] = {
     "accuracy-cost": accuracy_against_cost,
+    "accuracy-tokens": accuracy_against_tokens,
     "calibration": calibration_bars,
     "reliability": reliability_diagram,
     "families": accuracy_by_family,
     "surfaces": accuracy_by_surface,
     "branch": accuracy_by_branch_family,
     "ladder": context_ladder,
+    "ladder-panels": ladder_panels,
     "lambda": lambda_sweep,
     "latency": latency_distribution,
     "compared": compared,

@@ -69,7 +69,7 @@ def run(context: Context) -> Findings:
     groups += scoring.grouped(
         asked, said, "set and map side", lambda item: f"{item.family}, {item.facts['size']}"
     )
-    lines += scoring.usage_lines(replies)
+    lines += scoring.bill_lines(context, said)
     series["tokens"] = scoring.tokens_point(items, replies)
     return Findings(lines, asked, said, groups, series, scoring.rows_of(asked, said))
 

@@ -90,7 +90,7 @@ def run(context: Context) -> Findings:
         *service,
         Line.of("accuracy minus the recorded service's, paired", difference),
         Line("majority answer", majority),
-        *scoring.usage_lines(replies),
+        *scoring.bill_lines(context, replies),
     ]
     groups = scoring.grouped(items, replies, "answer", lambda item: item.options[item.answer][0])
     return scoring.findings(lines, items, replies, groups)

@@ -48,6 +48,7 @@ def run(context: Context) -> Findings:
         groups += scoring.grouped(
             items, replies, f"side, {words}", partial(_side_of, arm), order=int
         )
+    lines += scoring.bill_lines(context, replies)
     return Findings(
         lines, items, replies, groups, {"ladder": points}, scoring.rows_of(items, replies)
     )

@@ -48,11 +48,9 @@ def run(context: Context) -> Findings:
             "kWh, on hardware already bought; power is not measured. A hosted price also covers "
             "serving and margin."
         )
-    elif system.identity.name in setting.prices:
-        price = setting.prices[system.identity.name]
-        read = sum(reply.input_tokens for reply in replies)
-        dollars = price.dollars(read, sum(reply.output_tokens for reply in replies))
-        caveats.append(f"Price per million tokens: {price.source}.")
+    elif (priced := context.price_of(replies)) is not None:
+        dollars, source = priced
+        caveats.append(f"Price per million tokens: {source}.")
     else:
         caveats.append(f"{system.identity.name} is on no price list given; no cost is reported.")
     if dollars is not None:
