@@ -18,7 +18,8 @@ class PromptFormat:
     ``family`` selects the wording and where the text is split before tokenising. ``chat`` wraps the
     prompt in the checkpoint's chat template. ``isolated_levels`` asks a score level by level.
     ``cell_tokens`` gives every cell of a grid in the state a token of its own. ``open_state`` lets
-    the tokens of a state see each other, not only those before them.
+    the tokens of a state see each other, not only those before them. ``legend`` moves descriptions
+    of options into the question, as the flock checkpoint's own HTTP server does; no card says so.
     """
 
     family: Family = "thisthat"
@@ -26,3 +27,4 @@ class PromptFormat:
     isolated_levels: bool = False
     cell_tokens: bool = False
     open_state: bool = False
+    legend: bool = False

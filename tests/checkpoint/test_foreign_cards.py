@@ -97,7 +97,8 @@ def test_a_wrong_decider_config_is_refused(
 def test_flock_is_recognised(ref: str, tmp_path: Path) -> None:
     card = card_for(ref, HubBase("x/y"), tmp_path, CONFIG)
     assert card.prompt.family == "flock"
-    assert card.limits.state_tokens == 1_536
+    assert not card.prompt.legend
+    assert card.limits.state_tokens == 32_768  # the longest that its scripts set
     assert card.temperatures.of("choice", 3, "state-first") == 1.0
 
 

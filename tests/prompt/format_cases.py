@@ -42,7 +42,8 @@ def _wide(options: list[str]) -> Pieces:
 
 OURS = PromptFormat()
 DECIDER = PromptFormat("decider")
-FLOCK = PromptFormat("flock")
+FLOCK = PromptFormat("flock", legend=True)
+PUBLISHED = PromptFormat("flock")
 TEAMS = [f"team {n}" for n in range(12)]
 LEGEND = "Which queue?\n\nOptions:\n- billing: charges and refunds\n- shipping"
 TWELVE_LEGEND = "Which team?\n\nOptions:\n" + "\n".join(f"- {team}" for team in TEAMS)
@@ -289,4 +290,87 @@ CASES = [
             "\n\nAnswer: (",
         ],
     ),
+]
+
+WINDOW = (
+    "Agent coordinate: (1,5); zero-based row and column. Rows increase south; columns increase "
+    "east. The local window is centered on A. '#': wall; '.': open; 'A': agent; 'X': outside.\n"
+    "Local map:\nXXXXX\n#####\n..A##\n#####\n...##"
+)
+MAP = (
+    "Maze 5x5. Coordinates are zero-based (row,column). Agent=(1,1), goal=(3,3).\n#=wall, .=free, "
+    "A=agent, G=goal, @=agent at goal. Move one cell north/east/south/west; no diagonals or "
+    "wraparound. Stop on the goal.\n#####\n#A..#\n#.#.#\n#..G#\n#####"
+)
+TRAVERSABLE = (
+    "Use the local map: '.' and 'A' are traversable, '#' is a wall, and 'X' is outside the maze."
+)
+RECORDED = (
+    "If the agent attempts one cell north (row minus one, same column), will the destination be "
+    f"inside the maze and not a wall? {TRAVERSABLE}"
+)
+NORTH = "The destination of the one-cell north attempt is {}."
+STEPS = [
+    f"If the agent attempts one cell {way} ({delta}), will the destination be inside the maze and "
+    f"not a wall? {TRAVERSABLE}"
+    for way, delta in {"north": "row-1", "south": "row+1", "east": "col+1", "west": "col-1"}.items()
+]
+NOISY = (
+    "Under the stated random actuator, will this one move be collision-free? The attempted move "
+    "stays inside the maze and does not enter a wall."
+)
+ACTUATOR = (
+    f"{MAP}\nActuator: execute north with probability 0.9; otherwise choose uniformly among south, "
+    "east, west."
+)
+MOVES = "How many moves remain on the shortest path from the agent to the goal?"
+BANDS = ["1-4 moves", "5-16 moves", "17-64 moves", "65-256 moves", "257 or more moves"]
+
+
+def _asked(number: str, text: str, options: list[str]) -> Pieces:
+    """A question as the published scripts encode it: header, options and answer apart."""
+    lines = "".join(
+        f"\n({letter}) {option}" for letter, option in zip("ABCDE", options, strict=False)
+    )
+    return [f"\n\nQuestion{number}: {text}\nOptions:", lines, f"\nAnswer{number}: ("]
+
+
+def _one(name: str, state: str, question: Question, text: str, options: list[str]) -> Case:
+    pieces = [f"Context:\n{state}", *_asked("", text, options)]
+    return Case(f"published, {name}", PUBLISHED, state, [question], "state-first", "apart", pieces)
+
+
+def _four(name: str, state: str) -> Case:
+    pieces: Pieces = [f"Context:\n{state}"]
+    for place, text in enumerate(STEPS, start=1):
+        pieces += _asked(f" {place}", text, ["no", "yes"])
+    questions: list[Question] = [Boolean(text) for text in STEPS]
+    return Case(
+        f"published, {name}", PUBLISHED, state, questions, "state-first", "together", pieces
+    )
+
+
+BLOCKED, FREE = (
+    NORTH.format("a wall or outside the maze"),
+    NORTH.format("inside the maze and traversable"),
+)
+CASES += [
+    _one(
+        "recorded cohort and latency",
+        WINDOW,
+        Boolean(RECORDED, true=FREE, false=BLOCKED),
+        RECORDED,
+        [f"no: {BLOCKED}", f"yes: {FREE}"],
+    ),
+    _one("noisy actuator", ACTUATOR, Boolean(NOISY), NOISY, ["no", "yes"]),
+    _four("local geometry", WINDOW),
+    _four("ladder, whole map", MAP),
+    _one(
+        "distance bands",
+        MAP,
+        Score(BANDS, MOVES),
+        MOVES,
+        [f"{level}: {band}" for level, band in enumerate(BANDS)],
+    ),
+    _one("spatial benchmark", MAP, Choice(BANDS, MOVES), MOVES, BANDS),
 ]

@@ -21,7 +21,8 @@ DECIDER_FILE = "decider_config.json"
 _FLOCK = "flock-io/this-that-model-1.0"
 _DECIDER_OWNER = "Mapika/decider-"
 _DECIDER_STATE_TOKENS = 32_768
-_FLOCK_STATE_TOKENS = 1_536
+_FLOCK_STATE_TOKENS = 32_768
+"""Its longest measurement's. Its library cuts at 1,536 unless told; here nothing is cut unasked."""
 _KINDS: dict[str, Kind] = {"choice": "choice", "noul": "boolean", "score": "score"}
 
 

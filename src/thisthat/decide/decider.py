@@ -66,6 +66,13 @@ class Decider:
         self.builder, self.decode, self.engine = builder, decode, engine
         self.reading, self.source, self.log, self.heads = reading, source, log, heads
 
+    def worded(self, builder: PromptBuilder) -> Decider:
+        """This decider with another builder's wording; itself for its own."""
+        if builder is self.builder:
+            return self
+        own = self.engine, self.reading, self.source, self.decode, self.log
+        return Decider(builder, *own)
+
     @property
     def processor(self) -> Processor:
         """Prepares this decider's jobs and reads their results."""

@@ -6,8 +6,8 @@ The builder alone places slots; no text, whatever it contains, can move one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 from thisthat.engine.rows import Branch, Row, Slot, Tokens
 from thisthat.errors import InvalidInputError, StateTooLongError
@@ -144,6 +144,14 @@ class PromptBuilder:
         self.labels = label_table(encode)
         self._letters = tuple(self.labels)[:_NARROW]
         self.label_ids = tuple(self.labels.values())
+
+    @cached_property
+    def with_legend(self) -> PromptBuilder:
+        """How the checkpoint's makers word questions on their HTTP wire; mostly just the same."""
+        if self.form.family != "flock":
+            return self
+        form = replace(self.form, legend=True)
+        return PromptBuilder(self._encode_text, form, self._frame, self._encode_many)
 
     def render(
         self,

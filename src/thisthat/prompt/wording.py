@@ -34,7 +34,7 @@ def asks(question: Question, form: PromptFormat) -> list[Ask]:
     if form.isolated_levels and isinstance(question, Score):
         levels = [_text(option.description) or option.name for option in options]
         return [Ask(_PROPOSED.format(text=text, level=level), ("no", "yes")) for level in levels]
-    if form.family == "flock":
+    if form.legend:
         return [Ask(_with_legend(text, question), tuple(option.name for option in options))]
     one_line = form.family == "thisthat"
     return [Ask(text, tuple(_described(option, one_line) for option in options))]

@@ -68,13 +68,15 @@ _TOKENISING_BYTES = 200
 class Asked:
     """A parsed request: a model, a state, questions by name.
 
-    ``state_at`` is the state's place in the format, for errors about it.
+    ``state_at`` is the state's place in the format, for errors about it. ``legend``: questions are
+    worded as the makers of the served checkpoint word them on this wire.
     """
 
     model: str
     state: Text
     questions: Mapping[str, Question]
     state_at: Place = ("state",)
+    legend: bool = False
 
 
 class ClientDisconnectedError(Exception):
@@ -177,6 +179,8 @@ class Service:
         """The decision about one state. Raises Problem or ClientDisconnectedError."""
         deadline: Deadline = request.state.deadline
         decider = self.checkpoints.find(asked.model)
+        if asked.legend:
+            decider = decider.worded(decider.builder.with_legend)
         self._check_room()
         options = DecideOptions(request_id=request.state.request_id)
         with self.tokenising(options.request_id) as span:

@@ -21,7 +21,13 @@ from thisthat.engine.rows import Branch, Logits, Row, RowResult, Slot, Tokens
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.engine.torch.backbone import Backbone
 from thisthat.engine.torch.label_head import LabelHead
-from thisthat.engine.torch.load_model import FLOAT8, choose_device, choose_dtype, load_model
+from thisthat.engine.torch.load_model import (
+    FLOAT8,
+    choose_device,
+    choose_dtype,
+    load_model,
+    stored_in_half,
+)
 from thisthat.engine.torch.row_reader import RowReader
 from thisthat.errors import CheckpointError, InvalidInputError
 
@@ -92,7 +98,7 @@ class TorchEngine(Engine):
         raises InvalidInputError where that cannot be.
         """
         place = choose_device(device)
-        form = choose_dtype(dtype, place)
+        form = choose_dtype(dtype, place, stored_in_half(checkpoint.config))
         return cls(
             load_model(checkpoint, place, form),
             label_ids,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,13 +31,26 @@ def choose_device(name: str) -> torch.device:
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
-def choose_dtype(name: str, device: torch.device) -> torch.dtype:
-    """The numeric form of that name; "auto" is bfloat16 on CUDA and float32 elsewhere."""
+def choose_dtype(name: str, device: torch.device, half: bool = False) -> torch.dtype:
+    """The numeric form of that name.
+
+    "auto" is bfloat16 on CUDA and float32 elsewhere; float16 on MPS for weights stored in ``half``
+    precision, as their makers run them.
+    """
     if name == "auto":
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
+        on_mps = torch.float16 if half and device.type == "mps" else torch.float32
+        return torch.bfloat16 if device.type == "cuda" else on_mps
     if name not in DTYPES:
         raise InvalidInputError("dtype", f"{name!r}, but must be auto, {', '.join(DTYPES)}")
     return DTYPES[name]
+
+
+def stored_in_half(config: Mapping[str, Any]) -> bool:
+    """Whether a configuration says that its weights are 16 bits wide."""
+    text = config.get("text_config")
+    sources = (config, text if isinstance(text, Mapping) else {})
+    said = [each.get("dtype") or each.get("torch_dtype") for each in sources]
+    return any(form in ("bfloat16", "float16") for form in said)
 
 
 def load_model(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Any:

@@ -65,7 +65,7 @@ def parse(body: Mapping[str, Any], most_questions: int) -> Asked:
     state = required(body, "state")
     check_size(state, ("state",))
     check_json(state, ("state",))
-    return Asked(model, state, parse_questions(body, most_questions))
+    return Asked(model, state, parse_questions(body, most_questions), legend=True)
 
 
 def parse_questions(body: Mapping[str, Any], most: int) -> dict[str, Question]:

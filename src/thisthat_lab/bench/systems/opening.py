@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from thisthat.errors import DeviceMemoryError, InvalidInputError, StateTooLongError
 from thisthat.items.item import Item, render_state
+from thisthat.prompt_format import Packing
 from thisthat.questions import Question, Text
 from thisthat_lab.bench.systems.protocol import Done, Identity, System, SystemOptions
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities, unanswered
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from thisthat.engine.select import EngineName
 
 ENDPOINTS = ("chat", "systemone", "decisions")
+TOGETHER = ("local_geometry", "context_ladder")
+"""Sets whose four questions the published scripts of this-that-model ask in one pass, numbered."""
 
 
 def open_system(name: str, options: SystemOptions) -> System:
@@ -53,8 +56,9 @@ class EngineSystem:
     """One of our engines behind the library's own facade.
 
     Questions that stand together and share a state are asked together, each in a branch of its
-    own, so that none sees another. A state that is too long, and memory that does not suffice,
-    are replies without an answer, not errors.
+    own, so that none sees another; this-that-model gets those of ``TOGETHER`` as published. A
+    state that is too long, and memory that does not suffice, are replies without an answer, not
+    errors.
     """
 
     independent: ClassVar[bool] = True
@@ -85,6 +89,11 @@ class EngineSystem:
         return cls(decider, [Path(str(each)).stem for each in known] if decider.source.lam else ())
 
     @property
+    def family(self) -> str:
+        """Whose prompt format the checkpoint reads."""
+        return self.decider.builder.form.family
+
+    @property
     def identity(self) -> Identity:
         """The checkpoint, its λ and the engine."""
         return self._identity
@@ -103,12 +112,14 @@ class EngineSystem:
             self._answer_batch(items, batch, done)
 
     def _answer_batch(self, items: Sequence[Item], batch: list[list[int]], done: Done) -> None:
+        published = self.family == "flock" and items[0].family in TOGETHER
+        packing: Packing = "together" if published else "apart"
         pairs = [
             (items[members[0]].state, {str(n): items[n].as_question() for n in members})
             for members in batch
         ]
         try:
-            self._decide(pairs, done)
+            self._decide(pairs, done, packing)
         except (InvalidInputError, DeviceMemoryError, MemoryError) as error:
             if len(batch) > 1:
                 for members in batch:
@@ -118,8 +129,10 @@ class EngineSystem:
             for number in batch[0]:
                 done(number, unanswered(problem))
 
-    def _decide(self, pairs: list[tuple[Text, dict[str, Question]]], done: Done) -> None:
-        for decision in self.decider.decide_pairs(pairs):
+    def _decide(
+        self, pairs: list[tuple[Text, dict[str, Question]]], done: Done, packing: Packing
+    ) -> None:
+        for decision in self.decider.decide_pairs(pairs, packing=packing):
             share = decision.usage.input_tokens // max(1, len(decision.answers))
             for number, answer in decision.answers.items():
                 reply = from_probabilities(tuple(answer.probabilities.values()), input_tokens=share)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thisthat.errors import InvalidInputError
@@ -44,6 +44,13 @@ class Reply:
         if self.chosen is None or self.probabilities is None:
             return -1.0
         return self.probabilities[self.chosen]
+
+    def at_temperature(self, temperature: float) -> Reply:
+        """The reply with its logits divided by another temperature than 1."""
+        if self.probabilities is None:
+            return self
+        powers = [p ** (1 / temperature) for p in self.probabilities]
+        return replace(self, probabilities=tuple(p / sum(powers) for p in powers))
 
     def as_row(self) -> dict[str, Any]:
         """A short JSON object; what is absent is left out."""

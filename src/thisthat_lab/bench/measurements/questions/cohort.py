@@ -20,6 +20,7 @@ from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities
 
 FILE = "recorded_68.jsonl"
+PUBLISHED_TEMPERATURE = 1.3
 
 
 def read_cohort(path: Path) -> list[Item]:
@@ -74,6 +75,13 @@ def run(context: Context) -> Findings:
     """Ask the cohort and score it as the paper's table does."""
     items = cohort_items(context)
     replies = context.ask("cohort", items)
+    caveats = []
+    if getattr(context.system, "family", "") == "flock":
+        replies = [reply.at_temperature(PUBLISHED_TEMPERATURE) for reply in replies]
+        caveats.append(
+            f"Probabilities at temperature {PUBLISHED_TEMPERATURE:g}, as in the published script "
+            "for this cohort; its other measurements, and every other one here, use 1."
+        )
     lines = scoring.score_lines(items, replies, "cohort", bernoulli=True)
     recorded = recorded_replies(items)
     service = [
@@ -93,4 +101,4 @@ def run(context: Context) -> Findings:
         *scoring.bill_lines(context, replies),
     ]
     groups = scoring.grouped(items, replies, "answer", lambda item: item.options[item.answer][0])
-    return scoring.findings(lines, items, replies, groups)
+    return replace(scoring.findings(lines, items, replies, groups), caveats=caveats)

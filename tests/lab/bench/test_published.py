@@ -1,0 +1,187 @@
+"""Published checkpoints, as tiny random stand-ins in their own layout, through every verb."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+import thisthat
+from tests.lab.bench.conftest import make_items
+from tests.published import DECIDER, FLOCK, write_published
+from tests.serve.support import post
+from thisthat import Boolean, Choice, Score
+from thisthat.checkpoint import open_checkpoint
+from thisthat.checkpoint.card import CARD_FILE, PathBase, write_card
+from thisthat.checkpoint.ship import ship_delta
+from thisthat.decide.decider import Decider
+from thisthat.engine.torch.load_model import choose_dtype, stored_in_half
+from thisthat.items.files import write_items
+from thisthat.items.item import Item
+from thisthat.serve.service import Service
+from thisthat.serve.settings import Settings
+from thisthat_lab.bench.measure import Context, Setting, run_measurement
+from thisthat_lab.bench.measurements.questions import cohort, decisions
+from thisthat_lab.bench.systems.opening import EngineSystem
+from thisthat_lab.bench.systems.replies import Reply, from_probabilities
+
+STATE = "The parcel never came."
+QUESTIONS = {
+    "lost": Boolean("Is it lost?", true="it is gone", false="it will come"),
+    "queue": Choice({"billing": "money", "shipping": None}, "Which queue?"),
+    "anger": Score(["calm", "furious"], "How angry?"),
+}
+LAYOUTS = {
+    "flat": {"wrapped": False},
+    "wrapped": {"wrapped": True},
+    "wrapped, sharded": {"wrapped": True, "shards": 3},
+}
+
+
+@pytest.fixture(params=[*LAYOUTS, "with a card"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    made = write_published(tmp_path / FLOCK, **LAYOUTS.get(request.param, {}))
+    if request.param == "with a card":
+        # Under any other name, what the card says counts.
+        card = replace(open_checkpoint(made).card, base=PathBase("."))
+        write_card(card, made / CARD_FILE)
+        made = made.rename(tmp_path / "renamed")
+    return made
+
+
+@pytest.fixture
+def decider(folder: Path) -> Iterator[Decider]:
+    with thisthat.open(folder, engine="torch", device="cpu") as opened:
+        yield opened
+
+
+def test_it_opens_and_decides_in_the_published_format(decider: Decider) -> None:
+    assert decider.source.name == "flock-io/this-that-model-1.0"
+    assert decider.reading.state_tokens == 32_768
+    texts = decider.prompt_text(STATE, QUESTIONS, packing="together")
+    wanted = (
+        f"Context:\n{STATE}"
+        "\n\nQuestion 1: Is it lost?\nOptions:\n(A) no: it will come\n(B) yes: it is gone"
+        "\nAnswer 1: ("
+        "\n\nQuestion 2: Which queue?\nOptions:\n(A) billing: money\n(B) shipping\nAnswer 2: ("
+        "\n\nQuestion 3: How angry?\nOptions:\n(A) 0: calm\n(B) 1: furious\nAnswer 3: ("
+    )
+    assert [re.sub(r"⟦slot \d: 2 options⟧", "", text) for text in texts] == [wanted]
+    found = decider.decide(STATE, QUESTIONS)
+    assert all(sum(a.probabilities.values()) == pytest.approx(1) for a in found.answers.values())
+
+
+def test_a_state_of_the_ladders_length_is_read(decider: Decider) -> None:
+    assert decider.ask("." * 2_000, "Is it long?").yes > 0
+
+
+def test_its_legend_stands_on_its_own_wire_alone(decider: Decider) -> None:
+    service = Service(Settings(port=0), lambda ref, lam: decider)
+    service.checkpoints.load("default", None)
+    questions: dict[str, Any] = {
+        "queue": {
+            "type": "choice",
+            "instructions": "Which queue?",
+            "criteria": {"billing": "money", "shipping": None},
+        }
+    }
+    body = {"model": "default", "state": STATE, "questions": questions}
+    legend = Choice(
+        ["billing", "shipping"], "Which queue?\n\nOptions:\n- billing: money\n- shipping"
+    )
+    on_the_wire = post(service, "/v1/systemone", body).json()["answers"]["queue"]["probabilities"]
+    assert on_the_wire == decider.ask(STATE, legend).probabilities
+    asked = {"model": "default", "states": [STATE], "questions": questions}
+    ours = json.loads(post(service, "/v1/decide", asked).text.splitlines()[0])
+    plain = decider.ask(STATE, QUESTIONS["queue"]).probabilities
+    assert ours["answers"]["queue"]["probabilities"] == plain
+    assert on_the_wire != plain
+
+
+def test_the_bench_asks_it_as_its_scripts_do(
+    decider: Decider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    pairs = decider.decide_pairs
+
+    def listen(states: Any, **how: Any) -> Any:
+        asked.append(how["packing"])
+        return pairs(states, **how)
+
+    monkeypatch.setattr(decider, "decide_pairs", listen)
+    system = EngineSystem(decider)
+    options = (("no", None), ("yes", None))
+    for family in ("local_geometry", "noisy_actuator", "context_ladder"):
+        items = [Item("s", family, "boolean", "state", f"q{n}?", options, 0) for n in range(4)]
+        replies: dict[int, Reply] = {}
+        system.answer(items, replies.__setitem__)
+        assert len(replies) == 4
+    assert asked == ["together", "apart", "together"]
+    path = tmp_path / "rows.jsonl"
+    write_items(path, make_items(6))
+    context = Context(Setting(out=tmp_path), Console(file=io.StringIO()))
+    context._systems[None] = system
+    _, found = run_measurement(decisions.measurement_of(path), context, ["thisthat"])
+    assert found.questions["count"] == 6
+
+
+def test_the_cohort_has_its_published_temperature(
+    decider: Decider, shared_data: Path, tmp_path: Path
+) -> None:
+    context = Context(Setting(out=tmp_path, data=shared_data), Console(file=io.StringIO()))
+    system = EngineSystem(decider)
+    context._systems[None] = system
+    found = cohort.run(context)
+    assert "temperature 1.3" in found.caveats[0]
+    item = found.items[0]
+    plain = decider.ask(item.state, item.as_question()).probabilities
+    logits = np.log(list(plain.values())) / 1.3
+    wanted = np.exp(logits) / np.exp(logits).sum()
+    assert found.replies[0].probabilities == pytest.approx(tuple(wanted))
+
+
+def test_a_reply_without_probabilities_has_no_temperature() -> None:
+    assert Reply(1).at_temperature(1.3) == Reply(1)
+    assert from_probabilities((0.2, 0.8)).at_temperature(1).probabilities == (0.2, 0.8)
+
+
+def test_lambda_turns_it_back_to_its_base(tmp_path: Path) -> None:
+    base = write_published(tmp_path / DECIDER, decider_config={"version": "v10"})
+    tuned = open_checkpoint(write_published(tmp_path / FLOCK, seed=3, shards=2))
+    start = open_checkpoint(base)
+    ship_delta(start, tuned.weights(), tmp_path / "delta", tuned.card, bits=8)
+    answers = []
+    for ref, lam in ((base, None), (tmp_path / "delta", 0.0), (tmp_path / "delta", 0.5)):
+        weights = open_checkpoint(ref, lam).weights()
+        with thisthat.open(ref, lam=lam, engine="torch", device="cpu") as decider:
+            answers.append(decider.ask(STATE, "Is it lost?").yes)
+            if lam == 0:
+                for name, tensor in start.weights().items():
+                    np.testing.assert_array_equal(weights[name], tensor)
+    assert answers[0] != answers[2]
+
+
+def test_a_decider_folder_reads_its_own_settings(tmp_path: Path) -> None:
+    settings = {"version": "v10", "temperature": 1.3, "isolated_levels": True}
+    folder = write_published(tmp_path / "any-name", shards=2, decider_config=settings)
+    with thisthat.open(folder, engine="torch", device="cpu") as decider:
+        assert decider.source.version == "v10"
+        assert "Proposed answer: calm" in decider.prompt_text(STATE, QUESTIONS)[0]
+
+
+def test_half_weights_run_as_their_makers_run_them(tmp_path: Path) -> None:
+    half = stored_in_half(open_checkpoint(write_published(tmp_path / FLOCK)).config)
+    assert half
+    assert choose_dtype("auto", torch.device("cuda"), half) == torch.bfloat16
+    assert choose_dtype("auto", torch.device("mps"), half) == torch.float16
+    assert choose_dtype("auto", torch.device("mps")) == torch.float32
+    assert choose_dtype("auto", torch.device("cpu"), half) == torch.float32
