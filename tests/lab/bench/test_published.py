@@ -17,6 +17,7 @@ from rich.console import Console
 
 import thisthat
 from tests.lab.bench.conftest import make_items
+from tests.lab.train import tiny
 from tests.published import DECIDER, FLOCK, write_published
 from tests.serve.support import post
 from thisthat import Boolean, Choice, Score
@@ -33,6 +34,8 @@ from thisthat_lab.bench.measure import Context, Setting, run_measurement
 from thisthat_lab.bench.measurements.questions import cohort, decisions
 from thisthat_lab.bench.systems.opening import EngineSystem
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities
+from thisthat_lab.train.config import parse_run
+from thisthat_lab.train.loop import train
 
 STATE = "The parcel never came."
 QUESTIONS = {
@@ -185,3 +188,17 @@ def test_half_weights_run_as_their_makers_run_them(tmp_path: Path) -> None:
     assert choose_dtype("auto", torch.device("mps"), half) == torch.float16
     assert choose_dtype("auto", torch.device("mps")) == torch.float32
     assert choose_dtype("auto", torch.device("cpu"), half) == torch.float32
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_it_can_be_trained_and_shipped(shards: int, tmp_path: Path) -> None:
+    write_published(tmp_path / "model", shards=shards)
+    tiny.write_colours(tmp_path / "colours.jsonl", 60)
+    run = parse_run(tiny.run_table(tmp_path), tmp_path, "run.toml")
+    train(run, lambda _: None)
+    before = open_checkpoint(tmp_path / "model").weights()
+    after = open_checkpoint(tmp_path / "run" / "checkpoint").weights()
+    assert before.keys() == after.keys()
+    assert all((before[name] != tensor).any() for name, tensor in after.items())
+    with thisthat.open(tmp_path / "run" / "checkpoint", engine="torch", device="cpu") as decider:
+        assert 0 < decider.ask("red 1", "Red?").yes < 1

@@ -33,6 +33,7 @@ from thisthat_lab.train.model.rows_attention import RowsAttention, can_attend
 PLAIN_FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
 # Families that are run as a whole; their logits are hidden state times label row, like the others'.
 WHOLE_FAMILIES = ("qwen3_5_text", "qwen3_next")
+WRAPPED = "model.language_model."
 _ADAPTED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -40,14 +41,20 @@ class Backbone(nn.Module):
     """Token rows and slot places in, one logit per label and slot out.
 
     ``trunk`` is a Hugging Face decoder without language head. ``unembedding`` holds the label rows
-    of an untied head; None takes them from the embedding.
+    of an untied head; None takes them from the embedding. ``prefix`` opens the names of the trunk's
+    tensors in the checkpoint.
     """
 
     def __init__(
-        self, trunk: Any, label_ids: Sequence[int], unembedding: Tensor | None, settings: Model
+        self,
+        trunk: Any,
+        label_ids: Sequence[int],
+        unembedding: Tensor | None,
+        settings: Model,
+        prefix: str = "model.",
     ) -> None:
         super().__init__()
-        self.trunk = trunk
+        self.trunk, self.prefix = trunk, prefix
         self.label_ids: Tensor
         self.register_buffer("label_ids", torch.tensor(label_ids), persistent=False)
         self.label_rows = None if unembedding is None else nn.Parameter(unembedding)
@@ -239,10 +246,10 @@ class Backbone(nn.Module):
             if hasattr(module, "get_delta_weight"):
                 weight = module.base_layer.weight
                 merged = weight + module.get_delta_weight("default").to(weight.dtype)
-                tensors[f"model.{path}.weight"] = merged.detach()
+                tensors[f"{self.prefix}{path}.weight"] = merged.detach()
         for name, parameter in self.trained():
             if name.startswith("trunk.") and "lora_" not in name:
-                tensors[f"model.{name.removeprefix('trunk.')}"] = parameter.detach()
+                tensors[self.prefix + name.removeprefix("trunk.")] = parameter.detach()
         return tensors
 
 
@@ -272,13 +279,15 @@ def build_backbone(
     missing, unknown or of another shape.
     """
     trunk = blank_trunk(config, settings, device, packed)
-    _fill(trunk, weights)
+    wrapped = any(name.startswith(WRAPPED) for name in weights)
+    prefix = WRAPPED if wrapped else "model."
+    _fill(trunk, weights, prefix)
     head = weights.get("lm_head.weight")
     unembedding = None
     if head is not None and not trunk.config.tie_word_embeddings:
         rows = torch.from_numpy(np.ascontiguousarray(head[np.asarray(label_ids)]))
         unembedding = rows.to(device=device, dtype=trunk.dtype)
-    return Backbone(trunk, label_ids, unembedding, settings).to(device)
+    return Backbone(trunk, label_ids, unembedding, settings, prefix).to(device)
 
 
 def random_backbone(
@@ -318,12 +327,13 @@ def blank_trunk(
     return trunk
 
 
-def _fill(trunk: nn.Module, weights: Mapping[str, NDArray[np.float32]]) -> None:
+def _fill(trunk: nn.Module, weights: Mapping[str, NDArray[np.float32]], prefix: str) -> None:
     own = dict(trunk.named_parameters())
+    # A text model inside a larger one: what else the checkpoint holds is not trained.
     given = {
-        name.removeprefix("model."): tensor
+        name.removeprefix(prefix): tensor
         for name, tensor in weights.items()
-        if not name.startswith("lm_head.")
+        if (name.startswith(WRAPPED) if prefix == WRAPPED else not name.startswith("lm_head."))
     }
     for name in sorted(own.keys() ^ given.keys()):
         problem = "is missing" if name in own else "is not a tensor of this architecture"
