@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 import thisthat
+from tests.lab.train import tiny
 from thisthat import checkpoint
 from thisthat.cli import app
+from thisthat.cli.plain_questions import plain_items
 from thisthat.decide import opening
 from thisthat.engine.native import engine as native_engine
 
@@ -41,3 +45,22 @@ def test_pull_says_why_the_fastest_engine_does_not_answer(
     found = CliRunner().invoke(app, ["pull"])
     assert found.output.startswith(f"small 1, λ = 1: {engine}\n")
     assert ("there is no C compiler (cc)" in found.output) == said
+
+
+def test_the_check_shows_what_is_read_and_counts_right_answers(tmp_path: Path) -> None:
+    folder = tiny.write_checkpoint(tmp_path / "model")
+    found = CliRunner().invoke(app, ["info", str(folder), "--check", "--json"])
+    assert found.exit_code == 0, found.output
+    told = json.loads(found.stdout)
+    assert told["prompt"].startswith("Context:\nThe door is open.\n\nQuestion: Is the door open?")
+    assert told["right"] == sum(row["right"] for row in told["answers"])
+    assert len(told["answers"]) == 20
+    printed = CliRunner().invoke(app, ["info", str(folder), "--check"]).output
+    assert printed.rstrip().endswith(f"{told['right']} of 20 right; guessing gets 8.5.")
+
+
+def test_no_answer_of_the_check_is_commonest_by_chance() -> None:
+    items = plain_items()
+    for kind in ("boolean", "choice", "score"):
+        answers = [item.answer for item in items if item.kind == kind]
+        assert max(map(answers.count, answers)) <= len(answers) / 2

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timezone
 from functools import cached_property
@@ -116,6 +116,11 @@ class Checkpoint:
     def chat_template(self) -> str | None:
         """The Jinja template of the model's conversations, if it has one."""
         return self.model.chat_template
+
+    @property
+    def special_tokens(self) -> Mapping[str, str]:
+        """Texts of the tokens that the chat template may name."""
+        return self.model.special_tokens
 
     @property
     def model_folder(self) -> Path:

@@ -5,6 +5,7 @@ Reads the settings those checkpoints come with, not their tensors.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +27,13 @@ _FLOCK_STATE_TOKENS = 32_768
 _KINDS: dict[str, Kind] = {"choice": "choice", "noul": "boolean", "score": "score"}
 
 
-def card_for(ref: str, base: Base, folder: Path, config: Mapping[str, Any]) -> Card:
+def card_for(
+    ref: str, base: Base, folder: Path, config: Mapping[str, Any], has_template: bool = False
+) -> Card:
     """The card of a model without ``decision.json``, from its name and the files beside it.
+
+    A language model that comes with a chat template is an instruction model and reads its prompts
+    in it, unless its name says that it is a base.
 
     Raises CheckpointError when a limit is missing or a setting is unknown.
     """
@@ -45,8 +51,14 @@ def card_for(ref: str, base: Base, folder: Path, config: Mapping[str, Any]) -> C
             prompt=PromptFormat(family="flock"),
         )
     # An eighth of the row is kept for the questions, as in the default checkpoint.
+    name = Path(ref).name
+    chat = has_template and "base" not in re.split(r"[^a-z]+", name.lower())
     return Card(
-        name=Path(ref).name, version="unversioned", base=base, limits=Limits(rows - rows // 8, rows)
+        name=name,
+        version="unversioned",
+        base=base,
+        limits=Limits(rows - rows // 8, rows),
+        prompt=PromptFormat(chat=chat),
     )
 
 

@@ -109,6 +109,13 @@ class GgufModel:
         template = self._header.settings.get("tokenizer.chat_template")
         return template if isinstance(template, str) else None
 
+    @property
+    def special_tokens(self) -> dict[str, str]:
+        """The texts of the tokens that begin and end a text."""
+        tokens = self._tokens()
+        ids = {key: self.config.get(f"{key}_id") for key in ("bos_token", "eos_token")}
+        return {key: tokens[at] for key, at in ids.items() if at is not None and at < len(tokens)}
+
     def tokenizer(self) -> Tokenizer:
         """The tokenizer the file describes."""
         return build_tokenizer(self._header.settings, str(self._path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -34,6 +34,11 @@ class Model(Protocol):
     @property
     def chat_template(self) -> str | None:
         """The Jinja template of its conversations, if it has one."""
+        ...
+
+    @property
+    def special_tokens(self) -> Mapping[str, str]:
+        """Texts of the tokens a chat template may name: ``bos_token``, ``eos_token``, …"""
         ...
 
     def tokenizer(self) -> Tokenizer:

@@ -153,7 +153,7 @@ def _check_switches(card: Card, named: Parent, parent: Checkpoint, folder: Path)
 
 
 def _open_plain(ref: str, model: Model, base: PathBase | HubBase, lam: float | None) -> Checkpoint:
-    card = card_for(ref, base, model.folder, model.config)
+    card = card_for(ref, base, model.folder, model.config, model.chat_template is not None)
     return Checkpoint(ref, card, model, model.folder, _checked_lambda(card, lam))
 
 

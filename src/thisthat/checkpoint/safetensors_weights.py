@@ -63,9 +63,26 @@ class SafetensorsModel:
         alone = self._folder / "chat_template.jinja"
         if alone.is_file():
             return alone.read_text(encoding="utf-8")
-        settings = self._folder / "tokenizer_config.json"
-        template = read_json_object(settings).get("chat_template") if settings.is_file() else None
+        template = self._tokenizer_settings.get("chat_template")
+        if isinstance(template, list):  # Several by name, for tools and the like.
+            named = {each.get("name"): each.get("template") for each in template}
+            template = named.get("default")
         return template if isinstance(template, str) else None
+
+    @cached_property
+    def special_tokens(self) -> dict[str, str]:
+        """The texts under keys such as ``bos_token`` in the tokenizer's settings."""
+        texts = {
+            key: value.get("content") if isinstance(value, dict) else value
+            for key, value in self._tokenizer_settings.items()
+            if key.endswith("_token")
+        }
+        return {key: text for key, text in texts.items() if isinstance(text, str)}
+
+    @cached_property
+    def _tokenizer_settings(self) -> dict[str, Any]:
+        path = self._folder / "tokenizer_config.json"
+        return read_json_object(path) if path.is_file() else {}
 
     def tokenizer(self) -> Tokenizer:
         """The tokenizer in ``tokenizer.json``."""

@@ -14,8 +14,16 @@ def info(
     checkpoint: CheckpointArgument = "default",
     lam: LambdaOption = None,
     as_json: JsonOption = False,
+    check: Annotated[
+        bool, typer.Option(help="Ask twenty plain questions and print what the model read.")
+    ] = False,
 ) -> None:
     """Show what a checkpoint is: name, version, λ, base, prompt format, limits, temperatures."""
+    if check:
+        from thisthat.cli.plain_questions import check_reading
+
+        check_reading(checkpoint, lam, as_json)
+        return
     from thisthat.checkpoint import describe, open_checkpoint
 
     description = describe(open_checkpoint(checkpoint, lam))

@@ -89,4 +89,5 @@ def _chat_frame(checkpoint: Checkpoint) -> ChatFrame | None:
         return None
     from thisthat.prompt.chat import chat_frame
 
-    return chat_frame(checkpoint.chat_template, checkpoint.encode_template)
+    template, encode = checkpoint.chat_template, checkpoint.encode_template
+    return chat_frame(template, encode, checkpoint.special_tokens)

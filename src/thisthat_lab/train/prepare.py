@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from thisthat.checkpoint import Checkpoint, open_checkpoint
+from thisthat.checkpoint.card import CARD_FILE
 from thisthat.errors import InvalidInputError
 from thisthat.items.files import read_items
 from thisthat.items.item import Item
@@ -73,6 +74,8 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
         )
     run = _with_loop_of(checkpoint, run)
     form = checkpoint.prompt
+    if not (checkpoint.folder / CARD_FILE).is_file():
+        form = replace(form, chat=False)  # No card asks for the template, and training writes one.
     form = replace(form, **run.prompt.model_dump(exclude_none=True))
     if form.chat:
         raise InvalidInputError(

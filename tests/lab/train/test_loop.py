@@ -335,3 +335,10 @@ def test_rehearsal_keeps_the_next_token_more_likely(workplace: Path) -> None:
         losses = session.backbone.next_token_losses(states, tokens[0, 1:])
         lost[rehearsal] = losses.mean().item()
     assert lost[1.0] < lost[0.0] - 0.5
+
+
+def test_a_plain_instruction_model_is_trained_without_its_template(workplace: Path) -> None:
+    (workplace / "model" / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    assert open_checkpoint(workplace / "model").card.prompt.chat
+    train(run_in(workplace), quietly)
+    assert not open_checkpoint(workplace / "run" / "checkpoint").card.prompt.chat
