@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,15 @@ def part(
     """The questions that belong to a part, and their replies."""
     pairs = [pair for pair in zip(items, replies, strict=True) if belongs(pair[0])]
     return [item for item, _ in pairs], [reply for _, reply in pairs]
+
+
+def spread_over_families(items: Sequence[Item], most: int) -> list[Item]:
+    """At most that many items, families in turn, in the order given within each."""
+    queues: dict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        queues[item.family].append(item)
+    turns = (list(each) for each in zip_longest(*queues.values()))
+    return [item for turn in turns for item in turn if item is not None][:most]
 
 
 def calibration_series(items: Sequence[Item], replies: Sequence[Reply]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def leakage(
     from thisthat.rng import Rng
     from thisthat_lab.train.data.abstain import measure_leakage
 
-    items = [item for item in read_items(data) if item.kind == "choice"]
+    items = list(read_items(data))
     chosen = items if len(items) <= rows else Rng("leakage rows").sample(items, rows)
     with open_decider(model) as decider:
 

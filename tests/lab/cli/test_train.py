@@ -62,7 +62,7 @@ def test_dry_run_then_stop_then_resume(app: typer.Typer, folder: Path) -> None:
     assert open_checkpoint(folder / "out" / "checkpoint").card.provenance["steps"] == 2
 
     said = invoke(app, "leakage", folder / "colours.jsonl", "--model", folder / "model")
-    assert "200 cases, abstaining is right in 50% of them" in said
+    assert "600 cases, abstaining is right in 50% of them" in said
     write = ["calibrate", folder / "out" / "checkpoint", folder / "many.jsonl"]
     tiny.write_colours(folder / "many.jsonl", 600, seed=3)
     assert "state-first boolean: temperature" in invoke(app, *write, "--dry-run")

@@ -16,7 +16,7 @@ from thisthat.questions import Text
 from thisthat.rng import Rng
 from thisthat_lab.suites.forms import is_bare
 from thisthat_lab.train.config import Augment
-from thisthat_lab.train.data.abstain import insert_abstention
+from thisthat_lab.train.data.abstain import insert_abstention, insert_withheld
 from thisthat_lab.train.data.draft import Draft, OptionPair
 
 
@@ -58,6 +58,9 @@ def make_sheet(
             draft = insert_abstention(draft, settings.abstain_offer, settings.abstain_rate, rng)
         drafts.append(draft)
     state = items[0].state
+    if len(drafts) == 1 and not outcomes[0]:
+        offer, rate = settings.abstain_offer, settings.abstain_rate
+        state, drafts[0] = insert_withheld(drafts[0], state, offer, rate, rng)
     if rng.chance(settings.swap_state):
         state = swapped_state(state)
     layout: Layout = "schema-first" if rng.chance(settings.schema_first) else "state-first"

@@ -351,3 +351,11 @@ def test_a_gpu_is_asked_in_large_batches() -> None:
         counts.append(decider.engine.calls)  # type: ignore[attr-defined]
     assert max(counts[0]) <= 64
     assert counts[1] == [200]
+
+
+def test_abstention_is_measured_for_every_kind_and_stored(context: Context) -> None:
+    found = measured(context, "abstain")
+    kinds = {line.label.partition(":")[0] for line in found.lines}
+    assert kinds == {"boolean", "choice", "score"}
+    blank = {line.label: line.value for line in found.lines if "without the state" in line.label}
+    assert [value for label, value in blank.items() if "choice" not in label] == [0.5, 0.5]

@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 
 from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
-from thisthat.questions import Question, Text
+from thisthat.questions import Kind, Question, Text
 from thisthat.rng import Rng
-from thisthat_lab.train.data.abstain import insert_abstention, measure_leakage, offer_abstention
+from thisthat_lab.train.config import Augment
+from thisthat_lab.train.data.abstain import (
+    insert_abstention,
+    insert_withheld,
+    measure_leakage,
+    offer_abstention,
+)
+from thisthat_lab.train.data.augment import make_sheet
 from thisthat_lab.train.data.draft import Draft
 
 
@@ -93,7 +100,51 @@ def test_leakage_tells_models_apart() -> None:
     assert leaky.blank_auc > 0.9
 
 
-def test_leakage_needs_choices() -> None:
-    boolean = Item("s", "f", "boolean", "x", "q", (("no", None), ("yes", None)), 0)
-    with pytest.raises(InvalidInputError, match="items: none is a choice"):
-        measure_leakage([boolean], lambda pairs: [])
+def test_leakage_needs_certain_answers() -> None:
+    soft = Item("s", "f", "choice", "x", "q", (("a", None), ("b", None)), 0, (0.6, 0.4))
+    with pytest.raises(InvalidInputError, match="items: none has a certain answer"):
+        measure_leakage([soft], lambda pairs: [])
+
+
+@pytest.mark.parametrize("kind", ["boolean", "score"])
+def test_booleans_and_scores_abstain_where_the_state_is_withheld(kind: Kind) -> None:
+    rng = Rng("withheld", kind)
+    before = Draft(kind, "q", (("no", None), ("yes", None)), (0.0, 1.0))
+    trials = [insert_withheld(before, {"paid": 3}, 0.5, 0.3, rng) for _ in range(20_000)]
+    offered = [(state, after) for state, after in trials if after.abstain is not None]
+    assert len(offered) == pytest.approx(10_000, abs=4 * 71)
+    right = [after.target[-1] == 1 for _, after in offered]
+    assert np.mean(right) == pytest.approx(0.3, abs=4 * (0.3 * 0.7 / 10_000) ** 0.5)
+    for (state, after), abstains in zip(offered, right, strict=True):
+        assert (state != {"paid": 3}) == abstains
+        assert after.options == before.options
+        assert sum(after.target) == 1
+        assert after.as_question().abstain is not None
+    assert all(state == {"paid": 3} for state, after in trials if after.abstain is None)
+
+
+def test_a_row_of_one_boolean_trains_abstention() -> None:
+    one = Item("s", "f", "boolean", "the state", "q", (("no", None), ("yes", None)), 1)
+    settings = Augment(abstain_offer=1.0, abstain_rate=1.0, swap_state=0)
+    sheet = make_sheet([one], settings, Rng(1), {}, [False])
+    assert sheet.state != "the state"
+    assert sheet.drafts[0].target == (0.0, 0.0, 1.0)
+    # What happened is a fact whatever is asked, and other questions need their state.
+    assert make_sheet([one], settings, Rng(1), {}, [True]).state == "the state"
+    assert make_sheet([one, one], settings, Rng(1), {}, [False, False]).state == "the state"
+
+
+def test_leakage_of_booleans_is_read_off_the_state() -> None:
+    items = [
+        Item("s", "f", "boolean", "known", f"q{n}", (("no", None), ("yes", None)), 1)
+        for n in range(20)
+    ]
+
+    def reads(pairs: Sequence[tuple[Text, Question]]) -> list[list[float]]:
+        return [
+            [0.1, 0.8, 0.1][: len(q.declared)] if state == "known" else [0.1, 0.1, 0.8]
+            for state, q in pairs
+        ]
+
+    found = measure_leakage(items, reads)
+    assert (found.auc, found.blank_auc, found.accuracy) == (1.0, 0.5, 1.0)
