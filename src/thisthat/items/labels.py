@@ -22,7 +22,7 @@ from thisthat.identity import state_hash
 from thisthat.inputs import load_json, read_text
 from thisthat.items.files import placed_items, read_items, read_rows
 from thisthat.items.item import Item
-from thisthat.questions import Question, Text, check_text
+from thisthat.questions import Question, Text, check_characters, check_text
 
 ALONE = "question"
 LABEL_FILES = (".jsonl", ".csv", ".parquet", ".zst")
@@ -56,6 +56,17 @@ class LabelledStates:
     labels: Sequence[Mapping[str, int]]
     places: Sequence[str] = ()
     ids: Sequence[str | None] = ()
+
+    def __post_init__(self) -> None:
+        count = len(self.states)
+        if not self.places:
+            object.__setattr__(self, "places", [f"row {number + 1}" for number in range(count)])
+        if not self.ids:
+            object.__setattr__(self, "ids", [None] * count)
+
+    def called(self, number: int) -> str:
+        """What the file calls a state: its id, or where it stands."""
+        return self.ids[number] or self.places[number].rpartition(", ")[2]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -216,6 +227,7 @@ def _with_schema(source: Path | Frame, questions: Mapping[str, Question]) -> Lab
             raise InvalidInputError(
                 f"{where}, id", f"{row['id']!r} stands in {named[identity]} already"
             )
+        check_characters(identity or "", f"{where}, id")
         states.append(row["state"])
         labels.append(_read_row(row, where, questions))
         places.append(where)
@@ -354,7 +366,7 @@ def _decision_file(path: Path) -> LabelledStates:
         states.append(item.state)
         labels.append({item.question: list(known).index(list(own)[item.answer])})
         places.append(where)
-    return LabelledStates(questions, states, labels, places, [None] * len(states))
+    return LabelledStates(questions, states, labels, places)
 
 
 def _name(source: Path | Frame) -> str:

@@ -93,10 +93,10 @@ def _labelled(path: Path, questions: Mapping[str, Question] | None) -> list[Case
             f"{labelled.places[row]}, {name}",
             f"expects another option than {labelled.places[earlier]}, which has the same state",
         )
-    rows = zip(labelled.pairs, labelled.labels, labelled.places, labelled.ids, strict=True)
+    rows = zip(labelled.pairs, labelled.labels, strict=True)
     return [
         Case(
-            identity or place.rpartition(", ")[2],
+            labelled.called(number),
             state,
             asked,
             {name: question_as_json(question) for name, question in asked.items()},
@@ -105,7 +105,7 @@ def _labelled(path: Path, questions: Mapping[str, Question] | None) -> list[Case
                 for name, label in right.items()
             ),
         )
-        for (state, asked), right, place, identity in rows
+        for number, ((state, asked), right) in enumerate(rows)
     ]
 
 
