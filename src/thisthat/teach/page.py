@@ -14,7 +14,7 @@ from thisthat.teach.evaluate import Compared, Evaluation, Judged, shown
 _STYLE = Path(__file__).with_suffix(".css")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _SIDE = 260
-_EDGE = 34
+_EDGE = 42
 _MOST_OPTIONS = 12
 _MOST_CHARACTERS = 400
 
@@ -80,7 +80,7 @@ def _confusion(judged: Judged) -> str:
         ]
         pairs.sort(key=lambda pair: -pair[0])
         rows = [[right, said, str(count)] for count, right, said in pairs[:_MOST_OPTIONS]]
-        return _table(["labelled", "answered", "times"], rows)
+        return _table(["labelled", "answered", "times"], rows, "texts")
     heads = "".join(f"<th>{escape(option)}</th>" for option in options)
     lines = ""
     for right, option in enumerate(options):
@@ -108,31 +108,22 @@ def _wrong(found: Evaluation, judged: Judged) -> str:
     ]
     if not rows:
         return "<p>No answer is wrong.</p>\n"
-    return _table(["row", "labelled", "answered", "probability", "state"], rows)
+    return _table(["row", "labelled", "answered", "probability", "state"], rows, "texts")
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
 
 
-def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+def _table(heads: Iterable[str], rows: Iterable[Sequence[str]], kind: str = "numbers") -> str:
     top = "".join(f"<th>{escape(head)}</th>" for head in heads)
     lines = "".join(
-        "<tr>"
-        + "".join(
-            f"<td{' class=text' if not _number(cell) else ''}>{escape(cell)}</td>" for cell in row
-        )
-        + "</tr>\n"
-        for row in rows
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in rows
     )
     return (
-        f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>\n{lines}'
+        f'<div class="scroll"><table class="{kind}"><thead><tr>{top}</tr></thead><tbody>\n{lines}'
         "</tbody></table></div>\n"
     )
-
-
-def _number(cell: str) -> bool:
-    return cell[:1] in "+-0123456789" and cell[:1] != ""
 
 
 # Plots -------------------------------------------------------------------------------------------
