@@ -12,10 +12,10 @@ from tests.path_engine import path_decider
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.watch import MOST_POLICIES, DriftCheck, DriftWatch
 from thisthat.calibrate.fit_policy import fit_policy
-from thisthat.calibrate.labels import LabelledStates
 from thisthat.decide.policy import Policy
 from thisthat.decide.target import parse_target
 from thisthat.errors import InvalidInputError
+from thisthat.items.labels import LabelledStates
 
 
 class Watched:

@@ -12,13 +12,13 @@ from thisthat.checkpoint.card import CARD_FILE
 from thisthat.checkpoint.ship import ship_taught, ship_whole
 from thisthat.decide.opening import open_decider
 from thisthat.errors import CheckpointError, InvalidInputError
-from thisthat.items.item import Item
-from thisthat.questions import Kind
+from thisthat.questions import Kind, Question, Text
 from thisthat.temperature import Temperatures
 
 
-def rows(kind: Kind, count: int) -> list[Item]:
-    return [item for item in tiny.colour_items(3 * count) if item.kind == kind]
+def rows(kind: Kind, count: int) -> list[tuple[Text, Question, int]]:
+    items = [item for item in tiny.colour_items(3 * count) if item.kind == kind]
+    return [(item.state, item.as_question(), item.answer) for item in items]
 
 
 @pytest.fixture

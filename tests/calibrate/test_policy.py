@@ -15,12 +15,12 @@ from thisthat.calibrate.fit_policy import (
     fit_policy,
     policy_from_answers,
 )
-from thisthat.calibrate.labels import LabelledStates, read_labelled
 from thisthat.calibrate.report import labels_for, lines_about
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.policy import Policy
 from thisthat.decide.target import parse_target
 from thisthat.errors import InvalidInputError
+from thisthat.items.labels import LabelledStates, read_labelled
 from thisthat.questions import Answer, Boolean, Choice, Question, Score, answer_for
 
 QUEUE = Choice(["billing", "shipping", "other"], "Which queue?")
@@ -554,9 +554,9 @@ def test_files_that_are_no_labels(tmp_path: Path) -> None:
 def test_a_decision_file_is_one_question(tmp_path: Path) -> None:
     row = {"kind": "boolean", "state": "s", "question": "Is it?", "options": ["no", "yes"]}
     path = lines(tmp_path / "a.jsonl", {**row, "answer": 1}, {**row, "answer": 0})
-    read = read_labelled(path)
+    read = read_labelled(path).alone()
     assert read.questions == {"question": Boolean("Is it?")}
     assert read.labels == [{"question": 1}, {"question": 0}]
     path = lines(tmp_path / "a.jsonl", {**row, "answer": 1}, {**row, "question": "?", "answer": 0})
-    with pytest.raises(InvalidInputError, match="row 2: asks another question than row 1"):
-        read_labelled(path)
+    with pytest.raises(InvalidInputError, match=r"line 2: asks another question than .*line 1"):
+        read_labelled(path).alone()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -198,3 +199,78 @@ def test_bootstrap_statistic_of_a_mean_agrees() -> None:
     found = metrics.bootstrap_statistic(lambda rows: float(values[rows].mean()), values.size)
     assert found.value == pytest.approx(values.mean())
     assert found.low < found.value < found.high
+
+
+answered = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
+
+
+@settings(deadline=None)
+@given(answered)
+def test_confusion_and_balanced_accuracy_are_what_counting_gives(pairs: list) -> None:
+    chosen, answers = zip(*pairs, strict=True)
+    counts = metrics.confusion(chosen, answers, 4)
+    for right in range(4):
+        for said in range(4):
+            assert counts[right, said] == pairs.count((said, right))
+    shares = [
+        sum(said == right == option for said, right in pairs) / answers.count(option)
+        for option in set(answers)
+    ]
+    assert metrics.balanced_accuracy(chosen, answers) == pytest.approx(sum(shares) / len(shares))
+    assert counts.trace() / counts.sum() == pytest.approx(metrics.accuracy(chosen, answers))
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.9]) | unit, st.booleans()), min_size=1))
+def test_the_area_under_the_curve_is_the_share_of_ordered_pairs(pairs: list) -> None:
+    scores, positives = zip(*pairs, strict=True)
+    found = metrics.area_under_curve(scores, positives)
+    beaten = [
+        (high > low) + 0.5 * (high == low)
+        for high, yes in pairs
+        for low, other in pairs
+        if yes and not other
+    ]
+    if not beaten:
+        assert math.isnan(found)
+        return
+    assert found == pytest.approx(sum(beaten) / len(beaten))
+    # The curve that is drawn has this area.
+    curve = metrics.roc_curve(scores, positives)
+    assert (curve[0], curve[-1]) == ((0.0, 0.0), (1.0, 1.0))
+    steps = pairwise(curve)
+    assert sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in steps) == pytest.approx(found)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(unit, st.booleans()), min_size=1, max_size=60), st.integers(1, 20))
+def test_calibration_error_is_what_its_definition_gives(pairs: list, bins: int) -> None:
+    total = 0.0
+    for k in range(bins):
+        inside = [
+            (p, hit) for p, hit in pairs if k == min(max(math.ceil(p * bins) - 1, 0), bins - 1)
+        ]
+        total += abs(sum(p for p, _ in inside) - sum(hit for _, hit in inside))
+    found = metrics.expected_calibration_error(*zip(*pairs, strict=True), bins)
+    assert found == pytest.approx(total / len(pairs), abs=1e-12)
+
+
+def test_bootstrap_statistic_draws_whole_groups_and_leaves_out_what_has_no_value() -> None:
+    values, groups = np.arange(40.0), [number // 2 for number in range(40)]
+    seen: list[np.ndarray] = []
+
+    def statistic(rows: np.ndarray) -> float:
+        seen.append(rows)
+        return float(values[rows].mean())
+
+    found = metrics.bootstrap_statistic(statistic, 40, groups, draws=50)
+    assert found.method == "bootstrap over states"
+    assert found.low < found.value == 19.5 < found.high
+    for rows in seen[:-1]:
+        counts = np.bincount(rows, minlength=40)
+        assert (counts[::2] == counts[1::2]).all()
+        assert counts.sum() == 40
+    nothing = metrics.bootstrap_statistic(lambda rows: math.nan, 5, draws=10)
+    assert math.isnan(nothing.low)
+    some = metrics.bootstrap_statistic(lambda rows: math.nan if 0 in rows else 1.0, 5, draws=50)
+    assert (some.low, some.high) == (1.0, 1.0)

@@ -14,12 +14,12 @@ from tests.remote.test_decider import at, same
 from tests.serve.support import on_loopback
 from thisthat.calibrate.coherence import check_schema
 from thisthat.calibrate.fit_policy import fit_policy
-from thisthat.calibrate.labels import LabelledStates
 from thisthat.decide.decider import Decider
 from thisthat.decide.opening import open_decider
 from thisthat.decide.policy import Policy
 from thisthat.decide.target import parse_target
 from thisthat.engine import select
+from thisthat.items.labels import LabelledStates
 from thisthat.questions import Boolean, Choice, Question, Score
 from thisthat.questions_json import question_as_json
 from thisthat.serve.service import Service

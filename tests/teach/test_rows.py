@@ -157,5 +157,5 @@ def test_files_that_teach_nothing_are_refused(tmp_path: Path) -> None:
 def test_one_question_has_one_set_of_options(tmp_path: Path) -> None:
     row = {"kind": "choice", "state": "x", "question": "Which?", "options": ["a", "b"], "answer": 0}
     rows = [row, {**row, "state": "y", "options": ["a", "c"]}]
-    with pytest.raises(InvalidInputError, match=r"row 2: has other options than .*row 1"):
+    with pytest.raises(InvalidInputError, match=r"line 2: has other options than .*line 1"):
         read_rows(written(tmp_path / "a.jsonl", rows))

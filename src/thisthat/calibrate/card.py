@@ -12,8 +12,8 @@ import numpy as np
 from thisthat.calibrate.fit import LEAST_ROWS, GroupFit, Labelled, fit_temperatures
 from thisthat.checkpoint.card import CARD_FILE, read_card, write_card
 from thisthat.errors import CheckpointError
-from thisthat.items.item import Item
 from thisthat.prompt_format import Layout
+from thisthat.questions import Question, Text
 from thisthat.temperature import Temperatures
 
 if TYPE_CHECKING:
@@ -22,29 +22,36 @@ if TYPE_CHECKING:
 _SMALLEST = 1e-300
 
 
-def labelled_rows(decider: Decider, items: Sequence[Item], layout: Layout) -> list[Labelled]:
-    """The decider's logits for every item with more than one option, before temperatures."""
-    asked = [item for item in items if len(item.options) > 1]
-    pairs = [(item.state, {"q": item.as_question()}) for item in asked]
+def labelled_rows(
+    decider: Decider, labelled: Sequence[tuple[Text, Question, int]], layout: Layout
+) -> list[Labelled]:
+    """The decider's logits for every question with more than one option, before temperatures."""
+    asked = [each for each in labelled if len(each[1].declared) > 1]
+    pairs = [(state, {"q": question}) for state, question, _ in asked]
+    decisions = decider.decide_pairs(pairs, layout=layout)
     rows: list[Labelled] = []
-    for item, decision in zip(asked, decider.decide_pairs(pairs, layout=layout), strict=True):
+    for (_, question, label), decision in zip(asked, decisions, strict=True):
         p = np.array(list(decision["q"].probabilities.values()))
-        heat = decider.reading.temperatures.of(item.kind, len(p), layout)
-        rows.append(Labelled(item.kind, heat * np.log(np.maximum(p, _SMALLEST)), item.answer))
+        heat = decider.reading.temperatures.of(question.kind, len(p), layout)
+        rows.append(Labelled(question.kind, heat * np.log(np.maximum(p, _SMALLEST)), label))
     return rows
 
 
 def calibrate(
-    decider: Decider, items: Sequence[Item], least_rows: int = LEAST_ROWS
+    decider: Decider,
+    labelled: Sequence[tuple[Text, Question, int]],
+    least_rows: int = LEAST_ROWS,
 ) -> tuple[Temperatures, dict[Layout, list[GroupFit]]]:
     """Temperatures for every layout of the checkpoint, and their effect.
+
+    ``labelled`` are states, questions about them and the indices of the right options.
 
     Raises InvalidInputError for a question type with fewer than ``least_rows`` rows.
     """
     fits: dict[Layout, list[GroupFit]] = {}
     fitted: dict[Layout, Temperatures] = {}
     for layout in decider.reading.layouts:
-        rows = labelled_rows(decider, items, layout)
+        rows = labelled_rows(decider, labelled, layout)
         fitted[layout], fits[layout] = fit_temperatures(rows, least_rows)
     if "state-first" not in fitted:
         return fitted["schema-first"], fits

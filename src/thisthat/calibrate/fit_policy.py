@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.calibrate.isotonic import fit_isotonic
-from thisthat.calibrate.labels import LabelledStates
 from thisthat.calibrate.recalibrate import choose_recalibration
 from thisthat.calibrate.sets import fewest_labels, fit_least_probability
 from thisthat.calibrate.threshold import Cutoff, Scored, fit_cutoffs
@@ -36,6 +35,7 @@ from thisthat.decide.recalibration import MonotoneMap
 from thisthat.decide.target import Target
 from thisthat.errors import InvalidInputError
 from thisthat.identity import question_hash, schema_hash
+from thisthat.items.labels import LabelledStates
 from thisthat.prompt_format import Layout, Packing
 from thisthat.questions import Answer, Question, ScoreAnswer
 

@@ -11,7 +11,19 @@ from typing import Annotated
 
 import typer
 
-from thisthat.cli import ask, calibrate, check, delta, info, log, serve, teach, test, threshold
+from thisthat.cli import (
+    ask,
+    calibrate,
+    check,
+    delta,
+    evaluate,
+    info,
+    log,
+    serve,
+    teach,
+    test,
+    threshold,
+)
 from thisthat.cli.extras import missing_extra
 from thisthat.cli.lab import add_lab_commands
 from thisthat.errors import ThisThatError
@@ -38,6 +50,7 @@ app.command("ask")(ask.ask)
 app.command("info")(info.info)
 app.command("pull")(info.pull)
 app.command("teach")(teach.teach)
+app.command("eval")(evaluate.evaluate)
 app.command("calibrate")(calibrate.calibrate)
 app.command("check")(check.check)
 app.command("test")(test.run_tests)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from thisthat.cli.labels import read_states
 from thisthat.cli.options import (
     CheckpointOption,
     EngineOption,
@@ -23,7 +24,7 @@ from thisthat.cli.options import (
 )
 from thisthat.cli.terminal import plain_table, progress_bar, say
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import json_lines, load_json, read_json, read_text
+from thisthat.inputs import load_json, read_json, read_text
 
 if TYPE_CHECKING:
     from thisthat.audit.log import DecisionLog
@@ -98,6 +99,7 @@ def ask(
         raise InvalidInputError("--force-policy", "needs --policy")
     if states is not None and explain:
         raise InvalidInputError("--explain", "works on one state, not with --states")
+    many = [] if states is None else read_states(states)
     given: Text = "" if states is not None else _state(state, file, json_state)
 
     from thisthat.audit.log import DecisionLog
@@ -112,7 +114,7 @@ def ask(
         loaded = Policy.load(policy)
         how["policy"] = loaded.force() if force_policy else loaded
     if states is not None:
-        _ask_many(decider, [each for _, each in json_lines(states)], questions, how)
+        _ask_many(decider, many, questions, how)
     elif show_prompt:
         for row in decider.prompt_text(given, questions, **how):
             print(row)

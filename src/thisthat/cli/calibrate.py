@@ -7,22 +7,27 @@ from typing import Annotated
 
 import typer
 
+from thisthat.cli.labels import read_schema
+from thisthat.cli.options import LABELS_HELP, SchemaOption
+
 
 def calibrate(
     checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder; its card is changed.")],
-    data: Annotated[Path, typer.Argument(help="Held-out rows: .jsonl, .jsonl.zst or .parquet.")],
+    data: Annotated[Path, typer.Argument(help=LABELS_HELP)],
+    schema: SchemaOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the temperatures; change nothing.")
     ] = False,
 ) -> None:
-    """Fit temperatures on held-out rows and write them to the checkpoint's card."""
+    """Fit temperatures on held-out labels and write them to the checkpoint's card."""
     from thisthat.calibrate.card import calibrate as fit
     from thisthat.calibrate.card import write_temperatures
     from thisthat.decide.opening import open_decider
-    from thisthat.items.files import read_items
+    from thisthat.items.labels import labelled_questions
 
+    labelled = list(labelled_questions(data, read_schema(schema)))
     with open_decider(checkpoint) as decider:
-        temperatures, fits = fit(decider, list(read_items(data)))
+        temperatures, fits = fit(decider, labelled)
     for layout, groups in fits.items():
         for group in groups:
             typer.echo(

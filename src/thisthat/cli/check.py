@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thisthat.cli.answering import answering
+from thisthat.cli.labels import read_states
 from thisthat.cli.options import (
     SCHEMA_HELP,
     CheckpointOption,
@@ -22,7 +23,7 @@ from thisthat.cli.options import (
 )
 from thisthat.cli.terminal import plain_table, progress_bar, say
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import json_lines, read_json
+from thisthat.inputs import read_json
 
 if TYPE_CHECKING:
     from thisthat.calibrate.coherence import Report
@@ -70,7 +71,7 @@ def check(
     questions = questions_from_json(read_json(schema))
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
     tolerance = Tolerance(shift, margin, share)
-    given_states = [state for _, state in json_lines(states)]
+    given_states = read_states(states)
     places = _sample(len(given_states), sample, seed, states)
 
     with (

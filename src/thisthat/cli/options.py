@@ -47,5 +47,6 @@ KeyOption: TypeAlias = Annotated[
 TimeoutOption: TypeAlias = Annotated[
     float, typer.Option("--timeout", help="Seconds to wait for a server's next answer.")
 ]
+LABELS_HELP = "Labels: .jsonl, .csv, .jsonl.zst or .parquet."
 SCHEMA_HELP = "A JSON file of named questions (type, instructions, criteria)."
 SchemaOption: TypeAlias = Annotated[Path | None, typer.Option("--schema", help=SCHEMA_HELP)]

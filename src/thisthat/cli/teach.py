@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from thisthat.cli.lab import trainer
+from thisthat.cli.labels import read_schema
+from thisthat.cli.options import LABELS_HELP
 from thisthat.errors import InvalidInputError
 
 
 def teach(
-    data: Annotated[Path, typer.Argument(help="Labels: .jsonl, .csv, .jsonl.zst or .parquet.")],
+    data: Annotated[Path, typer.Argument(help=LABELS_HELP)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the checkpoint.")],
     schema: Annotated[
         Path | None, typer.Option(help="JSON file of the named questions that were labelled.")
@@ -31,12 +33,9 @@ def teach(
     if deep:
         _teach_deep(data, output, schema, model, lam, minutes)
         return
-    from thisthat.inputs import read_json
-    from thisthat.questions_json import questions_from_json
     from thisthat.teach.rows import read_rows
 
-    questions = None if schema is None else questions_from_json(read_json(schema))
-    labelled = read_rows(data, questions)
+    labelled = read_rows(data, read_schema(schema))
 
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thisthat.cli.options import JsonOption, KeyOption, LambdaOption, TimeoutOption
+from thisthat.cli.labels import read_schema
+from thisthat.cli.options import JsonOption, KeyOption, LambdaOption, SchemaOption, TimeoutOption
 from thisthat.cli.outputs import check_output
 from thisthat.cli.terminal import say
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def run_tests(
-    cases: Annotated[Path, typer.Argument(help="A .yaml, .json or .toml file of cases.")],
+    cases: Annotated[
+        Path, typer.Argument(help="Cases (.yaml, .json, .toml), or labels with --schema.")
+    ],
+    schema: SchemaOption = None,
     checkpoint: Annotated[
         str, typer.Option(help="default, a folder, a GGUF file, a Hub id, or systemone+URL.")
     ] = "default",
@@ -51,10 +55,10 @@ def run_tests(
     from thisthat.testing.junit import junit_xml
     from thisthat.testing.run import read_run, run_as_dict, run_cases, write_run
 
-    read = read_cases(cases)
+    read = read_cases(cases, read_schema(schema))
     for output in (save, junit):
         if output is not None:
-            check_output(output, cases)
+            check_output(output, cases, schema)
     started = time.perf_counter()
     run = run_cases(read, open_answerer(checkpoint, lam=lam, key=key, timeout=timeout))
     seconds = time.perf_counter() - started

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thisthat.cli.answering import answering
+from thisthat.cli.labels import read_labels
 from thisthat.cli.options import (
+    LABELS_HELP,
     CheckpointOption,
     KeyOption,
     LambdaOption,
@@ -24,22 +26,22 @@ from thisthat.cli.terminal import progress_bar
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from thisthat.calibrate.labels import LabelledStates
     from thisthat.decide.policy import Policy
     from thisthat.decide.target import Target
+    from thisthat.items.labels import LabelledStates
 
 app = typer.Typer(
     no_args_is_help=True, help="Cut-offs with a guarantee, from your own labelled states."
 )
 
 
-_ENDINGS = (".json", ".jsonl", ".parquet", ".zst")
+_ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".zst")
 """Suffixes of files that hold questions or labels; not part of a policy's name."""
 
 
 @app.command()
 def fit(
-    labelled: Annotated[Path, typer.Argument(help="Labelled states (JSONL), or a decision file.")],
+    labelled: Annotated[Path, typer.Argument(help=LABELS_HELP)],
     target: Annotated[
         str, typer.Option(help='"precision>=0.98", "error<=0.01" or "cost(fp=50,fn=1)".')
     ],
@@ -71,14 +73,11 @@ def fit(
 ) -> None:
     """Fit cut-offs that keep a target, report what they cost, and save them as a policy file."""
     from thisthat.calibrate.fit_policy import fit_policy
-    from thisthat.calibrate.labels import read_labelled
     from thisthat.decide.target import parse_target
-    from thisthat.inputs import read_json
-    from thisthat.questions_json import questions_from_json
 
     wanted = parse_target(target)
-    questions = None if schema is None else questions_from_json(read_json(schema))
-    rows = read_labelled(labelled, questions)
+    rows = read_labels(labelled, schema)
+    rows = rows.alone() if schema is None else rows
     _check(rows, wanted, confidence, coverage, option)
     path = output or _policy_beside(schema or labelled)
     check_output(path, labelled, schema)

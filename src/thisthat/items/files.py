@@ -27,15 +27,28 @@ def read_items(path: str | Path) -> Iterator[Item]:
     an item, for a damaged or truncated file, and MissingExtraError when the file's format needs a
     package that is not installed.
     """
-    path = Path(path)
-    if path.suffix == ".parquet":
-        yield from _read_parquet(path)
-        return
-    for where, line in _numbered_lines(path):
-        row = load_json(line, where)
+    return (item for _, item in placed_items(Path(path)))
+
+
+def placed_items(path: Path) -> Iterator[tuple[str, Item]]:
+    """Where each item stands, and the item. Raises as ``read_items`` does."""
+    for where, row in read_rows(path):
         if not isinstance(row, dict):
             raise InvalidInputError(where, f"must be a JSON object, not a {type(row).__name__}")
-        yield Item.from_dict(row, where)
+        plain = _plain_row(row, where) if path.suffix == ".parquet" else row
+        yield where, Item.from_dict(plain, where)
+
+
+def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Where each row of such a file stands, and its value, whatever it says."""
+    try:
+        if path.suffix == ".parquet":
+            yield from _read_parquet(path)
+        else:
+            for where, line in _numbered_lines(path):
+                yield where, load_json(line, where)
+    except OSError as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
 
 
 def write_items(path: str | Path, items: Iterable[Item], level: int = 10) -> int:
@@ -164,7 +177,7 @@ def _parquet_row(item: Item) -> dict[str, Any]:
     return row
 
 
-def _read_parquet(path: Path) -> Iterator[Item]:
+def _read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     pyarrow, parquet = _pyarrow()
     number = 0
     try:
@@ -172,8 +185,7 @@ def _read_parquet(path: Path) -> Iterator[Item]:
             for batch in file.iter_batches(batch_size=_PARQUET_ROWS):
                 for row in batch.to_pylist():
                     number += 1
-                    where = f"{path}, row {number}"
-                    yield Item.from_dict(_plain_row(row, where), where)
+                    yield f"{path}, row {number}", row
     except pyarrow.ArrowException as error:
         raise InvalidInputError(f"{path}, after row {number}", f"cannot be read: {error}") from None
 

@@ -53,6 +53,43 @@ def accuracy(chosen: ArrayLike, answers: ArrayLike) -> float:
     return _mean(right(chosen, answers))
 
 
+def confusion(chosen: ArrayLike, answers: ArrayLike, options: int) -> NDArray[np.int64]:
+    """How often each option (row) was answered with each option (column)."""
+    counts = np.zeros((options, options), dtype=np.int64)
+    np.add.at(counts, (np.asarray(answers, dtype=int), np.asarray(chosen, dtype=int)), 1)
+    return counts
+
+
+def balanced_accuracy(chosen: ArrayLike, answers: ArrayLike) -> float:
+    """The mean, over the options that are right somewhere, of how often they were found."""
+    truth = np.asarray(answers)
+    hits = right(chosen, truth)
+    return _mean([hits[truth == option].mean() for option in np.unique(truth)])
+
+
+def area_under_curve(scores: ArrayLike, positives: ArrayLike) -> float:
+    """How often a positive scores above a negative, ties as half: the area under the ROC curve.
+
+    NaN without positives or without negatives.
+    """
+    score, positive = _array(scores), np.asarray(positives, dtype=bool)
+    many, few = int(positive.sum()), int((~positive).sum())
+    if not many or not few:
+        return math.nan
+    _, group, sizes = np.unique(score, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
+    return float((ranks[positive].sum() - many * (many + 1) / 2) / (many * few))
+
+
+def roc_curve(scores: ArrayLike, positives: ArrayLike) -> list[tuple[float, float]]:
+    """Shares of negatives and of positives at or above each score, from (0, 0) to (1, 1)."""
+    score, positive = _array(scores), np.asarray(positives, dtype=bool)
+    _, group = np.unique(-score, return_inverse=True)
+    above = np.cumsum([np.bincount(group, ~positive), np.bincount(group, positive)], axis=1)
+    shares = above / above[:, -1:]
+    return [(0.0, 0.0), *((float(x), float(y)) for x, y in shares.T)]
+
+
 def chance(option_counts: ArrayLike) -> float:
     """The expected accuracy of picking uniformly among each question's options."""
     return _mean(1 / np.asarray(option_counts, dtype=float))
@@ -331,18 +368,30 @@ def paired_difference(
 def bootstrap_statistic(
     statistic: Callable[[NDArray[np.intp]], float],
     count: int,
+    groups: Sequence[Hashable] | None = None,
     *,
     level: float = 0.95,
     draws: int = 300,
     seed: int = 0,
 ) -> Interval:
-    """The percentile bootstrap interval of any statistic of the questions' indices."""
+    """The percentile bootstrap interval of any statistic of the questions' indices.
+
+    Whole ``groups`` are drawn when given; draws without a value are left out.
+    """
     generator = np.random.default_rng(seed)
     everything = np.arange(count)
-    values = [statistic(generator.integers(0, count, count)) for _ in range(draws)]
+    place = everything if groups is None else _places(groups)
+    order = np.argsort(place, kind="stable")
+    members = np.split(order, np.flatnonzero(np.diff(place[order])) + 1)
+    drawn = (generator.integers(0, len(members), len(members)) for _ in range(draws))
+    if len(members) < count:
+        drawn = (np.concatenate([members[k] for k in picked]) for picked in drawn)
+    values = [statistic(rows) for rows in drawn]
     edge = (1 - level) / 2
-    low, high = np.nanquantile(values, [edge, 1 - edge])
-    return Interval(statistic(everything), float(low), float(high), "bootstrap")
+    known = [value for value in values if not math.isnan(value)]
+    low, high = np.quantile(known, [edge, 1 - edge]) if known else (math.nan, math.nan)
+    method = "bootstrap" if groups is None else "bootstrap over states"
+    return Interval(statistic(everything), float(low), float(high), method)
 
 
 def _by_group(terms: Floats, groups: Sequence[Hashable] | None) -> tuple[Floats, Floats]:
@@ -350,9 +399,13 @@ def _by_group(terms: Floats, groups: Sequence[Hashable] | None) -> tuple[Floats,
         return terms, np.ones(terms.size)
     if len(groups) != terms.size:
         raise InvalidInputError("groups", f"{len(groups)} given for {terms.size} values")
-    number: dict[Hashable, int] = {}
-    place = np.array([number.setdefault(group, len(number)) for group in groups])
+    place = _places(groups)
     return _array(np.bincount(place, terms)), _array(np.bincount(place))
+
+
+def _places(groups: Sequence[Hashable]) -> NDArray[np.intp]:
+    number: dict[Hashable, int] = {}
+    return np.array([number.setdefault(group, len(number)) for group in groups], dtype=np.intp)
 
 
 def _array(values: ArrayLike) -> Floats:

@@ -1,4 +1,4 @@
-"""Labelled states by question, checked for what cannot teach anything. Reads files only."""
+"""Labelled states by question, checked for what cannot teach anything."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from thisthat.calibrate.labels import read_labelled, refuse_answers
 from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
-from thisthat.items.files import read_items
+from thisthat.items.labels import Frame, read_labelled
 from thisthat.questions import Question, Text
 
 LEAST_ROWS = 20
@@ -47,51 +46,27 @@ class Rows:
         self.repeated += 1
 
 
-def read_rows(path: Path, questions: Mapping[str, Question] | None = None) -> dict[str, Rows]:
+def read_rows(
+    source: Path | Frame, questions: Mapping[str, Question] | None = None
+) -> dict[str, Rows]:
     """Rows by question name (without a schema, the question's text).
 
     Raises InvalidInputError naming file, line and field: for rows that cannot be read, and for
     questions with too few rows, one answer only, contradictions or changing options.
     """
-    found = _with_schema(path, questions) if questions is not None else _decision_file(path)
-    if not found:
-        raise InvalidInputError(str(path), "has no labelled rows")
-    for name, rows in found.items():
-        _check(path, name, rows)
-    return found
-
-
-def _with_schema(path: Path, questions: Mapping[str, Question]) -> dict[str, Rows]:
-    labelled = read_labelled(path, questions)
-    found = {name: Rows(questions[name]) for name in labelled.counts}
+    labelled = read_labelled(source, questions)
+    found = {name: Rows(labelled.questions[name]) for name in labelled.counts}
     entries = zip(labelled.states, labelled.labels, labelled.places, strict=True)
     for state, labels, place in entries:
         for name, label in labels.items():
-            found[name].add(state, label, f"{place}, answers.{name}")
+            found[name].add(state, label, f"{place}, answers.{name}" if questions else place)
+    for name, rows in found.items():
+        _check(str(source) if isinstance(source, Path) else "frame", name, rows)
     return found
 
 
-def _decision_file(path: Path) -> dict[str, Rows]:
-    found: dict[str, Rows] = {}
-    refuse_answers(path)
-    try:
-        for number, item in enumerate(read_items(path), 1):
-            place, asked = f"{path}, row {number}", item.as_question()
-            rows = found.setdefault(item.question, Rows(asked))
-            names = [option.name for option in rows.question.declared]
-            own = [option.name for option in asked.declared]
-            if asked.kind != rows.question.kind or sorted(names) != sorted(own):
-                raise InvalidInputError(
-                    place, f"has other options than {rows.places[0]} for the same question"
-                )
-            rows.add(item.state, names.index(own[item.answer]), place)
-    except OSError as error:
-        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
-    return found
-
-
-def _check(path: Path, name: str, rows: Rows) -> None:
-    field_name = f"{path}, {name}"
+def _check(source: str, name: str, rows: Rows) -> None:
+    field_name = f"{source}, {name}"
     if len(rows.states) < LEAST_ROWS:
         raise InvalidInputError(
             field_name, f"has {len(rows.states)} different rows; at least {LEAST_ROWS} are needed"

@@ -14,8 +14,9 @@ from typing import Any
 
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.inputs import read_text
+from thisthat.items.labels import LABEL_FILES, read_labelled
 from thisthat.questions import Boolean, Question, Text, check_text
-from thisthat.questions_json import questions_from_json
+from thisthat.questions_json import question_as_json, questions_from_json
 
 _FILE_KEYS = {"questions", "cases", "at_least"}
 _CASE_KEYS = {"name", "state", "questions", "expect", "at_least"}
@@ -41,12 +42,18 @@ class Case:
     expected: tuple[Expectation, ...]
 
 
-def read_cases(path: Path) -> list[Case]:
-    """The cases of a .json, .toml, .yaml or .yml file.
+def read_cases(path: Path, questions: Mapping[str, Question] | None = None) -> list[Case]:
+    """The cases of a .json, .toml, .yaml or .yml file, or of a file of labels.
 
-    Raises InvalidInputError with the path of the faulty field, and MissingExtraError when this
-    Python cannot read TOML.
+    ``questions`` are those of labels. Raises InvalidInputError with the path of the faulty field,
+    and MissingExtraError when this Python cannot read TOML.
     """
+    if path.suffix in LABEL_FILES:
+        return _labelled(path, questions)
+    if questions is not None:
+        raise InvalidInputError(
+            "--schema", f"is for labels ({', '.join(LABEL_FILES)}); {path} has questions of its own"
+        )
     value = _load(path)
     try:
         return _cases(value)
@@ -76,6 +83,30 @@ def _cases(value: object) -> list[Case]:
         seen[case.name] = number
         cases.append(case)
     return cases
+
+
+def _labelled(path: Path, questions: Mapping[str, Question] | None) -> list[Case]:
+    """Every labelled state as a case, called by its id or its place."""
+    labelled = read_labelled(path, questions)
+    for name, row, earlier in labelled.contradictions():
+        raise InvalidInputError(
+            f"{labelled.places[row]}, {name}",
+            f"expects another option than {labelled.places[earlier]}, which has the same state",
+        )
+    rows = zip(labelled.pairs, labelled.labels, strict=True)
+    return [
+        Case(
+            labelled.called(number),
+            state,
+            asked,
+            {name: question_as_json(question) for name, question in asked.items()},
+            tuple(
+                Expectation(name, asked[name].declared[label].name, 0.0)
+                for name, label in right.items()
+            ),
+        )
+        for number, ((state, asked), right) in enumerate(rows)
+    ]
 
 
 def _case(entry: object, number: int, shared: Mapping[str, Any], least: float) -> Case:
@@ -158,7 +189,7 @@ def _load(path: Path) -> object:
     }
     read = readers.get(path.suffix.lower())
     if read is None:
-        raise InvalidInputError(str(path), f"ends in none of {', '.join(readers)}")
+        raise InvalidInputError(str(path), f"ends in none of {', '.join([*readers, *LABEL_FILES])}")
     text = read_text(path)
     try:
         return read(text)

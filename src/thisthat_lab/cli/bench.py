@@ -199,10 +199,13 @@ def _one(name: str) -> Callable[[Context], None]:
     return act
 
 
-def _decisions(context: Context, file: Path) -> None:
+def _decisions(context: Context, file: Path, schema: Path | None) -> None:
+    from thisthat.inputs import read_json
+    from thisthat.questions_json import questions_from_json
     from thisthat_lab.bench.measurements.questions.decisions import measurement_of
 
-    _measure(context, measurement_of(file))
+    questions = None if schema is None else questions_from_json(read_json(schema))
+    _measure(context, measurement_of(file, questions))
 
 
 def _spatial(context: Context, file: Path | None, per_family: int | None) -> None:
@@ -256,7 +259,8 @@ def _parameter(
 
 
 _FILE = _parameter(
-    "file", Annotated[Path, typer.Argument(help="JSONL, .jsonl.zst or .parquet.", exists=True)]
+    "file",
+    Annotated[Path, typer.Argument(help="JSONL, .csv, .jsonl.zst or .parquet.", exists=True)],
 )
 _WITH_ARGUMENTS: dict[str, tuple[Callable[..., None], list[inspect.Parameter]]] = {
     "guarantee": (
@@ -278,7 +282,10 @@ _WITH_ARGUMENTS: dict[str, tuple[Callable[..., None], list[inspect.Parameter]]] 
             _option("overload", bool, False, "Then twice the sustained rate, to see it shed."),
         ],
     ),
-    "decisions": (_decisions, [_FILE]),
+    "decisions": (
+        _decisions,
+        [_FILE, _option("schema", Path | None, None, "The named questions that were labelled.")],
+    ),
     "spatial": (
         _spatial,
         [

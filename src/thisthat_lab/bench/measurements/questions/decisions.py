@@ -1,15 +1,17 @@
-"""Any file of decisions: JSONL, compressed JSONL or Parquet rows with a known answer."""
+"""Any file of labels: rows that bring their questions, or answers to those of a schema."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from thisthat.items import metrics
 from thisthat.items.files import read_items
 from thisthat.items.item import Item
+from thisthat.items.labels import labelled_items, refuse_answers
+from thisthat.questions import Question
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
 from thisthat_lab.bench.result import Line
@@ -19,9 +21,13 @@ DEV_FILES = ("decisions_dev.jsonl.zst", "decisions_dev.jsonl")
 """Names under which a data folder may hold the development file."""
 
 
-def run(context: Context, path: Path) -> Findings:
+def run(context: Context, path: Path, questions: Mapping[str, Question] | None = None) -> Findings:
     """Score a file. A bad row stops the run before anything is asked, with file and line."""
-    items = context.quick(read_items(path))
+    if questions is None:
+        refuse_answers(path)
+    items = context.quick(
+        read_items(path) if questions is None else labelled_items(path, questions)
+    )
     replies = context.ask(f"decisions-{path.name.partition('.')[0]}", items)
     groups = scoring.grouped(items, replies, "split", lambda item: item.split)
     groups += scoring.grouped(items, replies, "kind", lambda item: item.kind)
@@ -57,6 +63,6 @@ def dev_file(folder: Path | None) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def measurement_of(path: Path) -> Measurement:
+def measurement_of(path: Path, questions: Mapping[str, Question] | None = None) -> Measurement:
     """The measurement of one file."""
-    return registered("decisions", partial(run, path=path), file=path.name)
+    return registered("decisions", partial(run, path=path, questions=questions), file=path.name)

@@ -1,0 +1,87 @@
+"""`thisthat eval`: how well a checkpoint answers labelled states, and against another one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thisthat.cli.answering import answering
+from thisthat.cli.labels import read_labels
+from thisthat.cli.options import (
+    LABELS_HELP,
+    CheckpointOption,
+    EngineOption,
+    JsonOption,
+    KeyOption,
+    LambdaOption,
+    SchemaOption,
+    ServerOption,
+    TimeoutOption,
+)
+from thisthat.cli.outputs import check_output
+from thisthat.cli.terminal import progress_bar, say
+
+
+def evaluate(
+    labelled: Annotated[Path, typer.Argument(help=LABELS_HELP)],
+    schema: SchemaOption = None,
+    checkpoint: CheckpointOption = "default",
+    lam: LambdaOption = None,
+    against: Annotated[
+        str | None, typer.Option(help="Compare with this checkpoint, as before and after.")
+    ] = None,
+    against_lam: Annotated[
+        float | None,
+        typer.Option("--against-lambda", help="λ of what is compared with; alone: another λ."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write one HTML page with plots.")
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Cut states that are too long: keep head, tail or ends.")
+    ] = None,
+    engine: EngineOption = "auto",
+    server: ServerOption = None,
+    key: KeyOption = None,
+    timeout: TimeoutOption = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge a checkpoint's answers by your labels, question by question.
+
+    Exit code 0: judged, and not shown to be worse; 1: the rows show that a question is answered
+    worse than by --against; 2: bad input.
+    """
+    from thisthat.files import write_atomically
+    from thisthat.teach.evaluate import Evaluation
+    from thisthat.teach.evaluate import evaluate as judge
+    from thisthat.teach.page import page
+
+    rows = read_labels(labelled, schema)
+    if output is not None:
+        check_output(output, labelled, schema)
+
+    def answered(name: str, at: float | None, before: Evaluation | None = None) -> Evaluation:
+        with (
+            answering(name, at, engine, server, key, timeout) as decider,
+            progress_bar("deciding", len(rows.states)) as progress,
+        ):
+            return judge(decider, rows, progress, before, keep=keep)  # type: ignore[arg-type]
+
+    before = None
+    if against is not None or against_lam is not None:
+        before = answered(checkpoint if against is None else against, against_lam)
+    found = answered(checkpoint, lam, before)
+    if output is not None:
+        write_atomically(output, page(found, labelled.name))
+    if as_json:
+        print(json.dumps(found.as_dict(), ensure_ascii=False, indent=2, allow_nan=False))
+    else:
+        for line in found.lines():
+            say(line)
+        if output is not None:
+            say(f"page in {output}")
+    if any(each.verdict == "worse" for each in found.compared.values()):
+        raise typer.Exit(1)

@@ -1,0 +1,51 @@
+"""Labels and states that commands read, with a word on standard error about what is odd."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from thisthat.errors import InvalidInputError
+from thisthat.inputs import json_lines, read_json
+
+if TYPE_CHECKING:
+    from thisthat.items.labels import LabelledStates
+    from thisthat.questions import Question, Text
+
+
+def read_schema(schema: Path | None) -> dict[str, Question] | None:
+    """The named questions of a file, or None without one."""
+    from thisthat.questions_json import questions_from_json
+
+    return None if schema is None else questions_from_json(read_json(schema))
+
+
+def read_labels(path: Path, schema: Path | None) -> LabelledStates:
+    """The labelled states of a file; contradictions and the like are warned about."""
+    from thisthat.items.labels import read_labelled
+
+    labelled = read_labelled(path, read_schema(schema))
+    for doubt in labelled.doubts():
+        typer.echo(f"warning: {doubt}", err=True)
+    return labelled
+
+
+def read_states(path: Path) -> list[Text]:
+    """The states of a file, one a line. Raises InvalidInputError for one that holds labels."""
+    from thisthat.items.labels import is_labelled
+
+    if path.suffix in (".csv", ".parquet", ".zst"):
+        raise InvalidInputError(
+            str(path), f"is not a file of states, one JSON value a line; {_LABELLED}"
+        )
+    states: list[Text] = []
+    for where, state in json_lines(path):
+        if is_labelled(state):
+            raise InvalidInputError(where, f"holds labels, not a state alone; {_LABELLED}")
+        states.append(state)
+    return states
+
+
+_LABELLED = "to compare answers with labels, use `thisthat eval FILE --schema SCHEMA`"

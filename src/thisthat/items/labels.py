@@ -1,0 +1,373 @@
+"""Labelled states: the one reader of labels, whatever command they are for.
+
+With a schema a row is ``{"id"?, "state": …, "answers": {"question name": label}}``; a label is the
+name of an option, true or false for a boolean, a level's index for a score. In a table (CSV,
+Parquet, a pandas frame) answers are a column for each question by its name, where an empty cell is
+no label, or one column ``answers`` of JSON. No id stands twice. Without a schema the file is a
+decision file, whose rows bring their questions; a question is then called by its text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from thisthat.errors import InvalidInputError
+from thisthat.identity import state_hash
+from thisthat.inputs import load_json, read_text
+from thisthat.items.files import placed_items, read_items, read_rows
+from thisthat.items.item import Item
+from thisthat.questions import Question, Text, check_characters, check_text
+
+ALONE = "question"
+LABEL_FILES = (".jsonl", ".csv", ".parquet", ".zst")
+_MOST_NAMED = 20
+_MISSING = ("nan", "<NA>", "None")
+_WRITTEN = {"true": "yes", "false": "no"}
+"""A boolean as tables write it."""
+
+_OWN_QUESTION = {"kind", "state", "question", "options", "answer"}
+_Row: TypeAlias = tuple[str, "dict[str, Any]"]
+
+
+class Frame(Protocol):
+    """The part of a pandas frame that is read."""
+
+    columns: Any
+
+    def to_dict(self, orient: Any) -> Any:
+        """Its rows, with ``records``."""
+
+
+@dataclass(frozen=True)
+class LabelledStates:
+    """Questions, states, and for each state the index of the right option by question name.
+
+    ``places`` says where in the file each state stands, ``ids`` what the file calls it.
+    """
+
+    questions: Mapping[str, Question]
+    states: Sequence[Text]
+    labels: Sequence[Mapping[str, int]]
+    places: Sequence[str] = ()
+    ids: Sequence[str | None] = ()
+
+    def __post_init__(self) -> None:
+        count = len(self.states)
+        if not self.places:
+            object.__setattr__(self, "places", [f"row {number + 1}" for number in range(count)])
+        if not self.ids:
+            object.__setattr__(self, "ids", [None] * count)
+
+    def called(self, number: int) -> str:
+        """What the file calls a state: its id, or where it stands."""
+        return self.ids[number] or self.places[number].rpartition(", ")[2]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many states are labelled for each question that has labels."""
+        found = Counter(name for right in self.labels for name in right)
+        return {name: found[name] for name in self.questions if name in found}
+
+    @property
+    def pairs(self) -> list[tuple[Text, Mapping[str, Question]]]:
+        """Each state with the questions it is labelled for."""
+        return [
+            (state, {name: self.questions[name] for name in right})
+            for state, right in zip(self.states, self.labels, strict=True)
+        ]
+
+    def alone(self) -> LabelledStates:
+        """The same, its only question called ``question``. Raises InvalidInputError for several."""
+        if len(self.questions) == 1:
+            (question,) = self.questions.values()
+            labels = [{ALONE: label} for right in self.labels for label in right.values()]
+            return LabelledStates({ALONE: question}, self.states, labels, self.places, self.ids)
+        first = self.labels[0].keys()
+        other = next(n for n, right in enumerate(self.labels) if right.keys() != first)
+        raise InvalidInputError(
+            self.places[other],
+            f"asks another question than {self.places[0]}; "
+            "rows without a schema share one question",
+        )
+
+    def contradictions(self) -> list[tuple[str, int, int]]:
+        """Question, row and earlier row, where the same state has another label."""
+        first: dict[tuple[str, str], int] = {}
+        found: list[tuple[str, int, int]] = []
+        for number, (state, right) in enumerate(zip(self.states, self.labels, strict=True)):
+            key = state_hash(state)
+            for name, label in right.items():
+                earlier = first.setdefault((name, key), number)
+                if self.labels[earlier][name] != label:
+                    found.append((name, number, earlier))
+        return found
+
+    def doubts(self) -> list[str]:
+        """What is odd and may still be meant: contradictions, questions with one answer only."""
+        doubts: list[str] = []
+        contradictions = self.contradictions()
+        for name, count in self.counts.items():
+            against = [(row, earlier) for each, row, earlier in contradictions if each == name]
+            if against:
+                row, earlier = against[0]
+                doubts.append(
+                    f"{name}: {len(against)} of {count} rows contradict an earlier one with the "
+                    f"same state, the first is {self.places[row]}, against {self.places[earlier]}"
+                )
+            labels = {right[name] for right in self.labels if name in right}
+            if len(labels) == 1:
+                only = self.questions[name].declared[labels.pop()].name
+                doubts.append(f"{name}: every row has the answer {only!r}")
+        return doubts
+
+
+def read_labelled(
+    source: Path | Frame, questions: Mapping[str, Question] | None = None
+) -> LabelledStates:
+    """Read labelled states. Raises InvalidInputError naming file, line and field."""
+    if questions is not None:
+        found = _with_schema(source, questions)
+    elif isinstance(source, Path):
+        found = _decision_file(source)
+    else:
+        raise InvalidInputError("frame", "names questions: their schema is needed")
+    if not found.states:
+        raise InvalidInputError(_name(source), "has no labelled rows")
+    return found
+
+
+def labelled_questions(
+    path: Path, questions: Mapping[str, Question] | None = None
+) -> Iterator[tuple[Text, Question, int]]:
+    """State, question and label of every label, one at a time.
+
+    Without a schema a question's options may differ from row to row. Raises InvalidInputError.
+    """
+    if questions is None:
+        refuse_answers(path)
+        yield from ((item.state, item.as_question(), item.answer) for item in read_items(path))
+        return
+    labelled = read_labelled(path, questions)
+    for state, right in zip(labelled.states, labelled.labels, strict=True):
+        yield from ((state, questions[name], label) for name, label in right.items())
+
+
+def labelled_items(path: Path, questions: Mapping[str, Question]) -> Iterator[Item]:
+    """Every label as an item of the family that its question's name is.
+
+    Raises InvalidInputError for a question that an item cannot hold, too.
+    """
+    labelled = read_labelled(path, questions)
+    for state, right in zip(labelled.states, labelled.labels, strict=True):
+        for name, label in right.items():
+            question = questions[name]
+            options = tuple((option.name, option.description) for option in question.declared)
+            text: Any = question.instructions
+            item = Item("user", name, question.kind, state, text, options, label)  # type: ignore[arg-type]
+            if question.abstain or not isinstance(text, str) or item.as_question() != question:
+                raise InvalidInputError(
+                    f"questions.{name}", "needs instructions, only texts and no abstain option here"
+                )
+            yield item
+
+
+def option_index(question: Question, label: object) -> int:
+    """The index of the labelled option. Raises InvalidInputError for one that is not declared."""
+    names = [option.name for option in question.declared]
+    name = label
+    if question.kind == "boolean" and isinstance(label, bool):
+        name = "yes" if label else "no"
+    elif question.kind == "boolean" and isinstance(label, str) and label not in names:
+        name = _WRITTEN.get(label.lower(), label)
+    elif question.kind == "score" and isinstance(label, int) and not isinstance(label, bool):
+        name = str(label)
+    if not isinstance(name, str) or name not in names:
+        known = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+        raise InvalidInputError("", f"{label!r} is not an option; known are {known}")
+    return names.index(name)
+
+
+def refuse_answers(path: Path) -> None:
+    """Raise InvalidInputError for a file that can only be read with a schema."""
+    row = {} if path.suffix == ".csv" else next((row for _, row in read_rows(path)), None)
+    table = path.suffix in (".csv", ".parquet")
+    if isinstance(row, dict) and ("answers" in row or (table and "question" not in row)):
+        raise InvalidInputError(
+            str(path), 'has "answers" to named questions: their schema (--schema) is needed'
+        )
+
+
+def is_labelled(row: object) -> bool:
+    """Whether a line that should be a state alone is a row of labels."""
+    if not isinstance(row, dict) or "state" not in row:
+        return False
+    keys = set(row)
+    return keys - {"id"} == {"state", "answers"} or keys >= _OWN_QUESTION
+
+
+# Rows with a schema ------------------------------------------------------------------------------
+
+
+def _with_schema(source: Path | Frame, questions: Mapping[str, Question]) -> LabelledStates:
+    states: list[Text] = []
+    labels: list[dict[str, int]] = []
+    places: list[str] = []
+    ids: list[str | None] = []
+    named: dict[str, str] = {}
+    for where, given in _rows(source, questions):
+        row = _parsed(given, where)
+        identity = None if row.get("id") is None else str(row["id"])
+        if identity is not None and named.setdefault(identity, where) != where:
+            raise InvalidInputError(
+                f"{where}, id", f"{row['id']!r} stands in {named[identity]} already"
+            )
+        check_characters(identity or "", f"{where}, id")
+        states.append(row["state"])
+        labels.append(_read_row(row, where, questions))
+        places.append(where)
+        ids.append(identity)
+    return LabelledStates(questions, states, labels, places, ids)
+
+
+def _rows(source: Path | Frame, questions: Mapping[str, Question]) -> Iterator[tuple[str, Any]]:
+    if not isinstance(source, Path):
+        cells = ((f"frame, row {n}", row) for n, row in enumerate(source.to_dict("records")))
+        return _table(cells, "frame", list(source.columns), questions)
+    if source.suffix == ".csv":
+        columns, lines = _csv(source)
+        return _table(lines, str(source), columns, questions)
+    if source.suffix == ".parquet":
+        found = list(read_rows(source))
+        return _table(iter(found), str(source), list(found[0][1]) if found else None, questions)
+    return read_rows(source)
+
+
+def _csv(path: Path) -> tuple[Sequence[str], Iterator[_Row]]:
+    reader = csv.DictReader(io.StringIO(read_text(path).removeprefix("\ufeff")), strict=True)
+    try:
+        columns = list(reader.fieldnames or ())
+    except csv.Error as error:
+        raise InvalidInputError(f"{path}, line 1", f"is not CSV: {error}") from None
+
+    def cells() -> Iterator[_Row]:
+        try:
+            for row in reader:
+                where = f"{path}, line {reader.line_num}"
+                if None in row or None in row.values():
+                    raise InvalidInputError(where, f"does not have {len(columns)} cells")
+                yield where, row
+        except csv.Error as error:
+            where = f"{path}, line {reader.line_num + 1}"
+            raise InvalidInputError(where, f"is not CSV: {error}") from None
+
+    return columns, cells()
+
+
+def _table(
+    rows: Iterator[_Row],
+    name: str,
+    columns: Sequence[str] | None,
+    questions: Mapping[str, Question],
+) -> Iterator[_Row]:
+    """Rows of cells as rows of JSON lines; those without any label are left out."""
+    if columns is None:
+        return
+    if "state" not in columns:
+        raise InvalidInputError(name, 'has no column "state"')
+    asked = [column for column in columns if column not in ("id", "state")]
+    in_one = "answers" in asked and "answers" not in questions
+    for column in asked:
+        if columns.count(column) > 1:
+            raise InvalidInputError(f"{name}, column {column}", "stands twice")
+        if in_one and column != "answers":
+            message = 'stands beside "answers", which holds all labels'
+            raise InvalidInputError(f"{name}, column {column}", message)
+        if not in_one and column not in questions:
+            message = f"is not a question; known are {', '.join(questions)}"
+            raise InvalidInputError(f"{name}, column {column}", message)
+    for where, row in rows:
+        cells = {column: _cell(row[column]) for column in columns if column != "state"}
+        answers: Any = {column: cells[column] for column in asked if cells[column] is not None}
+        if in_one and answers:
+            answers = answers["answers"]
+            if isinstance(answers, str):
+                answers = load_json(answers, f"{where}, answers")
+            elif isinstance(answers, dict):  # a struct has every field in every row
+                answers = {key: value for key, value in answers.items() if value is not None}
+        if answers:
+            yield where, {"id": cells.get("id"), "state": row["state"], "answers": answers}
+
+
+def _cell(value: Any) -> Any:
+    """A cell as JSON would have it: None where it is empty, whole numbers as such."""
+    if hasattr(value, "item") and hasattr(value, "dtype"):
+        value = value.item()
+    if value is None or value == "" or (not isinstance(value, str) and str(value) in _MISSING):
+        return None
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _parsed(row: Any, where: str) -> dict[str, Any]:
+    if isinstance(row, dict) and row.keys() >= _OWN_QUESTION:
+        raise InvalidInputError(where, "brings its own question; leave the schema (--schema) out")
+    if not isinstance(row, dict) or set(row) - {"id"} != {"state", "answers"}:
+        raise InvalidInputError(where, 'must be an object with "state" and "answers"')
+    if not isinstance(row["answers"], dict) or not row["answers"]:
+        raise InvalidInputError(f"{where}, answers", "must be an object of labels by question name")
+    return row
+
+
+def _read_row(
+    row: Mapping[str, Any], where: str, questions: Mapping[str, Question]
+) -> dict[str, int]:
+    check_text(row["state"], f"{where}, state")
+    labels: dict[str, int] = {}
+    for name, label in row["answers"].items():
+        field = f"{where}, answers.{name}"
+        if name not in questions:
+            raise InvalidInputError(field, f"is not a question; known are {', '.join(questions)}")
+        try:
+            labels[name] = option_index(questions[name], label)
+        except InvalidInputError as error:
+            raise InvalidInputError(field, error.message) from None
+    return labels
+
+
+# Rows that bring their questions -----------------------------------------------------------------
+
+
+def _decision_file(path: Path) -> LabelledStates:
+    questions: dict[str, Question] = {}
+    first: dict[str, str] = {}
+    states: list[Text] = []
+    labels: list[dict[str, int]] = []
+    places: list[str] = []
+    refuse_answers(path)
+    for where, item in placed_items(path):
+        try:
+            asked = item.as_question()
+            check_text(item.state, "state")
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{where}, {error.field}", error.message) from None
+        question = questions.setdefault(item.question, asked)
+        first.setdefault(item.question, where)
+        own = {option.name: option.description for option in asked.declared}
+        known = {option.name: option.description for option in question.declared}
+        if asked.kind != question.kind or own != known:
+            raise InvalidInputError(
+                where, f"has other options than {first[item.question]} for the same question"
+            )
+        states.append(item.state)
+        labels.append({item.question: list(known).index(list(own)[item.answer])})
+        places.append(where)
+    return LabelledStates(questions, states, labels, places)
+
+
+def _name(source: Path | Frame) -> str:
+    return str(source) if isinstance(source, Path) else "frame"

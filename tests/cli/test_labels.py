@@ -1,0 +1,126 @@
+"""Commands and labels: each reads the one format, and none takes labels for states."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.lab.train import tiny
+from tests.path_engine import path_decider
+from thisthat import Boolean
+from thisthat.cli import app
+from thisthat.items.files import write_items
+
+SPEC = {"red": {"type": "boolean", "instructions": "Red?"}}
+
+
+@pytest.fixture(autouse=True)
+def _no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", lambda *_, **__: path_decider())
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Path:
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(SPEC))
+    return path
+
+
+def labels(path: Path, count: int = 60) -> Path:
+    rows = [
+        f"{n},state {n},{path_decider().ask(f'state {n}', Boolean('Red?')).best}"
+        for n in range(count)
+    ]
+    path.write_text("\n".join(["id,state,red", *rows]))
+    return path
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.jsonl", '"s"\n{"state": "s", "answers": {"red": true}}', "line 2: holds labels, not a"),
+        (
+            "a.jsonl",
+            '{"kind": "x", "state": "s", "question": "?", "options": [], "answer": 0}',
+            "line 1: holds labels",
+        ),
+        ("a.csv", "state,red\ns,yes", "a.csv: is not a file of states"),
+        ("a.parquet", "PAR1", "a.parquet: is not a file of states"),
+    ],
+)
+def test_labels_are_never_taken_for_states(
+    name: str, text: str, message: str, schema: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    for words in (
+        ["ask", "--states", path, "--schema", schema],
+        ["check", schema, "--states", path],
+    ):
+        said = str(run(*words).exception)
+        assert message in said
+        assert "use `thisthat eval FILE --schema SCHEMA`" in said
+
+
+def test_labels_are_cases(schema: Path, tmp_path: Path) -> None:
+    path = labels(tmp_path / "a.csv")
+    done = run("test", path, "--schema", schema)
+    assert (done.exit_code, done.output.split(",")[0]) == (0, "60 of 60 expectations hold")
+    other = "True" if path.read_text().splitlines()[1].endswith("False") else "False"
+    with path.open("a") as file:
+        file.write(
+            f"\n60,state 60,\nx,other,{path_decider().ask('other', Boolean('Red?')).best is False}"
+        )
+    done = run("test", path, "--schema", schema)
+    assert done.exit_code == 1
+    assert "FAILED x [red]: expected" in done.output
+    with path.open("a") as file:
+        file.write(f"\ny,state 0,{other}")
+    assert "line 64, red: expects another option than" in str(
+        run("test", path, "--schema", schema).exception
+    )
+    assert "--schema) is needed" in str(run("test", path).exception)
+    cases = tmp_path / "cases.json"
+    cases.write_text("{}")
+    assert "--schema: is for labels" in str(run("test", cases, "--schema", schema).exception)
+
+
+def test_temperatures_are_fitted_on_labels_of_either_format(schema: Path, tmp_path: Path) -> None:
+    items = [item for item in tiny.colour_items(600) if item.kind == "boolean"]
+    write_items(tmp_path / "own.jsonl", items)
+    rows = [{"state": item.state, "answers": {"red": item.answer == 1}} for item in items]
+    (tmp_path / "named.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    own = run("calibrate", tmp_path, tmp_path / "own.jsonl", "--dry-run")
+    named = run("calibrate", tmp_path, tmp_path / "named.jsonl", "--schema", schema, "--dry-run")
+    assert own.exit_code == 0, own.exception
+    assert "state-first boolean: temperature" in own.output
+    assert named.output == own.output
+    bare = run("calibrate", tmp_path, tmp_path / "named.jsonl", "--dry-run")
+    assert "--schema) is needed" in str(bare.exception)
+
+
+def test_thresholds_warn_about_contradictions(schema: Path, tmp_path: Path) -> None:
+    path = labels(tmp_path / "a.csv", 300)
+    first = path.read_text().splitlines()[1].split(",")[2]
+    with path.open("a") as file:
+        file.write(f"\n300,state 0,{'False' if first == 'True' else 'True'}")
+    done = run("threshold", "fit", path, "--schema", schema, "--target", "error<=0.1")
+    assert done.exit_code == 0, done.exception
+    assert "warning: red: 1 of 301 rows contradict an earlier one" in done.stderr
+    assert f"saved as {schema.with_name('schema.policy.json')}" in done.stdout
+
+
+def test_the_bench_scores_labels_with_a_schema(schema: Path, tmp_path: Path) -> None:
+    path = labels(tmp_path / "mine.csv")
+    words = ["bench", "decisions", path, "--system", "majority", "--out", tmp_path]
+    assert "--schema) is needed" in str(run(*words).exception)
+    done = run(*words, "--schema", schema)
+    assert done.exit_code == 0, done.exception
+    assert json.loads((tmp_path / "decisions-mine.json").read_text())["questions"]["count"] == 60

@@ -1,0 +1,205 @@
+"""One reader of labels: every format says the same, and every fault is named by line and field."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+import zstandard
+
+from thisthat import Boolean, Choice, InvalidInputError, Score
+from thisthat.items.labels import (
+    LabelledStates,
+    is_labelled,
+    labelled_items,
+    labelled_questions,
+    read_labelled,
+)
+from thisthat.questions import Question
+
+QUESTIONS: dict[str, Question] = {
+    "refund": Boolean("Is a refund asked for?"),
+    "queue": Choice(["billing", "nan"], "Which queue?"),
+    "anger": Score(["calm", "angry"], "How angry?"),
+}
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "state": 'said "she", twice', "answers": {"refund": True, "queue": "nan"}},
+    {"id": "b", "state": "zwei\nZeilen", "answers": {"refund": False, "anger": 1}},
+    {"state": "x", "answers": {"anger": 0}},
+]
+READ = [{"refund": 1, "queue": 1}, {"refund": 0, "anger": 1}, {"anger": 0}]
+
+
+def cells() -> list[dict[str, Any]]:
+    return [
+        {"id": row.get("id"), "state": row["state"]}
+        | {name: row["answers"].get(name) for name in QUESTIONS}
+        for row in ROWS
+    ]
+
+
+def jsonl(path: Path, rows: list[Any]) -> Path:
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return path
+
+
+def parquet(path: Path, rows: list[dict[str, Any]]) -> Path:
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    return path
+
+
+def as_jsonl(folder: Path) -> Path:
+    return jsonl(folder / "a.jsonl", ROWS)
+
+
+def as_zst(folder: Path) -> Path:
+    path = folder / "a.jsonl.zst"
+    path.write_bytes(zstandard.compress(as_jsonl(folder).read_bytes()))
+    return path
+
+
+def as_csv(folder: Path) -> Path:
+    path = folder / "a.csv"
+    path.write_text(
+        "state,refund,queue,anger,id\n"
+        '"said ""she"", twice",true,nan,,a\n"zwei\nZeilen",no,,1,b\nx,,,0,\nunlabelled,,,,\n'
+    )
+    return path
+
+
+def as_csv_of_json(folder: Path) -> Path:
+    path = folder / "a.csv"
+    path.write_text(
+        "id,state,answers\n"
+        'a,"said ""she"", twice","{""refund"": true, ""queue"": ""nan""}"\n'
+        'b,"zwei\nZeilen","{""refund"": false, ""anger"": 1}"\n,x,"{""anger"": 0}"\n'
+    )
+    return path
+
+
+def as_parquet(folder: Path) -> Path:
+    return parquet(folder / "a.parquet", cells())
+
+
+def as_nested_parquet(folder: Path) -> Path:
+    return parquet(folder / "a.parquet", ROWS)
+
+
+def as_frame(folder: Path) -> Any:
+    return pytest.importorskip("pandas").DataFrame(cells())
+
+
+@pytest.mark.parametrize(
+    "form",
+    [as_jsonl, as_zst, as_csv, as_csv_of_json, as_parquet, as_nested_parquet, as_frame],
+    ids=lambda form: form.__name__,
+)
+def test_every_format_says_the_same(form: Any, tmp_path: Path) -> None:
+    read = read_labelled(form(tmp_path), QUESTIONS)
+    assert list(read.states) == [row["state"] for row in ROWS]
+    assert list(read.labels) == READ
+    assert list(read.ids) == ["a", "b", None]
+    assert read.counts == {"refund": 2, "queue": 1, "anger": 2}
+
+
+def test_a_frame_may_hold_numbers_with_gaps() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [1, 2], "state": ["s", "t"], "anger": [1.0, float("nan")]})
+    frame["refund"] = pandas.array([True, None], dtype="boolean")
+    read = read_labelled(frame, QUESTIONS)
+    assert (list(read.labels), list(read.ids)) == ([{"anger": 1, "refund": 1}], ["1"])
+    with pytest.raises(InvalidInputError, match=r"frame, row 1, answers\.anger: 7 is not an"):
+        read_labelled(pandas.DataFrame({"state": ["s", "t"], "anger": [1, 7]}), QUESTIONS)
+    with pytest.raises(InvalidInputError, match="frame: names questions"):
+        read_labelled(frame)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"state": "s", "anger": 2}], r"row 1, answers\.anger: 2 is not an option"),
+        ([{"state": "s", "mood": 2}], "column mood: is not a question; known are refund"),
+        ([{"text": "s", "anger": 1}], 'has no column "state"'),
+        ([{"state": None, "anger": 1}], "row 1, state: must be text"),
+        ([{"state": "s", "answers": "{"}], "row 1, answers: is not JSON"),
+        ([{"state": "s", "answers": "3"}], "row 1, answers: must be an object of labels"),
+        ([{"state": "s", "answers": "{}", "anger": 1}], 'column anger: stands beside "answers"'),
+        ([{"id": 4, "state": s, "anger": 1} for s in "st"], "row 2, id: 4 stands in .*row 1"),
+        ([{"state": "s", "anger": None}], "has no labelled rows"),
+    ],
+)
+def test_faults_of_tables(rows: list[dict[str, Any]], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        read_labelled(parquet(tmp_path / "a.parquet", rows), QUESTIONS)
+
+
+def test_a_column_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("state,anger,anger\ns,1,0\n")
+    with pytest.raises(InvalidInputError, match="column anger: stands twice"):
+        read_labelled(tmp_path / "a.csv", QUESTIONS)
+
+
+ROW = {"kind": "choice", "state": "s", "question": "?", "options": ["a", "b"], "answer": 1}
+
+
+def test_rows_that_bring_their_questions_need_no_schema(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "a.jsonl", [ROW, {**ROW, "options": ["b", "a"]}])
+    read = read_labelled(path)
+    assert (read.questions, list(read.labels)) == (
+        {"?": Choice(["a", "b"], "?")},
+        [{"?": 1}, {"?": 0}],
+    )
+    assert list(read.alone().labels) == [{"question": 1}, {"question": 0}]
+    with pytest.raises(InvalidInputError, match=r"line 1: brings its own question; leave the sche"):
+        read_labelled(path, QUESTIONS)
+    for other in (as_jsonl, as_zst, as_csv, as_parquet, as_nested_parquet):
+        with pytest.raises(InvalidInputError, match=r"their schema \(--schema\) is needed"):
+            read_labelled(other(tmp_path))
+    with pytest.raises(InvalidInputError, match=r"line 1, options\[1\]\.name: 'a' is already"):
+        read_labelled(jsonl(path, [{**ROW, "options": ["a", "a"]}]))
+
+
+def test_each_label_as_a_question_and_as_an_item(tmp_path: Path) -> None:
+    given = list(labelled_questions(as_csv(tmp_path), QUESTIONS))
+    assert [(state, label) for state, _, label in given] == [
+        (row["state"], label)
+        for row, right in zip(ROWS, READ, strict=True)
+        for label in right.values()
+    ]
+    items = list(labelled_items(as_csv(tmp_path), QUESTIONS))
+    assert [(item.state, item.as_question(), item.answer) for item in items] == given
+    assert [item.family for item in items] == ["refund", "queue", "refund", "anger", "anger"]
+    own = jsonl(tmp_path / "b.jsonl", [ROW, {**ROW, "options": ["b", "c", "d"]}])
+    asked = [question for _, question, _ in labelled_questions(own)]
+    assert asked == [Choice(["a", "b"], "?"), Choice(["b", "c", "d"], "?")]
+    for question in (Boolean("?", abstain=True), Boolean(), Boolean({"ask": "?"})):
+        with pytest.raises(InvalidInputError, match=r"questions\.refund: needs instructions"):
+            list(labelled_items(as_csv(tmp_path), {**QUESTIONS, "refund": question}))
+
+
+def test_what_is_odd_is_told() -> None:
+    labels = [{"refund": 1, "anger": 0}, {"refund": 0}, {"refund": 1}, {"anger": 0}]
+    labelled = LabelledStates(QUESTIONS, ["s", "s", "t", "s"], labels, ["1", "2", "3", "4"])
+    assert labelled.contradictions() == [("refund", 1, 0)]
+    contradiction, one_answer = labelled.doubts()
+    assert contradiction.startswith("refund: 1 of 3 rows contradict an earlier one")
+    assert contradiction.endswith("the first is 2, against 1")
+    assert one_answer == "anger: every row has the answer '0'"
+
+
+@pytest.mark.parametrize(
+    ("row", "labelled"),
+    [
+        ({"state": "s", "answers": {}}, True),
+        ({"id": 1, "state": "s", "answers": {"a": 1}}, True),
+        ({**ROW, "split": "dev"}, True),
+        ({"state": "s"}, False),
+        ({"state": "s", "answers": 1, "more": 2}, False),
+        ({"answers": {}}, False),
+        ("state answers", False),
+    ],
+)
+def test_rows_of_labels_are_told_from_states(row: object, labelled: bool) -> None:
+    assert is_labelled(row) is labelled

@@ -1,0 +1,192 @@
+"""What an evaluation says about answers whose quality is known, and its page."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score, confusion_matrix, roc_auc_score
+
+from tests.path_engine import path_decider
+from thisthat import Boolean, Choice, InvalidInputError, Score
+from thisthat.items.labels import LabelledStates
+from thisthat.questions import Question, Source
+from thisthat.teach.evaluate import Evaluation, Judged, evaluate
+from thisthat.teach.page import page
+
+QUESTIONS: dict[str, Question] = {
+    "refund": Boolean("Is it within policy?"),
+    "queue": Choice(["billing", "shipping", "other"], "Which queue?"),
+    "anger": Score(["calm", "angry"], "How angry?"),
+}
+STATES = [f"state {number}" for number in range(80)]
+LABELS = [{"refund": n % 2, "queue": n % 3} | ({"anger": 1} if n % 4 else {}) for n in range(80)]
+LABELLED = LabelledStates(QUESTIONS, STATES, LABELS, [f"a.csv, line {n + 2}" for n in range(80)])
+
+
+def found(before: Evaluation | None = None) -> Evaluation:
+    return evaluate(path_decider(), LABELLED, before=before)
+
+
+def judged(probabilities: Any, labels: list[int], question: Question | None = None) -> Judged:
+    rows = np.asarray(probabilities, dtype=float)
+    count = len(labels)
+    question = question or QUESTIONS["refund"]
+    return Judged(
+        "q", question, range(count), [str(n) for n in range(count)], rows, np.array(labels)
+    )
+
+
+def test_only_labelled_questions_are_asked_and_the_answers_are_the_libraries() -> None:
+    evaluation = found()
+    assert {name: len(each.rows) for name, each in evaluation.judged.items()} == {
+        "refund": 80,
+        "queue": 80,
+        "anger": 60,
+    }
+    anger = evaluation.judged["anger"]
+    assert anger.rows[:4] == [1, 2, 3, 5]
+    answer = path_decider().ask("state 5", QUESTIONS["anger"])
+    assert anger.probabilities[3].tolist() == list(answer.probabilities.values())
+    assert evaluation.label == "paths 1, λ = 0.5"
+
+
+@pytest.mark.parametrize("name", ["refund", "queue"])
+def test_measures_agree_with_scikit_learn(name: str) -> None:
+    each = found().judged[name]
+    measures = each.measures
+    assert measures["accuracy"].value == pytest.approx((each.chosen == each.labels).mean())
+    assert measures["balanced accuracy"].value == pytest.approx(
+        balanced_accuracy_score(each.labels, each.chosen)
+    )
+    assert each.confusion.tolist() == confusion_matrix(each.labels, each.chosen).tolist()
+    if name == "refund":
+        area = roc_auc_score(each.labels, each.probabilities[:, 1])
+        assert measures["area under the curve"].value == pytest.approx(area)
+    else:
+        assert "area under the curve" not in measures
+    for interval in measures.values():
+        assert interval.low <= interval.value <= interval.high
+
+
+def test_one_answer_only_has_no_curve() -> None:
+    each = judged([[0.2, 0.8], [0.6, 0.4]], [1, 1])
+    assert "area under the curve" not in each.measures
+    assert each.measures["balanced accuracy"].value == 0.5
+    assert "anger" in page(found(), "a.csv")
+
+
+def test_an_abstaining_boolean_is_a_question_of_yes_or_not() -> None:
+    question = Boolean("?", abstain=True)
+    rows = [[0.1, 0.8, 0.1], [0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3]]
+    each = judged(rows, [1, 0, 2, 1], question)
+    assert each.measures["area under the curve"].value == 1.0
+    assert each.measures["accuracy"].value == 1.0
+
+
+def test_the_surest_wrong_come_first() -> None:
+    rows = [[0.4, 0.6], [0.1, 0.9], [0.99, 0.01], [0.3, 0.7]]
+    each = judged(rows, [0, 0, 0, 0])
+    assert each.surest_wrong() == [1, 3, 0]
+    assert each.surest_wrong(1) == [1]
+    assert each.said(1) == ("no", "yes")
+
+
+def compared(now: Any, before: Any, labels: list[int]) -> Evaluation:
+    labelled = LabelledStates(
+        {"q": QUESTIONS["refund"]}, [str(n) for n in range(len(labels))], [{"q": y} for y in labels]
+    )
+    source = Source("new", "2", 1.0)
+    old = Evaluation(labelled, Source("old", "1", 1.0), {"q": judged(before, labels)})
+    return Evaluation(labelled, source, {"q": judged(now, labels)}, old)
+
+
+def test_before_and_after_are_paired() -> None:
+    labels = [n % 2 for n in range(60)]
+    right = [[1 - 0.9 * y - 0.05, 0.9 * y + 0.05] for y in labels]
+    wrong = [row[::-1] for row in right]
+    mixed = [row if n % 6 else row[::-1] for n, row in enumerate(right)]
+    better = compared(right, mixed, labels).compared["q"]
+    assert better.verdict == "better"
+    assert better.gains["accuracy"].value == pytest.approx(10 / 60)
+    assert better.gains["log loss"].high < 0
+    assert compared(mixed, right, labels).compared["q"].verdict == "worse"
+    assert compared(wrong, right, labels).compared["q"].gains["accuracy"].value == -1
+    same = compared(right, right, labels).compared["q"]
+    assert same.verdict == "no difference shown"
+    assert {(each.low, each.high) for each in same.gains.values()} == {(0.0, 0.0)}
+    # The same accuracy on other rows is no difference either.
+    other = [row if n % 6 != 1 else row[::-1] for n, row in enumerate(right)]
+    assert compared(mixed, other, labels).compared["q"].verdict == "no difference shown"
+
+
+def test_a_state_that_cannot_be_read_is_named_by_its_line() -> None:
+    long = LabelledStates(
+        QUESTIONS, ["short", "word " * 2000], [{"refund": 1}] * 2, ["a, line 1", "a, line 2"]
+    )
+    with pytest.raises(InvalidInputError, match="tokens") as caught:
+        evaluate(path_decider(), long)
+    assert caught.value.field == "a, line 2, state"
+    assert len(evaluate(path_decider(), long, keep="head").judged["refund"].rows) == 2
+    alone = LabelledStates(QUESTIONS, long.states[1:], long.labels[1:], ["a, line 2"])
+    with pytest.raises(InvalidInputError, match="a, line 2, state: "):
+        evaluate(path_decider(), alone)
+
+
+def test_lines_and_json_say_the_same() -> None:
+    evaluation = found(found())
+    body = json.loads(json.dumps(evaluation.as_dict(), allow_nan=False))
+    lines = "\n".join(evaluation.lines())
+    for name, record in body["questions"].items():
+        assert f"{name}: {record['labels']} labelled states" in lines
+        assert f"accuracy {record['measures']['accuracy']['value']:.3f} [" in lines
+        assert sum(map(sum, record["confusion"]["counts"])) == record["labels"]
+        assert sum(part["count"] for part in record["reliability"]) == record["labels"]
+        assert record["verdict"] == "no difference shown"
+        first = record["surest_wrong"][0]
+        assert first["row"].startswith("line ")
+        assert f"sure and wrong: {first['row']}, {first['answer']!r} at" in lines
+    assert body["against"] == body["checkpoint"]
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        assert not [name for name, _ in attrs if name.startswith("on") or name in ("src", "href")]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_stands_alone_and_shows_what_users_wrote_as_text() -> None:
+    names = {
+        "<script>alert(1)</script>": Boolean("?"),
+        "many": Choice(["<b>", *map(str, range(20))]),
+    }
+    states = [f"<img src=x onerror=alert({n})>" for n in range(40)]
+    labels = [dict.fromkeys(names, n % 2) for n in range(40)]
+    labelled = LabelledStates(names, states, labels)
+    text = page(
+        evaluate(path_decider(), labelled, before=evaluate(path_decider(), labelled)), "<i>"
+    )
+    tags = _Tags()
+    tags.feed(text)
+    assert not {"script", "img", "b", "link", "iframe"} & set(tags.tags)
+    assert "<img src=x onerror" in tags.text
+    assert "http" not in text.replace("http-equiv", "")
+    assert "default-src 'none'" in text
+    assert tags.tags.count("svg") == 3  # two reliability curves, one ROC curve
+    for start in text.split("<svg")[1:]:
+        plot = ElementTree.fromstring(f"<svg{start.partition('</svg>')[0]}</svg>")
+        numbers = " ".join(line.get("points", "") for line in plot.iter("polyline"))
+        assert all(0 <= float(each) <= 311 for each in numbers.replace(",", " ").split())
+    assert "nan" not in text
