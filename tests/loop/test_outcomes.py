@@ -25,7 +25,7 @@ NAMED: dict[str, Any] = {"request": "r", "question": "q"}
 @pytest.fixture(params=["sqlite", "alchemy"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     path = tmp_path / "log.sqlite"
-    return str(path) if request.param == "sqlite" else f"sqlite:///{path}"
+    return str(path) if request.param == "sqlite" else f"sqlite:///{path}?timeout=60"
 
 
 def outcome(number: int) -> Outcome:
@@ -147,8 +147,9 @@ def test_threads_that_post_the_same_in_any_order_count_each_once(place: str) -> 
 
 _POSTER = """
 import sys
-from tests.loop.test_outcomes import outcome
-from thisthat.loop.outcomes import record
+from thisthat.loop.outcomes import Outcome, record
+def outcome(number):
+    return Outcome(request=f"r{number}", question="q", reward=(number % 10) / 10, key=f"k{number}")
 for first in range(0, 200, 5):
     record(sys.argv[1], [outcome(each) for each in range(first, first + 5)])
     print(first, flush=True)

@@ -54,7 +54,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 raise InvalidInputError(where, "has another number of cells than line 1")
             yield where, {name: _cell(name, text) for name, text in row.items() if text}
     except csv.Error as error:
-        raise InvalidInputError(f"{path}, line {lines.line_num}", str(error)) from None
+        raise InvalidInputError(f"{path}, after line {lines.line_num}", str(error)) from None
 
 
 def _cell(name: str, text: str) -> object:
