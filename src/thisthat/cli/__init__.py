@@ -11,7 +11,19 @@ from typing import Annotated
 
 import typer
 
-from thisthat.cli import ask, calibrate, check, delta, info, log, serve, teach, test, threshold
+from thisthat.cli import (
+    ask,
+    calibrate,
+    check,
+    delta,
+    info,
+    log,
+    loop,
+    serve,
+    teach,
+    test,
+    threshold,
+)
 from thisthat.cli.extras import missing_extra
 from thisthat.cli.lab import add_lab_commands
 from thisthat.errors import ThisThatError
@@ -44,6 +56,7 @@ app.command("test")(test.run_tests)
 app.command("serve")(serve.serve)
 app.add_typer(threshold.app, name="threshold")
 app.add_typer(log.app, name="log")
+app.add_typer(loop.app, name="loop")
 app.add_typer(delta.app, name="delta")
 add_lab_commands(app)
 

@@ -21,7 +21,7 @@ from typing import Any
 from thisthat.audit.beside import KEY_CHARACTERS, OUTCOMES, Row
 from thisthat.audit.protocol import Store
 from thisthat.audit.store import open_store
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, shown
 
 AT_ONCE = 1_000
 """Most outcomes in one transaction, and in one request to a server."""
@@ -70,11 +70,15 @@ class Outcome:
             which = " and ".join(given) or "none"
             raise InvalidInputError("option", f"one of {', '.join(_VALUES)} is needed, not {which}")
         if self.reward is not None and not (_is_number(self.reward) and 0 <= self.reward <= 1):
-            raise InvalidInputError("reward", f"must be a number from 0 to 1, not {self.reward!r}")
+            raise InvalidInputError(
+                "reward", f"must be a number from 0 to 1, not {shown(self.reward)}"
+            )
         if self.happened is not None and not isinstance(self.happened, bool):
-            raise InvalidInputError("happened", f"must be true or false, not {self.happened!r}")
+            raise InvalidInputError(
+                "happened", f"must be true or false, not {shown(self.happened)}"
+            )
         if self.time is not None and not (_is_number(self.time) and self.time >= 0):
-            raise InvalidInputError("time", f"must be seconds since 1970, not {self.time!r}")
+            raise InvalidInputError("time", f"must be seconds since 1970, not {shown(self.time)}")
 
     @classmethod
     def from_json(cls, value: object) -> Outcome:
@@ -185,7 +189,7 @@ def moment(text: str) -> float:
         found = datetime.fromisoformat(text.replace("Z", "+00:00"))
         return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
     except (ValueError, OverflowError):
-        why = f"{text[:40]!r} is neither seconds since 1970 nor a date such as 2026-01-31T12:00:00Z"
+        why = f"{shown(text)} is neither seconds since 1970 nor a date such as 2026-01-31T12:00:00Z"
         raise InvalidInputError("time", why) from None
 
 
