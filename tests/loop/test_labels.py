@@ -8,11 +8,13 @@ import pytest
 
 from tests.loop.test_joined import DAY, T0, decided, of, put
 from thisthat.audit.store import SQLiteStore
+from thisthat.calibrate.labels import read_labelled
 from thisthat.errors import InvalidInputError
 from thisthat.loop.labels import REASONS, make_labels
 from thisthat.loop.outcome_files import read_outcomes
 from thisthat.loop.outcomes import Outcome, Recorded, record
 from thisthat.loop.review import review_queue
+from thisthat.questions import Choice
 
 
 @pytest.fixture
@@ -81,6 +83,8 @@ def test_saved_labels_are_lines_for_their_owner(store: SQLiteStore, tmp_path: Pa
     [line] = path.read_text(encoding="utf-8").splitlines()
     assert json.loads(line) == {"id": "r", "state": "größer", "answers": {"q": "a"}}
     assert "größer" in line
+    questions = {"q": Choice(["a", "b"])}
+    assert read_labelled(path, questions).labels == [{"q": 0}]
 
 
 def test_a_review_goes_to_label_studio_and_back(store: SQLiteStore, tmp_path: Path) -> None:
@@ -135,7 +139,7 @@ def test_other_json_is_no_review(tmp_path: Path, tasks: object) -> None:
 def test_csv_and_json_lines_hold_the_same(tmp_path: Path) -> None:
     table, lines = tmp_path / "o.csv", tmp_path / "o.jsonl"
     table.write_text(
-        "decision,request,question,option,reward,happened,time,key\n"
+        "\ufeffdecision,request,question,option,reward,happened,time,key\n"
         "4,,,,,no,,\n"
         ',"r,1",q,yes,,,2026-01-31T00:00:00Z,k\n'
         ",r2,q,,0.5,,12.5,\n",

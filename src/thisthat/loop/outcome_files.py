@@ -41,7 +41,9 @@ def read_outcomes(path: Path) -> list[Outcome]:
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a file whose first line names the fields; empty cells are left out."""
-    lines = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    lines = csv.DictReader(
+        io.StringIO(read_text(path).removeprefix("\ufeff"), newline=""), strict=True
+    )
     try:
         unknown = [name for name in lines.fieldnames or () if name not in FIELDS]
         if unknown or not lines.fieldnames:

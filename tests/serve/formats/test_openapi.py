@@ -77,6 +77,7 @@ def test_every_endpoint_is_described() -> None:
         "/v1/chat/completions",
         "/v1/decisions",
         "/v1/decide",
+        "/v1/outcomes",
         "/v1/models",
         "/v1/models/{name}",
         "/healthz",
