@@ -7,10 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from thisthat.audit.beside import (
+    CLIENT_REQUESTS,
+    KEY_CHARACTERS,
+    TABLES,
+    Row,
+    Table,
+    clients_of,
+    fresh,
+)
 from thisthat.audit.chain import Place, beginning, loss_of, places_of, purge_of, runs_of
 from thisthat.audit.entry import COLUMNS, NUMBERS, Entry, values_of
 from thisthat.audit.protocol import LogError, check_past, covers, known_filter, lost
 from thisthat.errors import InvalidInputError, MissingExtraError
+
+_TRIES = 5
+_KEYS_AT_ONCE = 500
 
 
 class AlchemyStore:
@@ -53,6 +65,17 @@ class AlchemyStore:
             column("event", text),
             column("link", sqlalchemy.String(64), nullable=False),
         )
+        types = {str: text, int: sqlalchemy.BigInteger, float: sqlalchemy.Double}
+        self._beside = {
+            table.name: sqlalchemy.Table(
+                table.name,
+                self._metadata,
+                column("key", sqlalchemy.String(KEY_CHARACTERS), primary_key=True),
+                *(column(each, types[kind]) for each, kind in table.content.items()),
+                column("recorded", sqlalchemy.Double, nullable=False),
+            )
+            for table in TABLES
+        }
         self._ready = False
         self._written: Place | None = None
 
@@ -76,6 +99,7 @@ class AlchemyStore:
                     for place, entry in zip(places, entries, strict=True)
                 ]
                 connection.execute(self._table.insert(), rows)
+                self._add(connection, CLIENT_REQUESTS, clients_of(entries))
             self._insert(connection, places)
         if places:
             self._written = places[-1]
@@ -90,8 +114,19 @@ class AlchemyStore:
         limit: int | None = None,
     ) -> Iterator[Entry]:
         """The lines that match, newest first."""
+        for _, entry in self.lines(where, since, until, limit):
+            yield entry
+
+    def lines(
+        self,
+        where: Mapping[str, str] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        limit: int | None = None,
+    ) -> Iterator[tuple[int, Entry]]:
+        """Like ``read``, with the lines' ids."""
         columns = self._table.c
-        query = self._alchemy.select(*(columns[name] for name in COLUMNS))
+        query = self._table.select()
         for name, value in (where or {}).items():
             query = query.where(columns[known_filter(name, value)] == value)
         if since is not None:
@@ -100,8 +135,34 @@ class AlchemyStore:
             query = query.where(columns.time < until)
         query = query.order_by(columns.id.desc()).limit(limit)
         with self._transaction() as connection:
-            for row in connection.execute(query):
-                yield Entry(*row)
+            for line, *values in connection.execution_options(stream_results=True).execute(query):
+                yield line, Entry(*values)
+
+    def add(self, table: Table, rows: Sequence[Row]) -> int:
+        """Write the rows whose keys are new; any thread may call."""
+        for tried in range(1, _TRIES + 1):
+            try:
+                with self._writing() as connection:
+                    self._lock(connection)
+                    return self._add(connection, table, rows)
+            except LogError as error:
+                # Without a chain there is no lock: another writer had one of the keys first.
+                if tried == _TRIES or not isinstance(
+                    error.__cause__, self._alchemy.exc.IntegrityError
+                ):
+                    raise
+        raise AssertionError
+
+    def rows(self, table: Table, where: Mapping[str, str] | None = None) -> Iterator[Row]:
+        """The rows of a table beside the decisions that match, in no order."""
+        found = self._beside[table.name]
+        query = found.select().where(
+            *(found.c[name] == value for name, value in (where or {}).items())
+        )
+        with self._transaction() as connection:
+            if self._alchemy.inspect(connection).has_table(table.name):
+                for row in connection.execution_options(stream_results=True).execute(query):
+                    yield tuple(row)
 
     def purge(self, before: float) -> int:
         """Delete lines older than ``before`` and record the purge in the chain."""
@@ -116,6 +177,8 @@ class AlchemyStore:
             gone = connection.execute(table.delete().where(table.c.time < before)).rowcount
             for first, final, _ in runs:
                 connection.execute(chain.delete().where(chain.c.number.between(first, final)))
+            for beside in self._beside.values():
+                connection.execute(beside.delete().where(beside.c.recorded < before))
             self._insert(connection, [purge_of(last, before, int(gone), runs)])
         return int(gone)
 
@@ -167,8 +230,7 @@ class AlchemyStore:
     def _last(self, connection: Any) -> Place:
         """The last place of the chain, locked until the transaction ends; it begins if need be."""
         chain, table = self._chain, self._table
-        first = chain.c.number == 0
-        connection.execute(chain.update().where(first).values(link=chain.c.link))
+        self._lock(connection)
         row = connection.execute(chain.select().order_by(chain.c.number.desc()).limit(1)).first()
         if row is not None:
             return Place(*row)
@@ -177,6 +239,23 @@ class AlchemyStore:
         begun = beginning(*connection.execute(count).one())
         self._insert(connection, [begun])
         return begun
+
+    def _lock(self, connection: Any) -> None:
+        """Keep other writers out until the transaction ends, unless the chain has not begun."""
+        chain = self._chain
+        connection.execute(chain.update().where(chain.c.number == 0).values(link=chain.c.link))
+
+    def _add(self, connection: Any, table: Table, rows: Sequence[Row]) -> int:
+        found, keys = self._beside[table.name], [row[0] for row in rows]
+        known: dict[str, Row] = {}
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            some = found.select().where(found.c.key.in_(keys[start : start + _KEYS_AT_ONCE]))
+            known |= {row[0]: tuple(row) for row in connection.execute(some)}
+        new = fresh(table, rows, known)
+        if new:
+            values = [dict(zip(table.columns, row, strict=True)) for row in new]
+            connection.execute(found.insert(), values)
+        return len(new)
 
     def _has(self, connection: Any, known: Place) -> bool:
         """Whether a place is still in the chain, or was purged."""
@@ -193,6 +272,17 @@ class AlchemyStore:
         if rows:
             connection.execute(self._chain.insert(), rows)
 
+    def _create(self) -> None:
+        """Create the tables that are not there; another writer may be creating them, too."""
+        for tried in range(1, _TRIES + 1):
+            try:
+                self._metadata.create_all(self._engine)
+                break
+            except self._alchemy.exc.DBAPIError:
+                if tried == _TRIES:
+                    raise
+        self._ready = True
+
     @contextmanager
     def _writing(self) -> Iterator[Any]:
         with self._transaction(create=True) as connection:
@@ -204,8 +294,7 @@ class AlchemyStore:
         wrong = self._alchemy.exc
         try:
             if create and not self._ready:
-                self._metadata.create_all(self._engine)
-                self._ready = True
+                self._create()
             with self._engine.begin() as connection:
                 yield connection
         except wrong.DataError:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, get_args
 
+from thisthat.audit.beside import Row, Table
 from thisthat.audit.chain import Place, purged
 from thisthat.audit.entry import Entry
 from thisthat.errors import InvalidInputError, ThisThatError
@@ -41,10 +42,26 @@ class Store(Protocol):
     ) -> Iterator[Entry]:
         """The lines that match, newest first. Raises LogError."""
 
+    def lines(
+        self, where: Mapping[str, str], since: float | None, until: float | None, limit: int | None
+    ) -> Iterator[tuple[int, Entry]]:
+        """Like ``read``, with the lines' ids."""
+
+    def add(self, table: Table, rows: Sequence[Row]) -> int:
+        """Write the rows whose keys are new durably, all or none; returns how many those are.
+
+        Any thread may call it. Raises LogError, and InvalidInputError for a key that stands for
+        something else.
+        """
+
+    def rows(self, table: Table, where: Mapping[str, str] | None = None) -> Iterator[Row]:
+        """The rows of a table beside the decisions that match, in no order. Raises LogError."""
+
     def purge(self, before: float) -> int:
         """Delete lines older than ``before``, on record; returns how many there were.
 
-        Raises LogError, and InvalidInputError for a time in the future.
+        Rows beside them that were recorded before go, too. Raises LogError, and InvalidInputError
+        for a time in the future.
         """
 
     def ends(self) -> tuple[Place, Place] | None:

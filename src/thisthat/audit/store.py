@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from thisthat.audit.alchemy_store import AlchemyStore
+from thisthat.audit.beside import CLIENT_REQUESTS, TABLES, Row, Table, clients_of, fresh
 from thisthat.audit.chain import Place, beginning, loss_of, places_of, purge_of, runs_of
 from thisthat.audit.entry import COLUMNS, NUMBERS, Entry, values_of
 from thisthat.audit.protocol import LogError, Store, check_past, covers, known_filter, lost
@@ -57,7 +58,33 @@ CREATE TRIGGER IF NOT EXISTS chain_is_kept BEFORE DELETE ON chain
   WHEN OLD.line IS NULL OR EXISTS (SELECT 1 FROM decisions WHERE id = OLD.line)
   BEGIN SELECT RAISE(ABORT, 'the decision log is append-only; purge by age'); END;
 """
+_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL"}
+
+
+def _beside(table: Table) -> str:
+    """A table beside the decisions: its rows neither change nor go, except by a purge."""
+    name, message = table.name, "is append-only"
+    columns = ", ".join(f"{each} {_TYPES[kind]}" for each, kind in table.columns.items())
+    rules = {
+        "do_not_change": "BEFORE UPDATE ON {0}",
+        "are_not_replaced": "BEFORE INSERT ON {0} "
+        "WHEN EXISTS (SELECT 1 FROM {0} WHERE key = NEW.key)",
+        "are_kept": "BEFORE DELETE ON {0} "
+        "WHEN OLD.recorded >= (SELECT COALESCE(MAX(before), -1) FROM purges)",
+    }
+    triggers = "".join(
+        f"CREATE TRIGGER IF NOT EXISTS {name}_{rule} {when.format(name)} "
+        f"BEGIN SELECT RAISE(ABORT, '{name} {message}'); END;\n"
+        for rule, when in rules.items()
+    )
+    return f"CREATE TABLE IF NOT EXISTS {name} ({columns}, PRIMARY KEY (key));\n{triggers}"
+
+
+_SQLITE += "".join(map(_beside, TABLES))
 _ABOUT_A_LINE = (sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
+
+_ADD_SECONDS = 10.0
+"""How long a row beside the decisions waits for its turn; somebody waits for it, too."""
 
 _logger = logging.getLogger("thisthat.audit")
 
@@ -108,6 +135,7 @@ class SQLiteStore:
                     f"INSERT INTO decisions (id, {_KEPT}) VALUES (?{', ?' * len(COLUMNS)})",
                     ((p.line, *values_of(e)) for p, e in zip(places, entries, strict=True)),
                 )
+                _add(connection, CLIENT_REQUESTS, clients_of(entries))
             _insert(connection, places)
         try:
             self._check_place()
@@ -126,12 +154,39 @@ class SQLiteStore:
         limit: int | None = None,
     ) -> Iterator[Entry]:
         """The lines that match, newest first; a missing file raises LogError."""
+        for _, entry in self.lines(where, since, until, limit):
+            yield entry
+
+    def lines(
+        self,
+        where: Mapping[str, str] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        limit: int | None = None,
+    ) -> Iterator[tuple[int, Entry]]:
+        """Like ``read``, with the lines' ids."""
         condition, values = _condition(where or {}, since, until)
-        query = f"SELECT {_KEPT} FROM decisions{condition} ORDER BY time DESC, id DESC"
+        query = f"SELECT id, {_KEPT} FROM decisions{condition} ORDER BY time DESC, id DESC"
         query += "" if limit is None else f" LIMIT {int(limit)}"
         with self._reading() as connection:
-            for row in connection.execute(query, values):
-                yield Entry(*row)
+            for line, *row in connection.execute(query, values):
+                yield line, Entry(*row)
+
+    def add(self, table: Table, rows: Sequence[Row]) -> int:
+        """Write the rows whose keys are new, over a connection of its own: any thread may call."""
+        with self._errors():
+            self._create()
+            with closing(self._prepared(_ADD_SECONDS)) as connection, _transaction(connection):
+                return _add(connection, table, rows)
+
+    def rows(self, table: Table, where: Mapping[str, str] | None = None) -> Iterator[Row]:
+        """The rows of a table beside the decisions that match, in no order."""
+        condition = " AND ".join(f"{name} = ?" for name in where or ())
+        query = f"SELECT {', '.join(table.columns)} FROM {table.name}"
+        query += f" WHERE {condition}" if condition else ""
+        with self._reading() as connection:
+            if _has_table(connection, table.name):
+                yield from connection.execute(query, list((where or {}).values()))
 
     def purge(self, before: float) -> int:
         """Delete lines older than ``before`` and record the purge in the chain."""
@@ -150,13 +205,15 @@ class SQLiteStore:
             gone = connection.execute("DELETE FROM decisions WHERE time < ?", (before,)).rowcount
             for first, final, _ in runs:
                 connection.execute("DELETE FROM chain WHERE number BETWEEN ? AND ?", (first, final))
+            for table in TABLES:
+                connection.execute(f"DELETE FROM {table.name} WHERE recorded < ?", (before,))
             _insert(connection, [purge_of(last, before, gone, runs)])
         return gone
 
     def ends(self) -> tuple[Place, Place] | None:
         """The first and the last place of the chain."""
         with self._reading() as connection:
-            if not _has_chain(connection):
+            if not _has_table(connection, "chain"):
                 return None
             both = [
                 connection.execute(f"SELECT * FROM chain ORDER BY number {way} LIMIT 1").fetchone()
@@ -172,7 +229,7 @@ class SQLiteStore:
             f"LEFT JOIN decisions ON id = line {some}ORDER BY number"
         )
         with self._reading() as connection:
-            if _has_chain(connection):
+            if _has_table(connection, "chain"):
                 for number, line, event, link, found, *values in connection.execute(query):
                     entry = None if found is None else Entry(*values)
                     yield Place(number, line, event, link), entry
@@ -181,7 +238,7 @@ class SQLiteStore:
         """Lines that have no place in the chain, by their id."""
         with self._reading() as connection:
             query = f"SELECT id, {_KEPT} FROM decisions"
-            if _has_chain(connection):
+            if _has_table(connection, "chain"):
                 query += " WHERE NOT EXISTS (SELECT 1 FROM chain WHERE line = id)"
             for number, *values in connection.execute(f"{query} ORDER BY id"):
                 yield number, Entry(*values)
@@ -195,19 +252,20 @@ class SQLiteStore:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         try:
-            connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            with self._errors(), _transaction(self._open()) as connection:
                 yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):  # a full disk has rolled back already
-                    connection.execute("ROLLBACK")
-                raise
+        except LogError:
+            self.close()
+            raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Errors of the database and the disk as LogError, unless they are about a line."""
+        try:
+            yield
         except _ABOUT_A_LINE:
             raise
         except (sqlite3.Error, OSError) as error:
-            self.close()
             raise LogError(f"{self.path}: {error}") from error
 
     @contextmanager
@@ -222,17 +280,21 @@ class SQLiteStore:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._create()
-            connection = self._connect()
-            try:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.executescript(_SQLITE)
-                self._file = [_identity(each) for each in self._files()]
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
+            self._connection = self._prepared(self._busy_seconds)
+            self._file = [_identity(each) for each in self._files()]
         return self._connection
+
+    def _prepared(self, busy_seconds: float) -> sqlite3.Connection:
+        """A connection to a file that has all tables."""
+        connection = self._connect(busy_seconds=busy_seconds)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.executescript(_SQLITE)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _create(self) -> None:
         """Make the file for its owner's eyes only; SQLite gives its journal the same mode."""
@@ -246,12 +308,12 @@ class SQLiteStore:
                 "decision log: others may read %s (mode %o); chmod 600 it", self.path, mode
             )
 
-    def _connect(self, how: str = "") -> sqlite3.Connection:
+    def _connect(self, how: str = "", busy_seconds: float | None = None) -> sqlite3.Connection:
         # The writer has its own thread; only one thread uses the connection at a time.
         return sqlite3.connect(
             f"file:{quote(str(self.path.resolve()))}{how}",
             uri=True,
-            timeout=self._busy_seconds,
+            timeout=self._busy_seconds if busy_seconds is None else busy_seconds,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -286,9 +348,32 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _has_chain(connection: sqlite3.Connection) -> bool:
-    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'chain'"
-    return connection.execute(query).fetchone() is not None
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """A transaction that has the file's write lock from its beginning."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):  # a full disk has rolled back already
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _add(connection: sqlite3.Connection, table: Table, rows: Sequence[Row]) -> int:
+    columns = ", ".join(table.columns)
+    query = f"SELECT {columns} FROM {table.name} WHERE key = ?"
+    found = (connection.execute(query, row[:1]).fetchone() for row in rows)
+    new = fresh(table, rows, {row[0]: row for row in found if row is not None})
+    marks = ", ".join("?" * len(table.columns))
+    connection.executemany(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", new)
+    return len(new)
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    return connection.execute(query, (name,)).fetchone() is not None
 
 
 def _last(connection: sqlite3.Connection) -> Place:

@@ -19,6 +19,7 @@ from thisthat.cli import (
     evaluate,
     info,
     log,
+    loop,
     serve,
     teach,
     test,
@@ -57,6 +58,7 @@ app.command("test")(test.run_tests)
 app.command("serve")(serve.serve)
 app.add_typer(threshold.app, name="threshold")
 app.add_typer(log.app, name="log")
+app.add_typer(loop.app, name="loop")
 app.add_typer(delta.app, name="delta")
 add_lab_commands(app)
 

@@ -1,37 +1,37 @@
-"""``thisthat log``: query, export, purge, verify and anchor the decision log; check for drift."""
+"""``thisthat log``: query, export, purge, verify and anchor the decision log; outcomes; drift."""
 
 from __future__ import annotations
 
 import json
-import re
-import time
 from dataclasses import asdict
 from datetime import datetime, timezone
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from thisthat.cli.outputs import check_output
+from thisthat.cli.moments import moment
+from thisthat.cli.outputs import check_log, check_output
 from thisthat.errors import InvalidInputError
 from thisthat.inputs import read_text
 
 app = typer.Typer(
-    no_args_is_help=True, help="The decision log: query, export, purge, verify, anchor, drift."
+    no_args_is_help=True,
+    help="The decision log: query, export, outcome, purge, verify, anchor, drift.",
 )
 
 Place = Annotated[str, typer.Argument(help="The log: a SQLite file or an SQLAlchemy URL.")]
 Since = Annotated[str | None, typer.Option(help="An age (90d, 12h, 30m, 45s) or a date.")]
 
 _MOST_FINDINGS = 20
-_AGE = re.compile(r"(\d+)([dhms])")
-_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
 @app.command()
 def query(
     log: Place,
     request: Annotated[str | None, typer.Option(help="Only this request id.")] = None,
+    client: Annotated[str | None, typer.Option(help="Only this x-request-id of a client.")] = None,
     question: Annotated[str | None, typer.Option(help="Only this question.")] = None,
     action: Annotated[str | None, typer.Option(help="Only act, abstain or escalate.")] = None,
     policy: Annotated[str | None, typer.Option(help="Only the policy with this hash.")] = None,
@@ -44,6 +44,7 @@ def query(
     limit: Annotated[int, typer.Option(min=1, help="Most lines to print.")] = 100,
 ) -> None:
     """Print matching lines as JSON, newest first."""
+    from thisthat.audit.beside import CLIENT_REQUESTS
     from thisthat.audit.store import open_store
 
     given = {"request": request, "question": question, "action": action, "policy": policy}
@@ -51,8 +52,14 @@ def query(
     given |= {"checkpoint": checkpoint, "version": version}
     where = {name: value for name, value in given.items() if value is not None}
     store = open_store(log)
-    for entry in store.read(where, _moment(since, "--since"), _moment(until, "--until"), limit):
-        row = asdict(entry)
+    wheres = [where]
+    if client is not None:
+        known = store.rows(CLIENT_REQUESTS, {"client": client})
+        wheres = [{"request": str(own), **where} for own, *_ in known]
+    bounds = moment(since, "--since"), moment(until, "--until")
+    lines = chain.from_iterable(store.lines(each, *bounds, limit) for each in wheres)
+    for line, entry in islice(lines, limit):
+        row = {"id": line, **asdict(entry)}
         row["probabilities"] = json.loads(entry.probabilities)
         row["time"] = datetime.fromtimestamp(entry.time, timezone.utc).isoformat()
         typer.echo(json.dumps(row, ensure_ascii=False))
@@ -70,8 +77,43 @@ def export(
     from thisthat.audit.store import open_store
 
     check_output(output, None if "://" in log else Path(log))
-    lines = open_store(log).read({}, _moment(since, "--since"), _moment(until, "--until"), None)
+    lines = open_store(log).read({}, moment(since, "--since"), moment(until, "--until"), None)
     typer.echo(f"{output}: {export_parquet(lines, output)} lines")
+
+
+@app.command()
+def outcome(
+    log: Place,
+    decision: Annotated[int | None, typer.Option(help="The id of the decision's line.")] = None,
+    request: Annotated[str | None, typer.Option(help="Its request id, the client's too.")] = None,
+    question: Annotated[str | None, typer.Option(help="Its question.")] = None,
+    state_hash: Annotated[str | None, typer.Option(help="Its state, of several.")] = None,
+    option: Annotated[str | None, typer.Option(help="The option that was right.")] = None,
+    reward: Annotated[float | None, typer.Option(help="How good it was, 0 to 1.")] = None,
+    happened: Annotated[
+        bool | None, typer.Option("--happened/--did-not", help="Whether it happened.")
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="Who says so.")] = None,
+    at: Annotated[str | None, typer.Option(help="When: an age (2h) or a date.")] = None,
+    key: Annotated[str | None, typer.Option(help="Recorded once; default: its content.")] = None,
+) -> None:
+    """Record what happened after a decision; the same again has no effect."""
+    from thisthat.loop.outcomes import Outcome, record
+
+    given = Outcome(
+        decision=decision,
+        request=request,
+        question=question,
+        state_hash=state_hash,
+        option=option,
+        reward=reward,
+        happened=happened,
+        source=source,
+        time=moment(at, "--at"),
+        key=key,
+    )
+    check_log(log)
+    typer.echo("recorded" if record(log, given).recorded else "was recorded before; no effect")
 
 
 @app.command()
@@ -82,7 +124,7 @@ def purge(
     """Delete lines older than an age or a date."""
     from thisthat.audit.store import open_store
 
-    before = _moment(older_than, "--older-than")
+    before = moment(older_than, "--older-than")
     assert before is not None
     store = open_store(log)
     try:
@@ -146,7 +188,7 @@ def drift(
     from thisthat.decide.policy import Policy
 
     fitted = Policy.load(policy)
-    lines = open_store(log).read({"policy": fitted.hash}, _moment(since, "--since"), None, None)
+    lines = open_store(log).read({"policy": fitted.hash}, moment(since, "--since"), None, None)
     tests = drift_in(lines, fitted, level)
     for test in tests:
         typer.echo(str(test), err=test.drifted)
@@ -157,19 +199,3 @@ def drift(
         )
     if any(test.drifted for test in tests):
         raise typer.Exit(1)
-
-
-def _moment(text: str | None, field: str) -> float | None:
-    """Seconds since 1970 for an age before now or a date."""
-    if text is None:
-        return None
-    age = _AGE.fullmatch(text)
-    if age:
-        return time.time() - int(age[1]) * _SECONDS[age[2]]
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInputError(
-            field, f"{text!r} is neither an age (90d, 12h, 30m, 45s) nor a date (2026-01-31)"
-        ) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()

@@ -1,4 +1,4 @@
-"""Files that commands write, checked before any work that would be lost."""
+"""Files and logs that commands write, checked before any work that would be lost."""
 
 from __future__ import annotations
 
@@ -20,3 +20,9 @@ def check_output(path: Path, *read: Path | None) -> None:
         raise InvalidInputError(str(path), f"cannot be written: {folder} is not a folder")
     if not os.access(folder, os.W_OK):
         raise InvalidInputError(str(path), f"cannot be written: {folder} is not writable")
+
+
+def check_log(log: str) -> None:
+    """Raise InvalidInputError for a SQLite file that is not there: its name may be wrong."""
+    if "://" not in log and not Path(log).is_file():
+        raise InvalidInputError("log", f"{log}: there is no such file")

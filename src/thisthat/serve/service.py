@@ -34,7 +34,7 @@ from thisthat.serve.formats.fields import MOST_CHARACTERS
 from thisthat.serve.formats.wire import source_as_json
 from thisthat.serve.http.body import read_body
 from thisthat.serve.http.cancellable import CancelScope, ScopeCancelledError
-from thisthat.serve.http.keys import KeyRing, Keys, RateLimit
+from thisthat.serve.http.keys import KeyRing, Keys, RateLimit, Scope
 from thisthat.serve.http.strict_json import JsonLimits, read_json
 from thisthat.serve.logs import log as log_line
 from thisthat.serve.memory import Holding, Memory, give_back
@@ -136,9 +136,9 @@ class Service:
         self.metrics.memory.set_function(lambda: self.memory.used)
         self.streams = 0
 
-    def admit(self, request: Request) -> str:
+    def admit(self, request: Request, scope: Scope = "decide") -> str:
         """The caller's name. Raises Problem (401, 403 or 429)."""
-        caller = self.keys.caller(request, "decide")
+        caller = self.keys.caller(request, scope)
         request.state.fields["caller"] = caller
         request.state.salt = caller if self.keys.guards("decide") else None
         self.rates.spend(caller)

@@ -18,6 +18,7 @@ from thisthat.serve.formats.chat import chat_operations
 from thisthat.serve.formats.decide import decide_operations
 from thisthat.serve.formats.decisions import decisions_operations
 from thisthat.serve.formats.models import models_operations
+from thisthat.serve.formats.outcomes import outcomes_operations
 from thisthat.serve.formats.systemone import systemone_operations
 from thisthat.serve.http.guard import Guard, shape_for
 from thisthat.serve.http.openapi import document
@@ -50,6 +51,7 @@ def create_app(service: Service) -> ASGIApp:
         *chat_operations(service),
         *decisions_operations(service),
         *decide_operations(service),
+        *outcomes_operations(service),
         *models_operations(service),
         *admin_operations(service),
         *page_operations(),

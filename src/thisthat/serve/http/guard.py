@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from thisthat.audit.beside import RequestId
 from thisthat.errors import InvalidInputError
 from thisthat.serve.http.body import BoundedBody
 from thisthat.serve.http.cors import for_browsers
@@ -31,6 +32,7 @@ from thisthat.serve.traces import Span
 _CLIENT_WENT = 499
 _REQUEST_BYTES = 1 << 14
 """What a request takes before its body: its task, its head, its log line."""
+_CLIENT_ID = "client_request_id"
 _SANE_ID = re.compile(rb"[\x20-\x7e]{1,128}")
 
 _PORT = re.compile(rb":\d*$")
@@ -111,7 +113,8 @@ class _Visit:
         self._fields: dict[str, object] = {}
         self._counted = scope["path"] not in ALWAYS_OPEN
         scope.setdefault("state", {})["fields"] = self._fields
-        scope["state"]["request_id"] = self.id
+        client = None if service.log is None else client_id(scope["headers"])
+        scope["state"]["request_id"] = RequestId(self.id, (client or {}).get(_CLIENT_ID))
         self._held = scope["state"]["memory"] = Holding(service.memory)
         self._was_draining = service.draining
         if self._counted and not self._was_draining:
@@ -225,5 +228,5 @@ def client_id(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """The client's own ``x-request-id`` as a log field, if printable and short."""
     for name, value in headers:
         if name == b"x-request-id" and _SANE_ID.fullmatch(value):
-            return {"client_request_id": value.decode("ascii")}
+            return {_CLIENT_ID: value.decode("ascii")}
     return {}

@@ -18,7 +18,7 @@ _MEANINGS = {
     403: "The key is not for this, or the server has no admin key.",
     404: "The model name is not known; the message lists the known ones.",
     408: "The body came too slowly.",
-    409: "The checkpoint could not be loaded; the old one keeps serving.",
+    409: "The checkpoint could not be loaded and the old one keeps serving; or there is no log.",
     413: "The body is too large, before or after decompression, or would take too much memory.",
     415: "The content type or encoding is not known.",
     421: "The request names a host that this server does not answer to.",

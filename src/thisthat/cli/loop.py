@@ -1,0 +1,97 @@
+"""``thisthat loop``: outcomes from files, labels from outcomes, a queue to review."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thisthat.cli.moments import duration, moment
+from thisthat.cli.outputs import check_log, check_output
+from thisthat.errors import InvalidInputError
+from thisthat.files import write_atomically
+
+app = typer.Typer(
+    no_args_is_help=True, help="From what happened to labels: outcomes, labels, review."
+)
+
+Log = Annotated[str, typer.Option(help="The log: a SQLite file or an SQLAlchemy URL.")]
+Mature = Annotated[str, typer.Option(help="How long outcomes may take (7d, 12h, 30m, 45s).")]
+Until = Annotated[str | None, typer.Option(help="As it was known then: an age or a date.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="File to write.")]
+
+
+@app.command()
+def outcomes(
+    log: Log,
+    file: Annotated[
+        Path | None, typer.Argument(help="Outcomes: .jsonl, .csv, or Label Studio's .json.")
+    ] = None,
+    mature: Mature = "7d",
+) -> None:
+    """Import outcomes, each once, and count what is known of the decisions."""
+    from thisthat.audit.store import open_store
+    from thisthat.loop.joined import COUNTS, JoinedView
+    from thisthat.loop.outcome_files import read_outcomes
+    from thisthat.loop.outcomes import record
+
+    window = duration(mature, "--mature")
+    check_log(log)
+    store = open_store(log)
+    if file is not None:
+        try:
+            done = record(store, read_outcomes(file))
+        except InvalidInputError as error:
+            at = error.field.startswith("outcomes[")
+            raise InvalidInputError(str(file), error.message) if at else error from None
+        typer.echo(f"{file}: {done.recorded} recorded, {done.repeated} were recorded before")
+    view = JoinedView(store, window, time.time())
+    for _ in view.decisions():
+        pass
+    for name, meaning in COUNTS.items():
+        typer.echo(f"{view.counts[name]:8} {meaning}")
+
+
+@app.command()
+def labels(
+    log: Log,
+    output: Output,
+    mature: Mature = "7d",
+    until: Until = None,
+    keep_contradictory: Annotated[
+        bool, typer.Option(help="Label with the latest of contradictory outcomes.")
+    ] = False,
+) -> None:
+    """Write labels from decisions whose window is over, and say what has none, and why."""
+    from thisthat.audit.store import open_store
+    from thisthat.loop.labels import REASONS, make_labels
+
+    window, at = duration(mature, "--mature"), moment(until, "--until") or time.time()
+    check_output(output, None if "://" in log else Path(log))
+    made = make_labels(open_store(log), window, at, keep_contradictory=keep_contradictory)
+    made.save(output)
+    answers = sum(len(each.answers) for each in made.labels)
+    typer.echo(f"{output}: {len(made.labels)} states, {answers} answers")
+    for name, meaning in REASONS.items():
+        if made.excluded[name]:
+            typer.echo(f"{made.excluded[name]:8} excluded: {meaning}")
+
+
+@app.command()
+def review(
+    log: Log,
+    output: Output,
+    limit: Annotated[int, typer.Option(min=1, help="Most decisions to review.")] = 200,
+    until: Until = None,
+) -> None:
+    """Write decisions without a known answer as Label Studio's tasks, the least sure first."""
+    from thisthat.audit.store import open_store
+    from thisthat.loop.review import INTERFACE, review_queue
+
+    check_output(output, None if "://" in log else Path(log))
+    tasks = review_queue(open_store(log), limit, moment(until, "--until") or time.time())
+    write_atomically(output, json.dumps(tasks, ensure_ascii=False, indent=1), mode=0o600)
+    typer.echo(f"{output}: {len(tasks)} decisions; their labeling interface is\n{INTERFACE}")

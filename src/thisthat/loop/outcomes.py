@@ -1,0 +1,209 @@
+"""What happened after a decision: recorded beside the decision log, each outcome once.
+
+An outcome names a decision (the id of its line) or a request and a question, and says one of three
+things: which option was right, how good the result was (a reward from 0 to 1), or whether it
+happened. ``joined.py`` brings outcomes and decisions together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime, timezone
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from thisthat.audit.beside import KEY_CHARACTERS, OUTCOMES, Row
+from thisthat.audit.protocol import Store
+from thisthat.audit.store import open_store
+from thisthat.errors import InvalidInputError, shown
+
+AT_ONCE = 1_000
+"""Most outcomes in one transaction, and in one request to a server."""
+MOST_CHARACTERS = 500
+"""The longest request id, question, option or source."""
+CLOCKS = 60.0
+"""Seconds by which two clocks may differ."""
+_LARGEST = 2**53
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What happened after a decision.
+
+    ``decision`` is the id of its line; or ``request`` and ``question`` name it, with the
+    ``state_hash`` where a request asks about several states. Exactly one of ``option`` (the right
+    one), ``reward`` and ``happened`` is given. ``time`` is when it happened (seconds since 1970;
+    None: when it was recorded). Without a ``key``, an outcome with the same content is the same
+    one. Raises InvalidInputError naming the field.
+    """
+
+    decision: int | None = None
+    request: str | None = None
+    question: str | None = None
+    state_hash: str | None = None
+    option: str | None = None
+    reward: float | None = None
+    happened: bool | None = None
+    source: str | None = None
+    time: float | None = None
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("request", "question", "state_hash", "option", "source", "key"):
+            _check_text(name, getattr(self, name))
+        if self.decision is None:
+            for name in ("request", "question"):
+                if getattr(self, name) is None:
+                    raise InvalidInputError(name, "is missing: name a decision, or both of them")
+        elif (self.request, self.question, self.state_hash) != (None, None, None):
+            raise InvalidInputError("decision", "needs no request, question or state_hash beside")
+        elif type(self.decision) is not int or not 1 <= self.decision <= _LARGEST:
+            raise InvalidInputError("decision", "must be the id of a line, a whole number from 1")
+        given = [name for name in _VALUES if getattr(self, name) is not None]
+        if len(given) != 1:
+            which = " and ".join(given) or "none"
+            raise InvalidInputError("option", f"one of {', '.join(_VALUES)} is needed, not {which}")
+        if self.reward is not None and not (_is_number(self.reward) and 0 <= self.reward <= 1):
+            raise InvalidInputError(
+                "reward", f"must be a number from 0 to 1, not {shown(self.reward)}"
+            )
+        if self.happened is not None and not isinstance(self.happened, bool):
+            raise InvalidInputError(
+                "happened", f"must be true or false, not {shown(self.happened)}"
+            )
+        if self.time is not None and not (_is_number(self.time) and self.time >= 0):
+            raise InvalidInputError("time", f"must be seconds since 1970, not {shown(self.time)}")
+
+    @classmethod
+    def from_json(cls, value: object) -> Outcome:
+        """An outcome from a JSON object; ``time`` may also be an ISO date.
+
+        An ``option`` may be true or false for a boolean, a whole number for a score. Raises
+        InvalidInputError naming the field.
+        """
+        if not isinstance(value, dict):
+            raise InvalidInputError("", f"must be an object, not {type(value).__name__}")
+        unknown = [name for name in value if name not in FIELDS]
+        if unknown:
+            raise InvalidInputError(unknown[0], f"is not known; known are {', '.join(FIELDS)}")
+        given: dict[str, Any] = dict(value)
+        option, at = given.get("option"), given.get("time")
+        if isinstance(option, bool):
+            given["option"] = "yes" if option else "no"
+        elif isinstance(option, int):
+            given["option"] = str(option)
+        if isinstance(at, str):
+            given["time"] = moment(at)
+        return cls(**given)
+
+    @property
+    def name(self) -> str:
+        """The key, or a hash of the content in its place."""
+        if self.key is not None:
+            return self.key
+        content = json.dumps(self._content, ensure_ascii=True)
+        return "sha256:" + hashlib.sha256(content.encode()).hexdigest()
+
+    def row(self, recorded: float) -> Row:
+        """The outcome as a row of its table."""
+        return (self.name, *self._content, recorded)
+
+    @property
+    def _content(self) -> Row:
+        values = {name: getattr(self, name) for name in OUTCOMES.content}
+        for name, kind in {"reward": float, "time": float, "happened": int}.items():
+            if values[name] is not None:
+                values[name] = kind(values[name])
+        return tuple(values.values())
+
+
+FIELDS = tuple(each.name for each in fields(Outcome))
+_VALUES = ("option", "reward", "happened")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """How many outcomes were new, and how many were there already."""
+
+    recorded: int
+    repeated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An outcome in the log, and when it was recorded."""
+
+    outcome: Outcome
+    recorded: float
+
+    @property
+    def time(self) -> float:
+        """When it happened, as far as is known."""
+        return self.recorded if self.outcome.time is None else self.outcome.time
+
+    @property
+    def order(self) -> tuple[float, float, str]:
+        """By when it was recorded; the rest only breaks ties, the same way everywhere."""
+        return self.recorded, self.time, self.outcome.name
+
+
+def record(log: str | Path | Store, outcomes: Outcome | Iterable[Outcome]) -> Recorded:
+    """Record outcomes durably beside the decisions of ``log``, each of them once.
+
+    Any thread and process may call it, also before the decision is in the log. Raises LogError,
+    after which the same call can be repeated, and InvalidInputError for a key that was used for
+    another outcome. Of more than 1,000 outcomes, those before the error may have been recorded.
+    """
+    given = iter([outcomes] if isinstance(outcomes, Outcome) else outcomes)
+    store = open_store(log) if isinstance(log, (str, Path)) else log
+    new = count = 0
+    while some := list(islice(given, AT_ONCE)):
+        now = time.time()
+        for number, each in enumerate(some, count):
+            if each.time is not None and each.time > now + CLOCKS:
+                why = f"{each.time:.0f} is in the future; it is {now:.0f} now"
+                raise InvalidInputError(f"outcomes[{number}].time", why)
+        new += store.add(OUTCOMES, [each.row(now) for each in some])
+        count += len(some)
+    return Recorded(new, count - new)
+
+
+def received(store: Store) -> Iterator[Received]:
+    """Every outcome in the log, in no order. Raises LogError."""
+    for key, *values, recorded in store.rows(OUTCOMES):
+        content: Mapping[str, Any] = dict(zip(OUTCOMES.content, values, strict=True))
+        happened = None if content["happened"] is None else bool(content["happened"])
+        outcome = Outcome(**{**content, "happened": happened, "key": key})
+        yield Received(outcome, float(recorded or 0.0))
+
+
+def moment(text: str) -> float:
+    """Seconds since 1970 for an ISO date; UTC, if it does not say. Raises InvalidInputError."""
+    try:
+        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
+    except (ValueError, OverflowError):
+        why = f"{shown(text)} is neither seconds since 1970 nor a date such as 2026-01-31T12:00:00Z"
+        raise InvalidInputError("time", why) from None
+
+
+def _check_text(name: str, value: object) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise InvalidInputError(name, f"must be a text, not {type(value).__name__}")
+    most = KEY_CHARACTERS if name == "key" else MOST_CHARACTERS
+    if not 1 <= len(value) <= most:
+        raise InvalidInputError(name, f"has {len(value)} characters; it may have 1 to {most}")
+    if "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
+        raise InvalidInputError(name, "has a NUL or a lone surrogate, which is no text")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,69 @@
+"""``POST /v1/outcomes``: what happened after decisions, recorded beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from thisthat.audit.protocol import LogError
+from thisthat.errors import InvalidInputError
+from thisthat.loop.outcomes import AT_ONCE, Outcome, record
+from thisthat.serve.formats.fields import required_list, required_object
+from thisthat.serve.formats.wire import JSON, Operation
+from thisthat.serve.problems import Fault, Problem, fault_of, invalid, invalid_at
+from thisthat.serve.schemas import schema
+from thisthat.serve.service import Service
+
+PATH = "/v1/outcomes"
+_MOST_FAULTS = 100
+
+
+def outcomes_operations(service: Service) -> list[Operation]:
+    """The endpoint; it needs a server with a decision log."""
+
+    async def outcomes(request: Request) -> Response:
+        # Without a key for the log, a key to decide is needed where there is one.
+        service.admit(request, "log" if service.keys.guards("log") else "decide")
+        given = await service.read_value(request, parse)
+        if service.log is None:
+            why = "this server keeps no decision log; start it with --decision-log"
+            raise Problem(409, "no_decision_log", why)
+        try:
+            done = await asyncio.to_thread(record, service.log.store, given)
+        except LogError as error:
+            message = f"the decision log cannot be written: {error}"
+            raise Problem(503, "not_recorded", message, retry_ms=1000) from None
+        return Response(json.dumps(asdict(done)), media_type=JSON)
+
+    return [
+        Operation(
+            PATH,
+            outcomes,
+            "Record what happened after decisions, each outcome once",
+            {JSON: schema("outcomes response")},
+            schema("outcomes request"),
+            more_statuses=(409,),
+        )
+    ]
+
+
+def parse(body: Any) -> list[Outcome]:
+    """A request's body as outcomes. Raises Problem (422) listing every fault."""
+    fields = required_object(body, ())
+    unknown = [name for name in fields if name != "outcomes"]
+    if unknown:
+        raise invalid_at((unknown[0],), "is not known; known is outcomes")
+    found, faults = [], list[Fault]()
+    for number, each in enumerate(required_list(fields, "outcomes", 1, AT_ONCE)):
+        try:
+            found.append(Outcome.from_json(each))
+        except InvalidInputError as error:
+            faults.append(fault_of(error, ("outcomes", number)))
+    if faults:
+        raise invalid(faults[:_MOST_FAULTS])
+    return found

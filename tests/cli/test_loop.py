@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.path_engine import path_decider
+from thisthat.audit.beside import RequestId
+from thisthat.audit.log import DecisionLog
+from thisthat.cli import app
+from thisthat.errors import InvalidInputError
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    """A log with four decisions about states that it keeps."""
+    path = tmp_path / "decisions.sqlite"
+    decider = path_decider()
+    with DecisionLog(path, keep_states=True) as decider.log:
+        for number in range(3):
+            decider.ask(f"s{number}", "Is it?", request_id=f"r{number}")
+        decider.ask("s3", "Is it?", request_id=RequestId("f00d", "mine"))
+    return str(path)
+
+
+def run(*arguments: str) -> str:
+    done = RUNNER.invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def refused(*arguments: str) -> str:
+    with pytest.raises(InvalidInputError) as caught:
+        RUNNER.invoke(app, arguments, catch_exceptions=False)
+    return str(caught.value)
+
+
+def test_outcomes_become_labels(log: str, tmp_path: Path) -> None:
+    named = ("--request", "r0", "--question", "question")
+    assert run("log", "outcome", log, *named, "--happened", "--source", "me") == "recorded\n"
+    assert "no effect" in run("log", "outcome", log, *named, "--happened", "--source", "me")
+    table = tmp_path / "outcomes.csv"
+    table.write_text("request,question,option\nr1,question,no\nmine,question,perhaps\nx,q,no\n")
+    told = run("loop", "outcomes", str(table), "--log", log)
+    assert f"{table}: 3 recorded, 0 were recorded before" in told
+    assert "       3 decisions with an outcome" in told
+    assert "       1 outcomes without a decision" in told
+    labels = tmp_path / "labels.jsonl"
+    told = run("loop", "labels", "--log", log, "-o", str(labels), "--mature", "0s")
+    assert told.splitlines() == [
+        f"{labels}: 2 states, 2 answers",
+        "       1 excluded: no outcome came",
+        "       1 excluded: the outcome is not one of the options",
+    ]
+    rows = [json.loads(line) for line in labels.read_text().splitlines()]
+    assert rows == [
+        {"id": "r0", "state": "s0", "answers": {"question": "yes"}},
+        {"id": "r1", "state": "s1", "answers": {"question": "no"}},
+    ]
+    told = run("loop", "labels", "--log", log, "-o", str(labels))
+    assert "0 states" in told
+    assert "4 excluded: the window is not over" in told
+    told = run("loop", "labels", "--log", log, "-o", str(labels), "--until", "1h")
+    assert told == f"{labels}: 0 states, 0 answers\n"
+
+
+def test_what_a_reviewer_says_becomes_an_outcome(log: str, tmp_path: Path) -> None:
+    queue = tmp_path / "queue.json"
+    assert "<Choices" in run("loop", "review", "--log", log, "-o", str(queue), "--limit", "2")
+    tasks = json.loads(queue.read_text())
+    sure = [task["predictions"][0]["score"] for task in tasks]
+    assert len(sure) == 2
+    assert sure == sorted(sure)
+    for task in tasks:
+        task["annotations"] = [{"result": task["predictions"][0]["result"]}]
+    queue.write_text(json.dumps(tasks))
+    assert "2 recorded" in run("loop", "outcomes", str(queue), "--log", log)
+    run("loop", "review", "--log", log, "-o", str(queue))
+    left = {task["data"]["decision"] for task in json.loads(queue.read_text())}
+    assert left == {1, 2, 3, 4} - {task["data"]["decision"] for task in tasks}
+
+
+def test_lines_have_ids_and_are_found_by_the_clients(log: str) -> None:
+    [line] = run("log", "query", log, "--client", "mine").splitlines()
+    found = json.loads(line)
+    assert (found["id"], found["request"]) == (4, "f00d")
+    assert run("log", "query", log, "--client", "r0") == ""
+    assert run("log", "outcome", log, "--decision", "4", "--reward", "0.5", "--at", "1h")
+
+
+def test_bad_input_is_named(log: str, tmp_path: Path) -> None:
+    output = str(tmp_path / "o")
+    assert refused("log", "outcome", log, "--request", "r").startswith("question: is missing")
+    assert "no such file" in refused("log", "outcome", "typo", "--decision", "1", "--happened")
+    assert "no such file" in refused("loop", "outcomes", "--log", str(tmp_path / "typo"))
+    assert "--mature: '7' is not" in refused(
+        "loop", "labels", "--log", log, "-o", output, "--mature", "7"
+    )
+    assert "is an input" in refused("loop", "labels", "--log", log, "-o", log)
+    keyed = tmp_path / "k.jsonl"
+    rows = [{"decision": 1, "key": "k", "option": name} for name in ("yes", "no")]
+    keyed.write_text("\n".join(map(json.dumps, rows)))
+    told = refused("loop", "outcomes", str(keyed), "--log", log)
+    assert told == f"{keyed}: 'k' was recorded before with other content"
+    assert not (tmp_path / "typo").exists()

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.audit.test_log import entry
+from thisthat.audit.beside import ASSIGNMENTS, CLIENT_REQUESTS, OUTCOMES, RequestId
+from thisthat.audit.store import SQLiteStore, open_store
+from thisthat.audit.verify import verify
+from thisthat.errors import InvalidInputError
+from thisthat.loop.assignment_log import Assigned, assignments, record_assignments
+from thisthat.loop.outcomes import Outcome, Recorded, received, record
+
+NAMED: dict[str, Any] = {"request": "r", "question": "q"}
+
+
+@pytest.fixture(params=["sqlite", "alchemy"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    path = tmp_path / "log.sqlite"
+    return str(path) if request.param == "sqlite" else f"sqlite:///{path}?timeout=60"
+
+
+def outcome(number: int) -> Outcome:
+    return Outcome(request=f"r{number}", question="q", reward=(number % 10) / 10, key=f"k{number}")
+
+
+def total(place: str) -> tuple[int, float]:
+    rewards = [each.outcome.reward or 0.0 for each in received(open_store(place))]
+    return len(rewards), round(sum(rewards), 6)
+
+
+def test_outcomes_come_back_as_they_were_given(place: str) -> None:
+    given = [
+        Outcome(decision=3, happened=False, source="crm", time=12.5),
+        Outcome(request="ü😀", question="q", state_hash="ab", option="yes", key="k"),
+        Outcome(**NAMED, reward=0),
+        Outcome(**NAMED, happened=True),
+    ]
+    before = time.time()
+    assert record(place, given) == Recorded(4, 0)
+    found = {each.outcome.name: each for each in received(open_store(place))}
+    assert set(found) == {each.name for each in given}
+    for each in given:
+        again = found[each.name].outcome
+        assert again.row(0)[1:] == each.row(0)[1:]
+        assert before <= found[each.name].recorded <= time.time()
+    assert found[given[0].name].outcome.happened is False
+
+
+def test_what_is_repeated_has_no_effect(place: str) -> None:
+    first = Outcome(**NAMED, option="yes")
+    assert record(place, [first, first]) == Recorded(1, 1)
+    assert record(place, Outcome(**NAMED, option="yes")) == Recorded(0, 1)
+    assert record(place, Outcome(**NAMED, option="yes", time=1)) == Recorded(1, 0)
+    assert record(place, Outcome(**NAMED, option="no", key="k")) == Recorded(1, 0)
+    assert record(place, Outcome(**NAMED, option="no", key="k")) == Recorded(0, 1)
+
+
+def test_a_key_for_something_else_changes_nothing(place: str) -> None:
+    record(place, Outcome(**NAMED, option="no", key="k"))
+    batch = [Outcome(**NAMED, reward=0.5), Outcome(**NAMED, option="yes", key="k")]
+    with pytest.raises(InvalidInputError, match=r"outcomes\[1\]\.key: 'k' was recorded before"):
+        record(place, batch)
+    with pytest.raises(InvalidInputError, match=r"outcomes\[1\]\.key"):
+        record(place, [Outcome(**NAMED, reward=0.1, key="n"), Outcome(**NAMED, reward=1, key="n")])
+    assert len(list(received(open_store(place)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"request": "r", "option": "x"}, "question"),
+        ({"question": "r", "option": "x"}, "request"),
+        ({"decision": 1, "request": "r", "option": "x"}, "decision"),
+        ({"decision": 0, "option": "x"}, "decision"),
+        ({"decision": True, "option": "x"}, "decision"),
+        ({"decision": "1", "option": "x"}, "decision"),
+        ({"decision": 1}, "option"),
+        ({"decision": 1, "option": "x", "reward": 1}, "option"),
+        ({"decision": 1, "option": ["x"]}, "option"),
+        ({"decision": 1, "option": ""}, "option"),
+        ({"decision": 1, "option": "a\0"}, "option"),
+        ({"decision": 1, "option": "\ud800"}, "option"),
+        ({"decision": 1, "reward": 1.01}, "reward"),
+        ({"decision": 1, "reward": float("nan")}, "reward"),
+        ({"decision": 1, "reward": True}, "reward"),
+        ({"decision": 1, "happened": 1}, "happened"),
+        ({"decision": 1, "happened": True, "time": "yesterday"}, "time"),
+        ({"decision": 1, "happened": True, "time": -1}, "time"),
+        ({"decision": 1, "happened": True, "key": "k" * 201}, "key"),
+        ({"decision": 1, "happened": True, "source": "k" * 501}, "source"),
+        ({"decision": 1, "happened": True, "colour": 1}, "colour"),
+        ([], ""),
+    ],
+)
+def test_bad_input_names_its_field(given: object, field: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        Outcome.from_json(given)
+    assert caught.value.field == field
+
+
+def test_dates_and_plain_values_are_read() -> None:
+    made = Outcome.from_json({**NAMED, "option": True, "time": "1970-01-02T00:00:00Z"})
+    assert (made.option, made.time) == ("yes", 86400)
+    assert Outcome.from_json({**NAMED, "option": 2, "time": 5}).option == "2"
+
+
+def test_the_future_is_refused(place: str) -> None:
+    later = Outcome(**NAMED, option="x", time=time.time() + 3600)
+    with pytest.raises(InvalidInputError, match=r"outcomes\[1\]\.time: .* is in the future"):
+        record(place, [Outcome(**NAMED, option="x"), later])
+    open_store(place).add(OUTCOMES, [])
+    assert list(received(open_store(place))) == []
+
+
+def test_threads_that_post_the_same_in_any_order_count_each_once(place: str) -> None:
+    """Eight threads, each all outcomes in an order of its own, a new file, no retries."""
+    numbers = list(range(60))
+    failures: list[Exception] = []
+    start = threading.Barrier(8)
+
+    def post(shift: int) -> None:
+        try:
+            start.wait()
+            mine = numbers[shift:] + numbers[:shift]
+            for first in range(0, len(mine), 7):
+                record(place, [outcome(each) for each in mine[first : first + 7]])
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=post, args=(7 * number,)) for number in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert failures == []
+    assert total(place) == (60, 27.0)
+
+
+_POSTER = """
+import sys
+from thisthat.loop.outcomes import Outcome, record
+def outcome(number):
+    return Outcome(request=f"r{number}", question="q", reward=(number % 10) / 10, key=f"k{number}")
+for first in range(0, 200, 5):
+    record(sys.argv[1], [outcome(each) for each in range(first, first + 5)])
+    print(first, flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_killed_posters_that_begin_again_count_each_once(place: str) -> None:
+    def poster() -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", _POSTER, place]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    confirmed = 0
+    for kill_after in (0, 3, 11):
+        process = poster()
+        assert process.stdout is not None
+        for _ in range(kill_after + 1):
+            confirmed = max(confirmed, int(process.stdout.readline()))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kept = {each.outcome.key for each in received(open_store(place))}
+        assert {f"k{number}" for number in range(confirmed + 5)} <= kept
+    process = poster()
+    process.communicate()
+    assert process.returncode == 0
+    assert total(place) == (200, 90.0)
+
+
+def test_decisions_and_their_chain_stay_as_they_are(place: str) -> None:
+    store = open_store(place)
+    store.append([entry(1.0, request="r", question="q")])
+    record(store, [Outcome(**NAMED, option="x"), Outcome(decision=1, reward=1)])
+    store.append([entry(2.0)])
+    report = verify(store)
+    assert report.whole
+    assert report.lines == 2
+
+
+def test_a_log_without_these_tables_has_no_outcomes(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite"
+    SQLiteStore(path).append([entry(1.0)])
+    with sqlite3.connect(path) as connection:
+        for name in ("outcomes", "assignments", "client_requests"):
+            connection.execute(f"DROP TABLE {name}")
+    for place in (str(path), f"sqlite:///{path}"):
+        store = open_store(place)
+        assert list(store.rows(OUTCOMES)) == list(store.rows(CLIENT_REQUESTS)) == []
+    assert record(path, outcome(1)) == Recorded(1, 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE outcomes SET reward = 0",
+        "DELETE FROM outcomes",
+        "INSERT OR REPLACE INTO outcomes (key, recorded) VALUES ('k1', 0)",
+    ],
+)
+def test_rows_do_not_change_by_accident(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "log.sqlite"
+    record(path, outcome(1))
+    with sqlite3.connect(path) as connection, pytest.raises(sqlite3.IntegrityError, match="append"):
+        connection.execute(change)
+    assert total(str(path)) == (1, 0.1)
+
+
+def test_a_purge_takes_what_was_recorded_before(place: str) -> None:
+    store = open_store(place)
+    store.append([entry(1.0)])
+    store.add(OUTCOMES, [outcome(1).row(5.0), outcome(2).row(time.time())])
+    assert store.purge(10.0) == 1
+    assert [each.outcome.key for each in received(store)] == ["k2"]
+    assert verify(store).whole
+
+
+def test_assignments_are_on_record_once(place: str) -> None:
+    store = open_store(place)
+    first = Assigned("r1", None, "candidate", 1.0, 0.05, 0.05, "customer-7")
+    second = Assigned("r1", "q", "champion", 0.0, 0.05, 0.95, "customer-8")
+    assert record_assignments(store, [first, second]) == 2
+    assert record_assignments(store, [second]) == 0
+    assert set(assignments(store)) == {first, second}
+    with pytest.raises(InvalidInputError, match=r"assignments\[0\]\.key"):
+        record_assignments(store, [Assigned("r1", None, "champion", 0.0, 0.05, 0.95, "c")])
+    with pytest.raises(InvalidInputError, match=r"propensity: must be in \(0, 1\], not 0"):
+        Assigned("r", None, "a", 0.0, 0.0, 0.0, "u")
+    assert len(list(store.rows(ASSIGNMENTS))) == 2
+
+
+def test_clients_own_request_ids_are_written_with_the_decisions(place: str) -> None:
+    store = open_store(place)
+    own = RequestId("f00d", "order-1187")
+    store.append([entry(1.0, request=own), entry(1.0, request=own, question="z"), entry(2.0)])
+    store.append([entry(3.0, request=own), entry(3.0, request=RequestId("beef"))])
+    assert [row[:2] for row in store.rows(CLIENT_REQUESTS)] == [("f00d", "order-1187")]
+    assert [row[0] for row in store.rows(CLIENT_REQUESTS, {"client": "order-1187"})] == ["f00d"]
+    assert list(store.rows(CLIENT_REQUESTS, {"client": "x"})) == []
+    assert len(list(store.read({"request": "f00d"}, None, None, None))) == 3
+    assert verify(store).whole
