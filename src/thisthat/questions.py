@@ -154,8 +154,8 @@ class Choice:
     ) -> None:
         if isinstance(options, (str, bytes)):
             raise InvalidInputError("options", "must be a list or an object of names, not one text")
-        _check_count(len(options), "options", _as_abstain(abstain))
         pairs = list(options.items()) if isinstance(options, Mapping) else list(options)
+        _check_count(len(pairs), "options", _as_abstain(abstain))
         _fill(self, instructions, abstain, options=tuple(_as_option(pair) for pair in pairs))
 
     @property

@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 
 import pytest
+from thisthat.calibrate.labels import read_labelled
 
 from tests.loop.test_joined import DAY, T0, decided, of, put
 from thisthat.audit.store import SQLiteStore
-from thisthat.calibrate.labels import read_labelled
 from thisthat.errors import InvalidInputError
 from thisthat.loop.labels import REASONS, make_labels
 from thisthat.loop.outcome_files import read_outcomes

@@ -144,7 +144,7 @@ def test_asking_for_features_changes_no_answer_and_neighbours_change_no_feature(
     model = whole_model(max_position_embeddings=2048, num_hidden_layers=4)
     rows = [
         replace(long_row(tokens, opened), state=(1, tokens), layers=layers)
-        for tokens, opened, layers in [(9, 0, (1, 3)), (200, 200, (2,)), (1100, 600, (1, 2, 3))]
+        for tokens, opened, layers in [(9, 0, (1, 3)), (200, 200, (2,)), (420, 300, (1, 2, 3))]
     ]
     for threads in (1, 2):
         engine = engine_of(model, folder / "deep", variant, threads=threads, terms=terms)
