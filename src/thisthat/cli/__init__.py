@@ -11,7 +11,19 @@ from typing import Annotated
 
 import typer
 
-from thisthat.cli import ask, calibrate, check, delta, info, log, serve, teach, test, threshold
+from thisthat.cli import (
+    ask,
+    batch,
+    calibrate,
+    check,
+    delta,
+    info,
+    log,
+    serve,
+    teach,
+    test,
+    threshold,
+)
 from thisthat.cli.extras import missing_extra
 from thisthat.cli.lab import add_lab_commands
 from thisthat.errors import ThisThatError
@@ -35,6 +47,7 @@ def _options(
 
 
 app.command("ask")(ask.ask)
+app.command("batch")(batch.batch)
 app.command("info")(info.info)
 app.command("pull")(info.pull)
 app.command("teach")(teach.teach)
