@@ -86,16 +86,20 @@ def _list(column: Any) -> list[Any]:
     return list(column)
 
 
-def same_table(table: Any, columns: Mapping[str, list[Any]], kinds: Mapping[str, Kind]) -> Any:
-    """The columns as a table of the same sort; a mapping of arrays for a mapping of arrays."""
+def same_table(
+    table: Any, columns: Mapping[str, list[Any]], kinds: Mapping[str, Kind], id: str | None
+) -> Any:
+    """The columns as a table of the same sort; a mapping of arrays for a mapping of arrays.
+
+    ``id`` is a column of the table that is handed through, and keeps its type.
+    """
     package = _package(table)
     if package == "pyarrow":
         import pyarrow
 
-        made = pyarrow.table(dict(columns), schema=arrow_schema(kinds))
-        if not isinstance(table, pyarrow.RecordBatch):
-            return made
-        return made.combine_chunks().to_batches()[0] if made else made.schema.empty_batch()
+        kept = [] if id is None else [table.schema.field(id)]
+        schema = pyarrow.schema([*kept, *arrow_schema(kinds)])
+        return type(table).from_pydict(dict(columns), schema=schema)
     if package == "pandas":
         import pandas
 
@@ -106,7 +110,9 @@ def same_table(table: Any, columns: Mapping[str, list[Any]], kinds: Mapping[str,
         texts = polars.List(polars.String)
         types: dict[Kind, Any] = {"text": polars.String, "integer": polars.Int64, "texts": texts}
         types |= {"number": polars.Float64, "boolean": polars.Boolean}
-        return polars.DataFrame(dict(columns), schema={n: types[k] for n, k in kinds.items()})
+        kept = {} if id is None else {id: table.schema[id]}
+        own = {name: types[kind] for name, kind in kinds.items()}
+        return polars.DataFrame(dict(columns), schema=kept | own)
     if any(isinstance(each, np.ndarray) for each in table.values()):
         return {name: _array(values) for name, values in columns.items()}
     return dict(columns)

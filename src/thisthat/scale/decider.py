@@ -20,7 +20,6 @@ from thisthat.questions import Boolean, Choice, Decision, Question, Score, Text,
 from thisthat.questions_json import questions_from_json
 from thisthat.scale.columns import (
     Found,
-    Kind,
     answer_columns,
     answer_kinds,
     read_columns,
@@ -88,13 +87,9 @@ class BatchDecider:
         given = read_columns(columns, list(dict.fromkeys(names)))
         states = [self._state(given, n) for n in range(len(given[self.state[0]]))]
         found = answer_columns(self.kinds, self.decide(states))
-        kinds = self.kinds
         if self.id is not None:
             found = {self.id: given[self.id], **found}
-            whole = all(isinstance(each, int) for each in given[self.id])
-            kind: Kind = "integer" if whole else "text"
-            kinds = {self.id: kind, **kinds}
-        return cast(T, same_table(columns, found, kinds))
+        return cast(T, same_table(columns, found, self.kinds, self.id))
 
     def decide(self, states: Sequence[Text | InvalidInputError]) -> list[Found]:
         """A decision for every state, or what is wrong with it; what already is passes through."""

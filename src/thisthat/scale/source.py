@@ -153,6 +153,7 @@ class Source:
     def _state(self, where: str, record: Text) -> Text:
         if not isinstance(record, Mapping):
             if tuple(self.state) == ("state",):
+                check_text(record, where)
                 return record
             raise _NoColumnError(where, f"is no object, so it has no column {self.state[0]!r}")
         for name in self.state:
