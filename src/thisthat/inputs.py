@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from thisthat.errors import InvalidInputError, MissingExtraError
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 17
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 

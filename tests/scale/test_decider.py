@@ -1,5 +1,4 @@
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,15 @@ STATES: list[Any] = ["The parcel never came.", "a NUL \0", "x" * 1001, None, "Th
 
 
 @pytest.fixture(autouse=True)
-def _no_weights(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    opened: list[Any] = []
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    calls: list[Any] = []
 
     def open_decider(*how: Any, **more: Any) -> Any:
-        opened.append((how, more))
+        calls.append((how, more))
         return path_decider()
 
     monkeypatch.setattr("thisthat.decide.opening.open_decider", open_decider)
-    yield opened
+    return calls
 
 
 def expected() -> dict[str, list[Any]]:
@@ -94,16 +93,16 @@ def test_several_columns_make_one_state() -> None:
     assert found["refund_probability"] == [max(alone["refund"].probabilities.values())]
 
 
-def test_it_is_small_to_pickle_and_opens_where_it_is_called(_no_weights: list[Any]) -> None:
+def test_it_is_small_to_pickle_and_opens_where_it_is_called(opened: list[Any]) -> None:
     decider = BatchDecider(QUESTIONS, "here", lam=0.5, keep="tail")
     before = decider({"state": ["s"]})
     data = pickle.dumps(decider)
     assert len(data) < 5000
     again = pickle.loads(data)
-    assert len(_no_weights) == 1
+    assert len(opened) == 1
     assert again({"state": ["s"]}) == before
     assert again({"state": ["s"]}) == before
-    assert _no_weights == [(("here",), {"lam": 0.5, "engine": "auto"})] * 2
+    assert opened == [(("here",), {"lam": 0.5, "engine": "auto"})] * 2
     again.close()
     assert again({"state": ["x" * 1001]})["cut"] == [1]
 

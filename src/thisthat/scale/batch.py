@@ -7,7 +7,6 @@ manifest does not name is written again. So every row is in one part, whenever t
 from __future__ import annotations
 
 import random
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -26,12 +25,14 @@ from thisthat.questions_json import question_as_json
 from thisthat.scale.columns import Found, Kind, answer_columns
 from thisthat.scale.decider import BatchDecider
 from thisthat.scale.manifest import (
+    LOCK,
     Declared,
     InputFile,
     Manifest,
     OutputPart,
     check_parts,
     read_manifest,
+    remove_unnamed,
 )
 from thisthat.scale.parts import Format, check_format, write_part
 from thisthat.scale.source import Row, Source
@@ -42,7 +43,6 @@ _CHARACTERS = 4 << 20
 
 _MOST_ERRORS = 20
 _TRIED = 64
-_OURS = re.compile(r"\.?part-\d{6,}\.(parquet|jsonl|csv)(\.[0-9a-f]+)?|\.manifest\.json\.[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +113,13 @@ class Batch:
         ``restart`` forgets an earlier run; otherwise one that declared something else is refused.
         """
         read_manifest(self.folder)
-        with locked(self.folder / ".lock"):
+        with locked(self.folder / LOCK):
             begun = read_manifest(self.folder)
             stamps = self.source.stamps()
             manifest = self._manifest(None if restart else begun)
             check_parts(self.folder, manifest.parts)
             manifest.save(self.folder)
-            self._remove_strangers(manifest)
+            remove_unnamed(self.folder, manifest.parts)
             _Run(self, manifest, stamps).run(tell or (lambda _: None))
             return manifest
 
@@ -191,13 +191,6 @@ class Batch:
             message = f"was begun with something else: {'; '.join(changed)}. --restart begins anew"
             raise InvalidInputError(str(self.folder), message)
         return begun
-
-    def _remove_strangers(self, manifest: Manifest) -> None:
-        """Remove what a killed or forgotten run of ours left: parts that no manifest names."""
-        named = {part.file for part in manifest.parts}
-        for path in self.folder.iterdir():
-            if _OURS.fullmatch(path.name) and path.name not in named:
-                path.unlink()
 
 
 @dataclass

@@ -110,9 +110,9 @@ def same_table(
         texts = polars.List(polars.String)
         types: dict[Kind, Any] = {"text": polars.String, "integer": polars.Int64, "texts": texts}
         types |= {"number": polars.Float64, "boolean": polars.Boolean}
-        kept = {} if id is None else {id: table.schema[id]}
+        handed = {} if id is None else {id: table.schema[id]}
         own = {name: types[kind] for name, kind in kinds.items()}
-        return polars.DataFrame(dict(columns), schema=kept | own)
+        return polars.DataFrame(dict(columns), schema=handed | own)
     if any(isinstance(each, np.ndarray) for each in table.values()):
         return {name: _array(values) for name, values in columns.items()}
     return dict(columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +15,9 @@ from thisthat.files import write_atomically
 from thisthat.inputs import read_json
 from thisthat.scale.parts import Format
 
-NAME = "manifest.json"
+NAME, LOCK = "manifest.json", ".lock"
+_UNFINISHED = re.compile(r"\.manifest\.json\.[0-9a-f]+")
+_PARTS = re.compile(r"\.?part-\d{6,}\.(parquet|jsonl|csv)(\.[0-9a-f]+)?")
 
 
 class _Part(BaseModel):
@@ -122,7 +125,8 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise InvalidInputError(str(folder), "is a file; a batch writes a folder")
     path = folder / NAME
     if not path.exists():
-        strangers = sorted(each.name for each in folder.iterdir() if each.name != ".lock")
+        names = sorted(each.name for each in folder.iterdir())
+        strangers = [name for name in names if name != LOCK and not _UNFINISHED.fullmatch(name)]
         if strangers:
             message = f"is not the folder of a batch: it holds {strangers[0]!r} and no {NAME}"
             raise InvalidInputError(str(folder), message)
@@ -146,6 +150,15 @@ def check_parts(folder: Path, parts: Iterable[OutputPart]) -> None:
         if size != part.bytes:
             how = "is missing" if size is None else f"has {size} bytes, not {part.bytes}"
             raise InvalidInputError(str(path), f"{how}; --restart begins anew")
+
+
+def remove_unnamed(folder: Path, parts: Iterable[OutputPart]) -> None:
+    """Remove what a run of ours left that was killed or forgotten: files no manifest names."""
+    named = {part.file for part in parts}
+    for path in folder.iterdir():
+        ours = _PARTS.fullmatch(path.name) or _UNFINISHED.fullmatch(path.name)
+        if ours and path.name not in named:
+            path.unlink()
 
 
 def _changed_files(begun: list[InputFile], now: list[InputFile]) -> list[str]:

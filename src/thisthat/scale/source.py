@@ -26,7 +26,7 @@ Record: TypeAlias = "tuple[str, Text | InvalidInputError]"
 _SUFFIXES: dict[str, Kind] = {".ndjson": "jsonl", **{f".{kind}": kind for kind in get_args(Kind)}}
 STANDARD_INPUT = "standard input"
 _PARQUET_ROWS = 1024
-_IDS = 10_000
+_IDS = 1_000
 _MOST_NAMED = 20
 _WIDEST = 1 << 63
 
