@@ -28,13 +28,14 @@ from tests.scale.support import (
 )
 from thisthat import files
 from thisthat.audit.log import DecisionLog
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.scale import manifest, parts
 from thisthat.scale.batch import Batch, Progress
 from thisthat.scale.decider import BatchDecider
 from thisthat.scale.source import Source
 
 ROOT = Path(__file__).parents[2]
+KILLS = 5
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "csv"])
@@ -135,7 +136,8 @@ def test_a_killed_batch_resumes_with_every_id_once(
 
 
 def test_kill_nine_at_random_moments(tmp_path: Path) -> None:
-    path = numbered(tmp_path / "a.jsonl", 400)
+    rows = KILLS * 200  # At ten milliseconds for five rows, more than all kills leave time for.
+    path = numbered(tmp_path / "a.jsonl", rows)
     program = (
         "import sys, time; from pathlib import Path; from tests.scale.support import *\n"
         "class Slow(Stub):\n"
@@ -148,12 +150,12 @@ def test_kill_nine_at_random_moments(tmp_path: Path) -> None:
     chance = random.Random(4)
     command = [sys.executable, "-c", program, str(path), str(tmp_path / "out")]
     kills = 0
-    for _ in range(50):
+    while True:
         child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
         assert child.stdout is not None
         child.stdout.readline()
         try:
-            assert child.wait(chance.uniform(0.02, 0.5) if kills < 5 else None) == 0
+            assert child.wait(chance.uniform(0.02, 0.3) if kills < KILLS else None) == 0
             break
         except subprocess.TimeoutExpired:
             os.kill(child.pid, signal.SIGKILL)
@@ -161,8 +163,8 @@ def test_kill_nine_at_random_moments(tmp_path: Path) -> None:
             kills += 1
             ids = [row["id"] for row in read_parts(tmp_path / "out")]
             assert len(ids) == len(set(ids))
-    assert kills
-    assert [row["id"] for row in read_parts(tmp_path / "out")] == [f"t-{n}" for n in range(400)]
+    assert kills == KILLS
+    assert [row["id"] for row in read_parts(tmp_path / "out")] == [f"t-{n}" for n in range(rows)]
 
 
 def test_what_changed_is_refused_by_name(tmp_path: Path) -> None:
@@ -291,6 +293,15 @@ def test_the_decision_log_has_every_row_under_its_id(tmp_path: Path) -> None:
         stub_batch(path, tmp_path / "out", log=log, part_rows=2).run()
         lines = list(log.store.read({}, None, None, None))
     assert sorted(line.request or "" for line in lines) == ["0", "1", "2", "3", "4"]
+
+
+def test_parquet_without_its_package_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"Parquet.*jsonl.*thisthat\[batch\]"):
+        stub_batch(tmp_path / "a.jsonl", tmp_path / "out")
+    stub_batch(numbered(tmp_path / "a.jsonl", 3), tmp_path / "out", format="jsonl").run()
 
 
 @pytest.mark.parametrize("setting", ["part_rows", "sample"])
