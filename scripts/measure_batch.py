@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import thisthat
+from thisthat.decide import opening
 from thisthat.scale.batch import Batch
 from thisthat.scale.source import Source
 
@@ -24,6 +25,7 @@ def main(rows: int = 200, rounds: int = 6) -> None:
     schema = {"refund": thisthat.Boolean("Does the customer ask for money back?")}
     decider = thisthat.BatchDecider(schema, id="id")
     alone = thisthat.open()
+    opening.open_decider = lambda *_, **__: alone  # One engine for both: two disturb each other.
     alone.decide_many(states[:20], schema)
     decider({"id": [0], "state": states[:1]})
     ratios = []

@@ -8,8 +8,10 @@ from typing import Any
 
 import pyarrow.parquet
 
+from tests.path_engine import path_decider
 from thisthat import Boolean, Choice, Decision, InvalidInputError, Score
 from thisthat.decide.conditions import Conditions
+from thisthat.decide.protocol import Decides
 from thisthat.questions import Source, Usage, answer_for
 from thisthat.scale.batch import Batch
 from thisthat.scale.decider import BatchDecider
@@ -38,6 +40,13 @@ class Stub:
 
     def conditions(self, **_: Any) -> Conditions:
         return Conditions("stub", "1", 1.0, "state-first", "apart", "as-given", "t")
+
+
+class PathBatchDecider(BatchDecider):
+    """Opens no weights, also in another process."""
+
+    def _open(self) -> Decides:
+        return path_decider()
 
 
 def stub_decider() -> BatchDecider:

@@ -219,6 +219,24 @@ def test_a_folder_that_is_not_ours_stays_as_it_is(tmp_path: Path) -> None:
         stub_batch(path, path).run()
 
 
+def test_a_disk_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = stub_batch(numbered(tmp_path / "a.jsonl", 5), tmp_path / "out")
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parts, "write_atomically", full)
+    with pytest.raises(InvalidInputError, match=r"out: cannot be written: .*No space left"):
+        batch.run()
+    monkeypatch.undo()
+    assert batch.run().done == 5
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidInputError, match="cannot be written"):
+        replace(batch, folder=tmp_path / "file" / "out").run()
+
+
 def test_a_part_that_was_touched_is_named(tmp_path: Path) -> None:
     batch = stub_batch(numbered(tmp_path / "a.jsonl", 5), tmp_path / "out", part_rows=2)
     batch.run()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from itertools import islice
@@ -17,7 +18,6 @@ from typing import Any
 
 from thisthat.audit.log import DecisionLog
 from thisthat.checkpoint.store import hash_file, locked
-from thisthat.decide.budget import within_budget
 from thisthat.errors import InvalidInputError
 from thisthat.identity import schema_hash
 from thisthat.questions import Decision
@@ -38,8 +38,12 @@ from thisthat.scale.parts import Format, check_format, write_part
 from thisthat.scale.source import Row, Source
 
 TOGETHER = 1024
-"""Most rows that are answered together; they have at most so many characters:"""
+"""Most rows that are answered together."""
+
+_FIRST = 64
 _CHARACTERS = 4 << 20
+_SOON, _LATE = 1.0, 4.0
+"""Rows answered sooner are fewer than could be; later, more than progress allows. In seconds."""
 
 _MOST_ERRORS = 20
 _TRIED = 64
@@ -113,13 +117,16 @@ class Batch:
         ``restart`` forgets an earlier run; otherwise one that declared something else is refused.
         """
         read_manifest(self.folder)
-        with locked(self.folder / LOCK):
+        with ExitStack() as held:
+            with _writing(self.folder):
+                held.enter_context(locked(self.folder / LOCK))
             begun = read_manifest(self.folder)
             stamps = self.source.stamps()
             manifest = self._manifest(None if restart else begun)
             check_parts(self.folder, manifest.parts)
-            manifest.save(self.folder)
-            remove_unnamed(self.folder, manifest.parts)
+            with _writing(self.folder):
+                manifest.save(self.folder)
+                remove_unnamed(self.folder, manifest.parts)
             _Run(self, manifest, stamps).run(tell or (lambda _: None))
             return manifest
 
@@ -228,20 +235,24 @@ class _Run:
         if manifest.complete:
             return
         column = batch.id_column
-        most = min(TOGETHER, batch.part_rows)
-        began = time.perf_counter()
-        part = _Part(began, {})
-        for group in within_budget(batch.rows(manifest), _size, _CHARACTERS, most):
+        left, most = batch.rows(manifest), _FIRST
+        began = now = time.perf_counter()
+        part, rows = _Part(began, {}), 0
+        while group := _next(left, min(most, batch.part_rows - rows)):
             found = self._answers(group)
             ids: dict[str, list[Any]] = {column: [row.id for row in group]}
             part.add(ids | answer_columns(batch.decider.kinds, found), found)
-            now, rows = time.perf_counter(), len(part.columns[column])
+            before, now, rows = now, time.perf_counter(), rows + len(group)
+            if now - before < _SOON:
+                most = min(2 * most, TOGETHER)
+            elif now - before > _LATE:
+                most = max(most // 2, _FIRST)
             tell(self._progress(part, rows, now - began))
-            if rows + most > batch.part_rows or now - part.began > batch.part_seconds:
+            if rows >= batch.part_rows or now - part.began > batch.part_seconds:
                 self._commit(part, rows, now)
-                part = _Part(now, {})
-        if part.columns:
-            self._commit(part, len(part.columns[column]), time.perf_counter())
+                part, rows = _Part(now, {}), 0
+        if rows:
+            self._commit(part, rows, now)
 
     def _answers(self, group: list[Row]) -> list[Found]:
         """Answers, or what is wrong, with the row's place; raises the latter where it is strict."""
@@ -284,7 +295,8 @@ class _Run:
         name = f"part-{len(manifest.parts):06}.{batch.format}"
         path = batch.folder / name
         declared = manifest.declared.model_dump(exclude={"input"})
-        write_part(path, kinds, part.columns, {"thisthat": manifest.thisthat, **declared})
+        with _writing(batch.folder):
+            write_part(path, kinds, part.columns, {"thisthat": manifest.thisthat, **declared})
         written = OutputPart(
             file=name,
             first=manifest.done,
@@ -298,7 +310,8 @@ class _Run:
         )
         manifest.parts.append(written)
         manifest.first_errors += part.errors[: max(0, _MOST_ERRORS - len(manifest.first_errors))]
-        manifest.save(batch.folder)
+        with _writing(batch.folder):
+            manifest.save(batch.folder)
 
 
 def _chosen(rows: Iterator[Row], total: int, sample: int) -> Iterator[Row]:
@@ -307,5 +320,21 @@ def _chosen(rows: Iterator[Row], total: int, sample: int) -> Iterator[Row]:
     return (row for number, row in enumerate(rows) if number in numbers)
 
 
-def _size(row: Row) -> int:
-    return len(row.state) if isinstance(row.state, str) else len(str(row.state))
+def _next(rows: Iterator[Row], most: int) -> list[Row]:
+    """The next rows, so many or enough for their characters."""
+    group, size = [], 0
+    for row in rows:
+        group.append(row)
+        size += len(row.state) if isinstance(row.state, str) else len(str(row.state))
+        if len(group) == most or size > _CHARACTERS:
+            break
+    return group
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Raise InvalidInputError for what the file system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInputError(str(folder), f"cannot be written: {error}") from None
