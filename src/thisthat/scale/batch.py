@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from thisthat.audit.log import DecisionLog
-from thisthat.checkpoint.store import hash_file, locked
+from thisthat.checkpoint.locks import locked
+from thisthat.checkpoint.store import hash_file
 from thisthat.errors import InvalidInputError
 from thisthat.identity import schema_hash
 from thisthat.questions import Decision
