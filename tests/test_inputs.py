@@ -1,9 +1,10 @@
+import gzip
 from pathlib import Path
 
 import pytest
 
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import json_lines, load_json, read_json
+from thisthat.inputs import json_lines, lines, load_json, read_json
 
 
 def test_lines_come_with_their_place_and_blank_ones_are_skipped(tmp_path: Path) -> None:
@@ -29,3 +30,20 @@ def test_what_is_not_json_is_refused_with_its_place(text: str | bytes, fault: st
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"none\.json: cannot be read"):
         read_json(tmp_path / "none.json")
+
+
+def test_compressed_lines_are_known_by_their_first_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(gzip.compress(b"1\n2") + gzip.compress(b"3\n\n4"))
+    assert list(lines(path)) == [b"1\n", b"23\n", b"\n", b"4"]
+    assert [value for _, value in json_lines(path)] == [1, 23, 4]
+    path.write_bytes(path.read_bytes()[:30] + b"damage" + path.read_bytes()[36:])
+    with pytest.raises(InvalidInputError, match=r"a\.jsonl, after line \d+: .* damaged"):
+        list(lines(path))
+
+
+def test_lines_longer_than_a_read_stay_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    long = [b"x" * 400_000 + b"\n", b"short\n", b"y" * 400_000]
+    path.write_bytes(b"".join(long))
+    assert list(lines(path)) == long

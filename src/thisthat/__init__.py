@@ -32,6 +32,7 @@ from thisthat.questions import (
     Source,
     Usage,
 )
+from thisthat.scale.decider import BatchDecider
 from thisthat.schema import Describe, Scale, TypedDecision
 
 __version__ = "0.1.0"
@@ -40,6 +41,7 @@ _moved.install()
 
 __all__ = [
     "Answer",
+    "BatchDecider",
     "Boolean",
     "BooleanAnswer",
     "CheckpointError",

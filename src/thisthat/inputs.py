@@ -1,13 +1,20 @@
-"""Files that are read: text, JSON, and JSON lines, with errors that name file and line."""
+"""Files that are read: text, JSON, and lines, with errors that name file and line.
+
+Lines are streamed; gzip and zstandard are known by their first bytes.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, MissingExtraError
+
+_CHUNK = 1 << 17
+_GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 def read_text(path: Path) -> str:
@@ -42,7 +49,93 @@ def read_json(path: Path) -> Any:
 
 def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
     """File and line number, and the JSON value, of every line that is not blank."""
-    for number, line in enumerate(read_text(path).split("\n"), 1):
+    for where, line in numbered_lines(path):
+        yield where, load_json(line, where)
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file with their ends, one at a time, decompressed where it is compressed.
+
+    Raises InvalidInputError naming the last good line for damaged data, MissingExtraError for
+    zstandard without its package.
+    """
+    number = 0
+    rest: list[bytes] = []
+    try:
+        for chunk in _chunks(path):
+            *whole, last = chunk.split(b"\n")
+            for line in whole:
+                number += 1
+                yield b"".join([*rest, line, b"\n"]) if rest else line + b"\n"
+                rest = []
+            if last:
+                rest.append(last)
+    except _DamagedError as error:
+        raise InvalidInputError(f"{path}, after line {number}", str(error)) from None
+    except OSError as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+    if rest:
+        yield b"".join(rest)
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """``lines`` that are not blank, each with its file and line number. Raises what it raises."""
+    for number, line in enumerate(lines(path), 1):
         if line.strip():
-            where = f"{path}, line {number}"
-            yield where, load_json(line, where)
+            yield f"{path}, line {number}", line
+
+
+class _DamagedError(Exception):
+    """The compressed data is damaged from here on."""
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        start = file.read(len(_ZSTANDARD))
+        file.seek(0)
+        if start == _ZSTANDARD:
+            package = zstandard()
+            new = package.ZstdDecompressor().decompressobj
+            yield from _decompress(file, new, package.ZstdError)
+        elif start.startswith(_GZIP):
+            yield from _decompress(file, lambda: zlib.decompressobj(wbits=31), zlib.error)
+        else:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+
+
+def _decompress(file: BinaryIO, new: Callable[[], Any], damage: type[Exception]) -> Iterator[bytes]:
+    """Frame after frame: a compressed file may be several, one behind the other."""
+    frame = None
+    while data := file.read(_CHUNK):
+        while data:
+            frame = frame or new()
+            try:
+                chunk = frame.decompress(data)
+            except damage as error:
+                raise _DamagedError(f"the compressed data is damaged: {error}") from None
+            if chunk:
+                yield chunk
+            data = frame.unused_data if frame.eof else b""
+            frame = None if frame.eof else frame
+    if frame is not None:
+        raise _DamagedError("the file ends in the middle of its compressed data")
+
+
+def zstandard() -> Any:
+    """The package. Raises MissingExtraError."""
+    try:
+        import zstandard as package
+    except ImportError:
+        raise MissingExtraError("a .zst file", "batch") from None
+    return package
+
+
+def pyarrow_parquet() -> tuple[Any, Any]:
+    """``pyarrow`` and ``pyarrow.parquet``. Raises MissingExtraError."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtraError("a Parquet file", "batch") from None
+    return pyarrow, pyarrow.parquet

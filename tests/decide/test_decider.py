@@ -286,6 +286,22 @@ def test_the_state_that_is_wrong_is_named() -> None:
         path_decider().ask("s", "Is it?", layout="upside-down")
 
 
+@pytest.mark.parametrize("engine", [PathEngine, AheadEngine])
+def test_each_state_is_answered_or_says_what_is_wrong(engine: type[PathEngine]) -> None:
+    decider = path_decider()
+    decider.engine = engine()
+    states: list[Any] = ["fine", "x" * 1001, 7, None, *["a NUL \0"] * 60, "last"]
+    found = decider.decide_each(states, QUESTIONS)
+    faults = [each for each in found if isinstance(each, InvalidInputError)]
+    assert isinstance(faults[0], StateTooLongError)
+    assert len(faults) == 63
+    (first, last) = [each for each in found if not isinstance(each, InvalidInputError)]
+    alone = path_decider().decide_many(["fine", "last"], QUESTIONS)
+    assert [first.answers, last.answers] == [each.answers for each in alone]
+    with pytest.raises(InvalidInputError, match="layout: 'upside-down' is not one"):
+        decider.decide_each(states, QUESTIONS, layout="upside-down")  # type: ignore[arg-type]
+
+
 def test_a_cut_state_says_so() -> None:
     decision = path_decider().decide("x" * 1001, {"q": "Is it?"}, keep="tail")
     assert decision.cut is not None

@@ -64,6 +64,15 @@ def test_decisions_and_conditions_are_the_librarys(address: str, ways: dict[str,
     assert there.conditions(**ways) == here.conditions(**ways)
 
 
+def test_each_state_is_answered_or_says_what_is_wrong(address: str) -> None:
+    states: list[Any] = ["fine", 7, "long " * 4000, "a NUL \0", "last"]
+    found = at(address).decide_each(states, SCHEMA)
+    assert [isinstance(each, InvalidInputError) for each in found] == [0, 1, 1, 1, 0]
+    assert "tokens" in str(found[2])
+    answered = [each for each in found if isinstance(each, Decision)]
+    same(answered, path_decider().decide_many(["fine", "last"], SCHEMA))
+
+
 def test_a_loaded_lambda_is_asked_for(address: str) -> None:
     there = at(address, lam=0.25)
     (decision,) = there.decide_many(["s"], ASKED)

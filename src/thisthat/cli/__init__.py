@@ -13,6 +13,7 @@ import typer
 
 from thisthat.cli import (
     ask,
+    batch,
     calibrate,
     check,
     delta,
@@ -48,6 +49,7 @@ def _options(
 
 
 app.command("ask")(ask.ask)
+app.command("batch")(batch.batch)
 app.command("info")(info.info)
 app.command("pull")(info.pull)
 app.command("teach")(teach.teach)

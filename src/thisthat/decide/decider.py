@@ -6,7 +6,7 @@ Everything a server or a command answers comes through here, so all of them give
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
@@ -163,18 +163,47 @@ class Decider:
         """Like ``decide_many``, with each state's own questions."""
         chosen = DecideOptions(**options)
         pairs = list(pairs)
-        every = range(len(pairs))
-        begun = partial(self._begun, pairs, chosen)
-        if chosen.procedure == "at-once" and runs_in_waves(self.engine, len(pairs)):
-            finished = run_in_waves(self.engine, begun, every)
-        else:
-            finished = run_procedures(self.engine, begun(every))
         decisions: dict[int, Decision] = {}
-        for number, procedure in finished:
+        for number, procedure in self._run(len(pairs), partial(self._begun, pairs, chosen), chosen):
             decisions[number] = self.conclude(pairs[number][0], procedure, chosen)
             if progress is not None:
                 progress(len(decisions), len(pairs))
-        return [decisions[number] for number in every]
+        return [decisions[number] for number in range(len(pairs))]
+
+    def decide_each(
+        self, states: Sequence[Text], questions: Questions, **options: Unpack[DecideKeywords]
+    ) -> list[Decision | InvalidInputError]:
+        """Like ``decide_many``, but a state that cannot be answered yields what is wrong with it.
+
+        Raises InvalidInputError for questions and options that cannot be used.
+        """
+        chosen, asked = DecideOptions(**options), _declared(questions)
+        self.processor.planned(asked, chosen)
+        found: dict[int, Decision | InvalidInputError] = {}
+
+        def begun(numbers: Sequence[int]) -> dict[int, Procedure]:
+            each = self.begin_many([states[number] for number in numbers], asked, chosen)
+            procedures: dict[int, Procedure] = {}
+            for number, one in zip(numbers, each, strict=True):
+                if isinstance(one, InvalidInputError):
+                    found[number] = one
+                else:
+                    procedures[number] = one
+            return procedures
+
+        for number, procedure in self._run(len(states), begun, chosen):
+            found[number] = self.conclude(states[number], procedure, chosen)
+        return [found[number] for number in range(len(states))]
+
+    def _run(
+        self,
+        count: int,
+        begun: Callable[[Sequence[int]], Mapping[int, Procedure]],
+        options: DecideOptions,
+    ) -> Iterator[tuple[int, Procedure]]:
+        if options.procedure == "at-once" and runs_in_waves(self.engine, count):
+            return run_in_waves(self.engine, begun, range(count))
+        return run_procedures(self.engine, begun(range(count)))
 
     def _begun(
         self,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.options import DecideKeywords
+from thisthat.errors import InvalidInputError
 from thisthat.questions import Decision, Question, Text
 
 if TYPE_CHECKING:
@@ -25,6 +26,14 @@ class Decides(Protocol):
         **options: Unpack[DecideKeywords],
     ) -> Sequence[Decision]:
         """The same questions about many states, in their order."""
+
+    def decide_each(
+        self,
+        states: Sequence[Text],
+        questions: Mapping[str, Question],
+        **options: Unpack[DecideKeywords],
+    ) -> Sequence[Decision | InvalidInputError]:
+        """Like ``decide_many``; a state that cannot be answered yields what is wrong with it."""
 
     def decide_pairs(
         self,

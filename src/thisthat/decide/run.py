@@ -77,6 +77,8 @@ def run_in_waves(
     running: list[tuple[list[_Begun], float, Callable[[], list[RowResult]]]] = []
     for wave in _waves(every):
         begun = [(number, each, _job(each)) for number, each in begin(wave).items()]
+        if not begun:
+            continue
         started = time.perf_counter()
         results = engine.begin([row for _, _, job in begun for row in job.rendered.rows])
         running.append((begun, time.perf_counter() - started, results))

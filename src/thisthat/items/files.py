@@ -11,12 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from thisthat.errors import InvalidInputError, MissingExtraError
+from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
-from thisthat.inputs import load_json
+from thisthat.inputs import load_json, numbered_lines, pyarrow_parquet, zstandard
 from thisthat.items.item import Item, dump_row
 
-_CHUNK = 1 << 20
 _PARQUET_ROWS = 4096
 
 
@@ -45,7 +44,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
         if path.suffix == ".parquet":
             yield from _read_parquet(path)
         else:
-            for where, line in _numbered_lines(path):
+            for where, line in numbered_lines(path):
                 yield where, load_json(line, where)
     except OSError as error:
         raise InvalidInputError(str(path), f"cannot be read: {error}") from None
@@ -79,82 +78,15 @@ def _encode(items: Iterable[Item]) -> Iterator[bytes]:
         yield dump_row(item.as_dict()).encode() + b"\n"
 
 
-class _DamagedError(Exception):
-    """The compressed data is damaged from here on."""
-
-
-def _numbered_lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    number = 0
-    rest = b""
-    try:
-        for chunk in _chunks(path):
-            lines = (rest + chunk).split(b"\n")
-            rest = lines.pop()
-            for line in lines:
-                number += 1
-                if line.strip():
-                    yield f"{path}, line {number}", line
-    except _DamagedError as error:
-        raise InvalidInputError(f"{path}, after line {number}", str(error)) from None
-    if rest.strip():
-        yield f"{path}, line {number + 1}", rest
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        if path.suffix == ".zst":
-            yield from _decompress(file)
-        else:
-            while chunk := file.read(_CHUNK):
-                yield chunk
-
-
-def _decompress(file: BinaryIO) -> Iterator[bytes]:
-    zstandard = _zstandard()
-    frame = None
-    while data := file.read(_CHUNK):
-        while data:
-            if frame is None:
-                frame = zstandard.ZstdDecompressor().decompressobj()
-            try:
-                chunk = frame.decompress(data)
-            except zstandard.ZstdError as error:
-                raise _DamagedError(f"the compressed data is damaged: {error}") from None
-            if chunk:
-                yield chunk
-            data = frame.unused_data if frame.eof else b""
-            frame = None if frame.eof else frame
-    if frame is not None:
-        raise _DamagedError("the file ends in the middle of its compressed data")
-
-
 def _write_zstandard(file: BinaryIO, items: Iterable[Item], level: int) -> None:
-    zstandard = _zstandard()
-    compressor = zstandard.ZstdCompressor(level=level, write_checksum=True).compressobj()
+    compressor = zstandard().ZstdCompressor(level=level, write_checksum=True).compressobj()
     for line in _encode(items):
         file.write(compressor.compress(line))
     file.write(compressor.flush())
 
 
-def _zstandard() -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingExtraError("a .zst file", "bench") from None
-    return zstandard
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError("a .parquet file", "train") from None
-    return pyarrow, pyarrow.parquet
-
-
 def _write_parquet(file: BinaryIO, items: Iterator[Item]) -> None:
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = pyarrow_parquet()
     text = pyarrow.string()
     option = pyarrow.struct([("name", text), ("description", text)])
     columns = dict.fromkeys(("source", "family", "kind", "state"), text)
@@ -178,7 +110,7 @@ def _parquet_row(item: Item) -> dict[str, Any]:
 
 
 def _read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = pyarrow_parquet()
     number = 0
     try:
         with parquet.ParquetFile(path) as file:

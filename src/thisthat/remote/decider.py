@@ -56,12 +56,23 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Run:
-    """All states, how to decide about them, and the decisions so far by the state's number."""
+    """All states, how to decide about them, and what came of them so far, by the state's number.
+
+    ``stops``: a state that cannot be used ends the run.
+    """
 
     states: Sequence[Text]
     options: _Words
     progress: Progress | None
     decisions: dict[int, Decision] = field(default_factory=dict)
+    faults: dict[int, InvalidInputError] = field(default_factory=dict)
+    stops: bool = True
+
+    def fail(self, number: int, error: InvalidInputError) -> None:
+        """Note what is wrong with a state; raises it where that stops the run."""
+        if self.stops:
+            raise _named(error, number, self.states)
+        self.faults[number] = error
 
     def add(self, number: int, decision: Decision) -> None:
         self.decisions[number] = decision
@@ -109,17 +120,34 @@ class RemoteDecider:
         Raises InvalidInputError for options that are not plain words: only the library takes those.
         """
         run = _Run([state for state, _ in pairs], _words(options), progress)
-        states = run.states
-        for number, state in enumerate(states):
+        self._ask_all(pairs, run)
+        return [run.decisions[number] for number in range(len(pairs))]
+
+    def decide_each(
+        self,
+        states: Sequence[Text],
+        questions: Mapping[str, Question],
+        **options: Unpack[DecideKeywords],
+    ) -> list[Decision | InvalidInputError]:
+        """Like ``decide_many``; a state that cannot be answered yields what is wrong with it."""
+        run = _Run(states, _words(options), None, stops=False)
+        self._ask_all([(state, questions) for state in states], run)
+        return [run.faults.get(n) or run.decisions[n] for n in range(len(states))]
+
+    def _ask_all(self, pairs: Sequence[tuple[Text, Mapping[str, Question]]], run: _Run) -> None:
+        for number, state in enumerate(run.states):
             try:
                 check_text(state, "state")
             except InvalidInputError as error:
-                raise _named(error, number, states) from None
+                run.fail(number, error)
         for asked in _by_questions(pairs):
-            sizes = {number: len(json.dumps(states[number])) for number in asked.numbers}
+            sizes = {
+                number: len(json.dumps(run.states[number]))
+                for number in asked.numbers
+                if number not in run.faults
+            }
             for part in within_budget(sizes, sizes.__getitem__, MOST_BYTES, MOST_STATES):
                 self._ask(part, asked, run)
-        return [run.decisions[number] for number in range(len(pairs))]
 
     def conditions(self, **options: Unpack[DecideKeywords]) -> Conditions:
         """The conditions of the answers given with these options, as the server reported them.
@@ -136,7 +164,7 @@ class RemoteDecider:
         idle = 0
         while left:
             trouble = self._stream(left, asked, run)
-            still = [number for number in left if number not in run.decisions]
+            still = [n for n in left if n not in run.decisions and n not in run.faults]
             idle = idle + 1 if len(still) == len(left) else 0
             if still and idle == TRIES:
                 raise ServerError(f"{self._address}: {trouble}; {len(still)} states are unanswered")
@@ -164,8 +192,7 @@ class RemoteDecider:
                 elif outcome.code in _BUSY:
                     trouble = outcome.message
                 else:
-                    error = InvalidInputError(outcome.field, outcome.message)
-                    raise _named(error, number, run.states)
+                    run.fail(number, InvalidInputError(outcome.field, outcome.message))
         return trouble
 
     def _noted(self, options: _Words, response: HTTPResponse) -> Conditions:

@@ -1,0 +1,5 @@
+"""Decisions in bulk: files of states, columns of states, SQL.
+
+May import ``decide``, ``remote``, ``audit`` and the plain data at the root; only the command line
+and the root import it.
+"""

@@ -1,0 +1,127 @@
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.path_engine import path_decider
+from tests.scale.support import manifest_of, read_parts, write_lines
+from tests.serve.support import on_loopback, service_for
+from thisthat import InvalidInputError
+from thisthat.audit.store import SQLiteStore
+from thisthat.cli import app, main
+
+SCHEMA = {
+    "refund": "Is it within policy?",
+    "queue": {"type": "choice", "criteria": ["billing", "shipping"]},
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", lambda *_, **__: path_decider())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.json").write_text(json.dumps(SCHEMA), encoding="utf-8")
+    rows = [{"ticket": f"t{n}", "body": f"state {n}"} for n in range(10)]
+    write_lines(tmp_path / "a.jsonl", rows)
+
+
+def batch(*arguments: str, given: str | None = None) -> Any:
+    words = ["batch", *arguments, "--schema", "s.json", "-o", "out"]
+    done = CliRunner().invoke(app, words, input=given)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done
+
+
+COLUMNS = ("--id", "ticket", "--state", "body")
+
+
+def test_a_file_becomes_a_folder_and_running_again_answers_nothing() -> None:
+    first = batch("a.jsonl", *COLUMNS)
+    assert "out: 10 rows in 1 part" in first.output
+    rows = read_parts(Path("out"))
+    assert [row["ticket"] for row in rows] == [f"t{n}" for n in range(10)]
+    alone = path_decider().decide("state 3", {"refund": "Is it within policy?"})
+    assert rows[3]["refund_probability"] == max(alone["refund"].probabilities.values())
+    before = manifest_of(Path("out"))
+    batch("a.jsonl", *COLUMNS)
+    assert manifest_of(Path("out")) == before
+
+
+def test_standard_input_is_read_and_named() -> None:
+    given = '"one"\n{"state": "two"}\ntorn'
+    done = batch("-", "--format", "jsonl", given=given)
+    rows = read_parts(Path("out"))
+    assert [row["id"] for row in rows] == [1, 2, 3]
+    assert rows[2]["error"].startswith("standard input, line 3: is not JSON")
+    assert "1 rows have an error, the first: standard input, line 3" in done.output
+    assert manifest_of(Path("out"))["declared"]["input"][0]["name"] == "standard input"
+    batch("-", "--format", "jsonl", given=given)
+    with pytest.raises(InvalidInputError, match="standard input changed"):
+        batch("-", "--format", "jsonl", given='"three"')
+
+
+def test_a_dry_run_estimates_and_writes_nothing() -> None:
+    done = batch("a.jsonl", *COLUMNS, "--dry-run")
+    assert "10 rows, 0 of them done" in done.output
+    assert "rows/s, 0:00:0" in done.output
+    assert "tokens saved by the kept schema" in done.output
+    assert not Path("out").exists()
+
+
+def test_the_kept_schema_saves_tokens() -> None:
+    batch("a.jsonl", *COLUMNS, "--layout", "schema-first")
+    (part,) = manifest_of(Path("out"))["parts"]
+    assert part["cached_tokens"] > part["input_tokens"] / 2
+
+
+def test_the_decision_log_is_written() -> None:
+    batch("a.jsonl", *COLUMNS, "--decision-log", "log.sqlite")
+    lines = list(SQLiteStore(Path("log.sqlite")).read({"request": "t3"}, None, None, None))
+    assert {line.question for line in lines} == {"refund", "queue"}
+
+
+def test_a_server_gives_the_same_answers() -> None:
+    write_lines(Path("b.jsonl"), ["state 0", "long " * 4000, "state 2"])
+    batch("b.jsonl", "--format", "jsonl")
+    here = read_parts(Path("out"))
+    with on_loopback(service_for()) as address:
+        batch("b.jsonl", "--format", "jsonl", "--server", address, "--restart")
+        there = read_parts(Path("out"))
+        assert [row["refund_probability"] for row in there] == [
+            row["refund_probability"] for row in here
+        ]
+        assert "tokens" in there[1]["error"]
+        told = manifest_of(Path("out"))
+        batch("b.jsonl", "--format", "jsonl", "--server", address)
+        assert manifest_of(Path("out")) == told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["a.jsonl", "--format", "xml"], "--format: 'xml' is none of parquet, jsonl, csv"),
+        (["a.jsonl", "--input-format", "xml"], "--input-format: 'xml' is none of"),
+        (["a.jsonl", "--force-policy"], "--force-policy: needs --policy"),
+        (["-", "a.jsonl"], "standard input goes alone"),
+        (["none.jsonl"], "none.jsonl: is no file and matches none"),
+        (["a.jsonl"], "a.jsonl, line 1: has no column 'state'; it has ticket, body"),
+        (["a.jsonl", "--id", "body", "--state", "none"], "has no column 'none'"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    arguments: list[str], fault: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    words = ["thisthat", "batch", *arguments, "--schema", "s.json", "-o", "out"]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert fault in capsys.readouterr().err
+    assert not [each for each in Path().glob("out/*") if each.name != ".lock"]
