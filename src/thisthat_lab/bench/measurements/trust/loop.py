@@ -30,7 +30,7 @@ def run(context: Context) -> Findings:
     nulls, null_length = (200, 800) if quick else (2_000, 4_000)
     harmful, length = (50, 20_000) if quick else (400, 30_000)
     logs, streams, decisions = (60, 4, 5_000) if quick else (500, 40, 100_000)
-    rng = np.random.default_rng(context.setting.seed)
+    rng = np.random.default_rng(context.seed)
     steps = nulls // _BLOCK + math.ceil(harmful / _BLOCK) + logs + streams
     with context.progress("simulations", steps) as advance:
         back, better = _nulls(rng, nulls, null_length, advance)
