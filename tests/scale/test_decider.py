@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
-from thisthat.calibrate.labels import LabelledStates
 
 from tests.path_engine import path_decider
 from tests.scale.support import QUESTIONS, Stub, stub_decider
@@ -13,6 +12,7 @@ from thisthat import BatchDecider, Boolean, InvalidInputError
 from thisthat.calibrate.fit_policy import fit_policy
 from thisthat.decide.target import parse_target
 from thisthat.errors import DeviceMemoryError
+from thisthat.items.labels import LabelledStates
 
 STATES: list[Any] = ["The parcel never came.", "a NUL \0", "x" * 1001, None, "Thank you."]
 

@@ -16,7 +16,7 @@ from thisthat import Boolean, Choice
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 RECIPES = dict(re.findall(r"^```python (\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
-NEEDS = {"dask": ["dask.dataframe"], "spark": ["pyspark"]}
+NEEDS = {"duckdb": ["duckdb", "pandas"], "dask": ["dask.dataframe"], "spark": ["pyspark"]}
 SCHEMA = {"refund": Boolean("Is it?"), "queue": Choice(["billing", "shipping"], "Which?")}
 TICKETS = {"ticket": ["a", "b", "c"], "body": ["one", "two", "three"]}
 
