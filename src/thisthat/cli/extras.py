@@ -7,7 +7,7 @@ _PACKAGES = {
     "serve": ("starlette", "httptools", "uvicorn", "prometheus_client"),
     "audit": ("sqlalchemy",),
     "traces": ("opentelemetry",),
-    "bench": ("matplotlib", "jinja2", "openai", "httpx", "sklearn", "zstandard"),
+    "bench": ("matplotlib", "openai", "httpx", "sklearn", "zstandard"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from thisthat.errors import CheckpointError, MissingExtraError
+from thisthat.errors import CheckpointError
 from thisthat.prompt.builder import ChatFrame
 from thisthat.prompt.labels import Encode
 
@@ -25,13 +25,10 @@ def chat_frame(
 
     A template that writes the date writes the same one every day, so that answers do not change
     overnight. ``encode`` must give special tokens their own ids. Raises CheckpointError when the
-    template does not show the user's text exactly once, MissingExtraError without jinja2.
+    template does not show the user's text exactly once.
     """
-    try:
-        from jinja2 import TemplateError
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
-    except ImportError as error:
-        raise MissingExtraError("a checkpoint with a chat layout", "torch") from error
+    from jinja2 import TemplateError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     def refuse(message: str) -> None:
         raise TemplateError(message)

@@ -12,7 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from thisthat.errors import MissingExtraError
+import jinja2
+
 from thisthat.files import write_atomically
 from thisthat_lab.bench import anchors
 from thisthat_lab.bench.report import style
@@ -41,11 +42,7 @@ def read_results(paths: Sequence[Path]) -> tuple[list[Result], list[str]]:
 
 
 def write_page(path: Path, results: Sequence[Result], left_out: Sequence[str]) -> None:
-    """The HTML page. Raises MissingExtraError without matplotlib or jinja2."""
-    try:
-        import jinja2
-    except ImportError:
-        raise MissingExtraError("the report page", "bench") from None
+    """The HTML page. Raises MissingExtraError without matplotlib."""
     text = (
         files("thisthat_lab.bench.report").joinpath("page.html.jinja").read_text(encoding="utf-8")
     )
