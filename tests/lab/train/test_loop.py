@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -338,7 +339,11 @@ def test_rehearsal_keeps_the_next_token_more_likely(workplace: Path) -> None:
 
 
 def test_a_plain_instruction_model_is_trained_without_its_template(workplace: Path) -> None:
-    (workplace / "model" / "chat_template.jinja").write_text("{{ messages[0].content }}")
-    assert open_checkpoint(workplace / "model").card.prompt.chat
+    folder = workplace / "model"
+    shared = folder.resolve()
+    folder.unlink()
+    shutil.copytree(shared, folder)
+    (folder / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    assert open_checkpoint(folder).card.prompt.chat
     train(run_in(workplace), quietly)
     assert not open_checkpoint(workplace / "run" / "checkpoint").card.prompt.chat

@@ -48,11 +48,12 @@ async def read_body(request: Request, settings: Settings, reader: Executor) -> b
             headers={"accept-encoding": "gzip, zstd"},
         )
     sent = await _sent(request.receive)
+    held: Holding = request.state.memory
+    held.add(-len(sent))  # Its pieces are gone.
     if encoding == "identity":
         return sent
     expand = _expand_gzip if encoding == "gzip" else _expand_zstd
     most = min(settings.expanded_bytes, max(_FREE_BYTES, _MOST_TIMES * len(sent)))
-    held: Holding = request.state.memory
     try:
         plain = await _expanded(expand, sent, most, held, reader)
     except _TooLargeError:
@@ -123,8 +124,8 @@ class BoundedBody:
         self._complete = not message.get("more_body", False)
         if self._size > self._settings.body_bytes:
             raise too_large(self._settings.body_bytes)
-        # Pieces of many bodies side by side leave gaps, about a quarter as large as they are.
-        self._held.add(size + size // 4)
+        # Twice: pieces of many bodies side by side leave gaps, and joining them makes a copy.
+        self._held.add(2 * size)
         return message
 
     async def _in_time(self) -> Message:
