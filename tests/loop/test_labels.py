@@ -5,11 +5,11 @@ import time
 from pathlib import Path
 
 import pytest
-from thisthat.calibrate.labels import read_labelled
 
 from tests.loop.test_joined import DAY, T0, decided, of, put
 from thisthat.audit.store import SQLiteStore
 from thisthat.errors import InvalidInputError
+from thisthat.items.labels import read_labelled
 from thisthat.loop.labels import REASONS, make_labels
 from thisthat.loop.outcome_files import read_outcomes
 from thisthat.loop.outcomes import Outcome, Recorded, record

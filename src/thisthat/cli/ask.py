@@ -16,9 +16,11 @@ from thisthat.cli.options import (
     EngineOption,
     FormOption,
     JsonOption,
+    KeepOption,
     LambdaOption,
     LayoutOption,
     LogOption,
+    OrderOption,
     PackingOption,
     SchemaOption,
 )
@@ -65,12 +67,8 @@ def ask(
     form: FormOption = None,
     layout: LayoutOption = None,
     packing: PackingOption = "apart",
-    keep: Annotated[
-        str | None, typer.Option(help="Cut a state that is too long: keep head, tail or ends.")
-    ] = None,
-    order: Annotated[
-        str, typer.Option(help="as-given, or average: answers free of the order of options.")
-    ] = "as-given",
+    keep: KeepOption = None,
+    order: OrderOption = "as-given",
     wide: Annotated[
         str, typer.Option(help="at-once, or in-rounds: over 32 options in small groups first.")
     ] = "at-once",

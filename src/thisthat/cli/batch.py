@@ -17,10 +17,12 @@ from thisthat.cli.options import (
     SCHEMA_HELP,
     CheckpointOption,
     EngineOption,
+    KeepOption,
     KeyOption,
     LambdaOption,
     LayoutOption,
     LogOption,
+    OrderOption,
     PackingOption,
     ServerOption,
     TimeoutOption,
@@ -68,12 +70,8 @@ def batch(
     engine: EngineOption = "auto",
     layout: LayoutOption = None,
     packing: PackingOption = "apart",
-    keep: Annotated[
-        str | None, typer.Option(help="Cut a state that is too long: keep head, tail or ends.")
-    ] = None,
-    order: Annotated[
-        str, typer.Option(help="as-given, or average: answers free of the order of options.")
-    ] = "as-given",
+    keep: KeepOption = None,
+    order: OrderOption = "as-given",
     decision_log: LogOption = None,
     server: ServerOption = None,
     key: KeyOption = None,

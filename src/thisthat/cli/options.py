@@ -27,6 +27,14 @@ LayoutOption: TypeAlias = Annotated[
 ]
 PackingOption: TypeAlias = Annotated[str, typer.Option("--packing", help="apart or together.")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+KeepOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--keep", help="Cut a state that is too long: keep head, tail or ends."),
+]
+OrderOption: TypeAlias = Annotated[
+    str,
+    typer.Option("--order", help="as-given, or average: answers free of the order of options."),
+]
 LogOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
