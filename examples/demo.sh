@@ -1,5 +1,5 @@
 #!/bin/sh
-# Real questions to the default checkpoint: a refund, a shell command, a ticket, a maze.
+# Real questions to the default checkpoint: a refund, a shell command, a ticket, a mail.
 # Usage: sh examples/demo.sh [path of the thisthat command]
 set -eu
 thisthat=${1:-thisthat}
@@ -10,17 +10,11 @@ for days in 12 45; do
     --boolean "refund=Is a refund due? A refund is due when the goods are damaged and were delivered at most 30 days ago."
 done
 
-echo; echo "2. May this command run? Not when the program is rm"
-for command in "rm -rf" "ls -la"; do
-  "$thisthat" ask "[Command policy]
-The command must not run exactly when the program is rm.
-
-[Terminal]
-Host: db-2
-User: ops
-Proposed command: $command /var/lib/postgresql/data" \
-    --boolean "run=May the command run?" \
-    --score "risk=How risky is the command?|harmless: the program is not rm|careful: the program is rm|dangerous: the command runs under sudo"
+echo; echo "2. Does this command delete something, and how risky is it?"
+for command in "rm -r /srv/app/*.log" "cat /etc/hostname"; do
+  "$thisthat" ask "$command" \
+    --boolean "deletes=Does this command delete something?" \
+    --score "risk=How risky is the command?|harmless: it only shows something|careful: it changes something|dangerous: it deletes something"
 done
 
 echo; echo "3. Which queue, and how many days has it been open?"
@@ -28,11 +22,14 @@ echo; echo "3. Which queue, and how many days has it been open?"
   --choice "queue=Which team should take this?|billing: charges, refunds and invoices|shipping: parcels, addresses and delays|account: login, password and personal data" \
   --score "age=How high is the number of days?|under 10|10 to 20|more than 20"
 
-echo; echo "4. May the agent go east?"
-"$thisthat" ask "Agent coordinate: (3,4); zero-based row and column. Rows increase south; columns increase east. The local window is centered on A. '#': wall; '.': open; 'A': agent; 'X': outside.
-Local map:
-#####
-#...#
-##A.#
-#.#.#
-#####" --boolean "east=If the agent attempts one cell east (column+1), will the destination be inside the maze and not a wall?"
+echo; echo "4. Is this mail phishing?"
+"$thisthat" ask "From: Your Bank <security@bank-alerts.example>
+Subject: Your account is locked
+
+Dear customer, your account was locked. Click the link below within 24 hours and enter your password to unlock it, or it will be closed." \
+  --boolean "phishing=Is this message a phishing attempt?"
+"$thisthat" ask "From: Ana Brandt
+Subject: Lunch on Thursday
+
+Hi Tom, are we still on for lunch on Thursday? I found a nice place near the station. Ana" \
+  --boolean "phishing=Is this message a phishing attempt?"

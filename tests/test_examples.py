@@ -15,7 +15,7 @@ from thisthat.questions import Question
 
 ROOT = Path(__file__).parents[1]
 PLAYGROUND = "src/thisthat/serve/page/static/examples.js"
-LEAST = 0.6
+LEAD = 0.1
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ def ticket(text: str, days: int = 12) -> dict[str, Any]:
 
 
 def late(days: int = 12, text: str = "The parcel never came.") -> dict[str, Any]:
-    return {"text": text, "days": days}
+    return {"text": text, "days_since_order": days}
 
 
 def late_item(days: int = 12, item: str = "desk lamp", text: str = "The parcel never came.") -> Any:
-    return {"text": text, "days": days, "item": item}
+    return {"text": text, "days_since_order": days, "item": item}
 
 
 def lamp(days: int = 12, damaged: bool = True, item: str = "desk lamp") -> dict[str, Any]:
-    return {"order": 1187, "item": item, "goods_damaged": damaged, "delivered_days_ago": days}
+    return {"order": 1187, "item": item, "goods_damaged": damaged, "days_since_delivery": days}
 
 
 def teapot(days: int = 12, damaged: bool = True, wish: str = "I would like my money back.") -> Any:
@@ -55,62 +55,26 @@ def teapot(days: int = 12, damaged: bool = True, wish: str = "I would like my mo
         "item": "ceramic teapot",
         "paid": "89.00 EUR",
         "goods_damaged": damaged,
-        "delivered_days_ago": days,
+        "days_since_delivery": days,
         "message": f"The spout was broken off when I opened the box. {wish}",
     }
-
-
-def terminal(policy: str, command: str) -> str:
-    return (
-        f"[Command policy]\n{policy}\n\n[Terminal]\nHost: db-2\nUser: ops\n"
-        f"Proposed command: {command}"
-    )
-
-
-def no_rm(command: str) -> str:
-    return terminal("The command must not run exactly when the program is rm.", command)
-
-
-def no_rm_no_sudo(command: str) -> str:
-    return terminal(
-        "The command must not run exactly when the program is rm or the command runs under sudo.",
-        command,
-    )
 
 
 def goods(days: int) -> str:
     return f"The goods are damaged and were delivered {days} days ago."
 
 
-def invoice(amount: str = "24.90", wish: str = "Please pay one of them back before Friday.") -> str:
-    payments = f"My card shows two payments of {amount} for the June invoice."
+def invoice(wish: str = "Please pay one of them back before Friday.") -> str:
+    payments = "My card shows two payments of 24.90 for the June invoice."
     return "\n\n".join(["Subject: Charged twice??", payments, wish, "Thanks, Jo"])
-
-
-def window(row: str) -> str:
-    return (
-        "Agent coordinate: (3,4); zero-based row and column. Rows increase south; columns increase"
-        " east. The local window is centered on A. '#': wall; '.': open; 'A': agent; 'X': outside."
-        f"\nLocal map:\n#####\n#...#\n{row}\n#.#.#\n#####"
-    )
-
-
-def maze(goal: str, *rows: str) -> str:
-    return (
-        f"Maze 7x7. Coordinates are zero-based (row,column). Agent=(1,1), goal={goal}.\n"
-        "#=wall, .=free, A=agent, G=goal, @=agent at goal. Move one cell north/east/south/west;"
-        " no diagonals or wraparound. Stop on the goal.\n" + "\n".join(rows)
-    )
 
 
 TWICE = "I was charged twice and want one of the payments back."
 OLD_ADDRESS = "The parcel was sent to my old address."
 NEVER = "Does the customer say that the parcel never came?"
 ADVERSARY = "Is this command an adversary technique that should be blocked pending review?"
-EAST = (
-    "If the agent attempts one cell east (column+1),"
-    " will the destination be inside the maze and not a wall?"
-)
+PHISHING = "Is this message a phishing attempt?"
+DELETES = "Does this command delete something?"
 TEAMS = {"billing": "charges, refunds and invoices", "shipping": "parcels, addresses and delays"}
 FOUR_TEAMS = {
     **TEAMS,
@@ -120,7 +84,7 @@ FOUR_TEAMS = {
 THREE_TEAMS = {name: FOUR_TEAMS[name] for name in ("billing", "shipping", "account")}
 AGE = Score(["under 10", "10 to 20", "more than 20"], "How high is the number of days?")
 SINCE = Score(
-    ["at most 10 days", "11 to 30 days", "more than 30 days"],
+    ["under 10", "10 to 30", "more than 30"],
     "How high is the number of days since delivery?",
 )
 WITHIN_POLICY = Boolean(
@@ -130,15 +94,26 @@ WITHIN_POLICY = Boolean(
 )
 RISK = Score(
     [
-        "harmless: the program is not rm",
-        "careful: the program is rm",
-        "dangerous: the command runs under sudo",
+        "harmless: it only shows something",
+        "careful: it changes something",
+        "dangerous: it deletes something",
     ],
     "How risky is the command?",
 )
-SOUTH = maze("(5,3)", "#######", "#A#...#", "#.#.###", "#.#...#", "#.###.#", "#..G..#", "#######")
-TURNED = maze("(3,5)", "#######", "#A....#", "#####.#", "#...#G#", "#.#.#.#", "#.#...#", "#######")
-NEAR = maze("(3,1)", "#######", "#A#...#", "#.#.###", "#G#...#", "#.###.#", "#.....#", "#######")
+LOCKED = """From: Your Bank <security@bank-alerts.example>
+Subject: Your account is locked
+
+Dear customer, your account was locked. Click the link below within 24 hours and enter your\
+ password to unlock it, or it will be closed."""
+LUNCH = """From: Ana Brandt
+Subject: Lunch on Thursday
+
+Hi Tom, are we still on for lunch on Thursday? I found a nice place near the station. Ana"""
+OFFERS = """From: Green Grocer <news@greengrocer.example>
+Subject: This week's offers
+
+Fresh strawberries, 20 % off until Saturday. Come and see us in the market hall!"""
+THANKS = "Subject: Thanks\n\nEverything works again. Thank you for the quick help!"
 INTENTS = """
 transfer balance pay_bill bill_due spending_history report_fraud report_lost_card
 order_checks new_card exchange_rate routing interest_rate min_payment pin_change credit_score
@@ -187,17 +162,18 @@ EXAMPLES = [
         (goods(45), False),
     ),
     example(
-        "examples/demo.sh",
-        "May the command run?",
-        (no_rm("rm -rf /var/lib/postgresql/data"), False),
-        (no_rm("ls -la /var/lib/postgresql/data"), True),
+        f"examples/demo.sh {PLAYGROUND}",
+        DELETES,
+        ("rm -r /srv/app/*.log", True),
+        ("cat /etc/hostname", False),
+        ("cp -r /srv/app/*.log /mnt/spare", False),
     ),
     example(
-        "examples/demo.sh",
+        f"examples/demo.sh {PLAYGROUND}",
         RISK,
-        (no_rm("rm -rf /var/lib/postgresql/data"), 1),
-        (no_rm("ls -la /var/lib/postgresql/data"), 0),
-        (no_rm("sudo chown app /etc/config.yml"), 2),
+        ("rm -r /srv/app/*.log", 2),
+        ("cat /etc/hostname", 0),
+        ("chmod 640 /etc/app/config.yml", 1),
     ),
     example(
         "examples/demo.sh",
@@ -206,7 +182,7 @@ EXAMPLES = [
         (ticket(OLD_ADDRESS), "shipping"),
         (ticket("I forgot my password and cannot log in."), "account"),
     ),
-    example("examples/demo.sh", EAST, (window("##A.#"), True), (window("#.A##"), False)),
+    example("examples/demo.sh", PHISHING, (LOCKED, True), (LUNCH, False), (OFFERS, False)),
     example(
         "docs/decide.md",
         WITHIN_POLICY,
@@ -236,7 +212,7 @@ EXAMPLES = [
     ),
     example(
         "docs/decide.md",
-        Score(["under 10", "10 to 20", "more than 20"], "How many days?"),
+        AGE,
         (late_item(), 1),
         (late_item(days=4), 0),
         (late_item(days=33), 2),
@@ -322,9 +298,9 @@ EXAMPLES = [
     ),
     example(
         "docs/evidence.md",
-        "Was the customer charged twice?",
-        ("The parcel left on Monday. The customer was charged twice.\nThe clerk was kind.", True),
-        ("The parcel left on Monday. The customer was charged once.\nThe clerk was kind.", False),
+        "Is the lamp broken?",
+        ("The parcel left on Monday. The lamp is broken.\nThe clerk was kind.", True),
+        ("The parcel left on Monday. The lamp is intact.\nThe clerk was kind.", False),
     ),
     example(
         "docs/audit.md",
@@ -402,24 +378,11 @@ EXAMPLES = [
     example(PLAYGROUND, SINCE, (teapot(), 1), (teapot(days=3), 0), (teapot(days=45), 2)),
     example(
         PLAYGROUND,
-        "May the command run?",
-        (no_rm_no_sudo("rm -r /srv/app/*.log"), False),
-        (no_rm_no_sudo("cp -r /srv/app/*.log /mnt/spare"), True),
-    ),
-    example(
-        PLAYGROUND,
         Choice(
             ["/srv/app", "/etc", "/var/log", "/home/ana"], "Which directory does the command touch?"
         ),
-        (no_rm_no_sudo("rm -r /srv/app/*.log"), "/srv/app"),
-        (no_rm_no_sudo("rm -r /var/log/*.log"), "/var/log"),
-    ),
-    example(
-        PLAYGROUND,
-        RISK,
-        (no_rm_no_sudo("rm -r /srv/app/*.log"), 1),
-        (no_rm_no_sudo("cp -r /srv/app/*.log /mnt/spare"), 0),
-        (no_rm_no_sudo("sudo chown app /etc/config.yml"), 2),
+        ("rm -r /srv/app/*.log", "/srv/app"),
+        ("rm -r /var/log/*.log", "/var/log"),
     ),
     example(
         PLAYGROUND,
@@ -437,35 +400,44 @@ EXAMPLES = [
     ),
     example(
         PLAYGROUND,
-        "Does the customer mention Friday?",
+        "Does the customer want money back?",
         (invoice(), True),
-        (invoice(wish="Please pay one of them back."), False),
+        (THANKS, False),
     ),
     example(
         PLAYGROUND,
-        Score(["under 10", "10 to 50", "more than 50"], "How high is the amount?"),
+        Score(["calm", "annoyed", "furious"], "How angry is the customer?"),
         (invoice(), 1),
-        (invoice("4.90"), 0),
-        (invoice("124.90"), 2),
+        (THANKS, 0),
+        (invoice("I am furious. This is the third time and nobody answers!"), 2),
     ),
     example(
         PLAYGROUND,
         Choice(
-            ["north", "east", "south", "west"],
-            "There is one shortest path from the agent to the goal. What is its first move?",
+            {
+                "fraud": "somebody wants your password or money",
+                "friends": "friends write to each other",
+                "advertising": "a shop offers something",
+            },
+            "What kind of mail is it?",
         ),
-        (SOUTH, "south"),
-        (TURNED, "east"),
+        (LOCKED, "fraud"),
+        (LUNCH, "friends"),
+        (OFFERS, "advertising"),
     ),
-    example(PLAYGROUND, EAST, (SOUTH, False), (TURNED, True)),
     example(
         PLAYGROUND,
-        Score(
-            ["at most 4", "5 to 8", "9 to 12", "more than 12"],
-            "How many moves is the shortest path to the goal?",
-        ),
-        (SOUTH, 1),
-        (NEAR, 0),
+        "Does the mail ask for a password?",
+        (LOCKED, True),
+        (LUNCH, False),
+        (OFFERS, False),
+    ),
+    example(
+        PLAYGROUND,
+        Score(["harmless", "doubtful", "dangerous"], "How dangerous is the mail?"),
+        (LOCKED, 2),
+        (LUNCH, 0),
+        (OFFERS, 0),
     ),
 ]
 
@@ -487,9 +459,9 @@ def test_an_example_and_its_twin_are_answered_rightly(shown: Example, decider: D
         shown.cases, decider.decide_many(states, {"it": shown.question}, **shown.how), strict=True
     ):
         answer = decision["it"]
-        best = max(answer.probabilities.values())
         assert answer.best == right, (state, answer.probabilities)
-        assert best >= LEAST, (state, answer.probabilities)
+        *_, second, best = sorted(answer.probabilities.values())
+        assert best - second >= LEAD, (state, answer.probabilities)
 
 
 @pytest.mark.parametrize("shown", EXAMPLES, ids=named)

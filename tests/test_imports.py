@@ -96,6 +96,12 @@ def test_answering_loads_no_laboratory_and_no_torch() -> None:
     assert ran.stdout.strip() == "[]", ran.stderr
 
 
+def test_a_decision_loads_no_validation_library() -> None:
+    program = "import sys, thisthat; print('pydantic' in sys.modules, thisthat.BatchDecider.__name__)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ran.stdout.split() == ["False", "BatchDecider"], ran.stderr
+
+
 def test_the_command_line_works_without_a_laboratory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab, "LAB", "thisthat_lab_that_is_not_here")
     app = typer.Typer()

@@ -3,9 +3,11 @@
 import thisthat
 
 decider = thisthat.open()
-if decider.ask(state, "Does the customer say that they were charged twice?") > 0.9:
+if decider.ask(state, "Does the customer say that they were charged twice?") > 0.7:
     ...
 """
+
+from typing import TYPE_CHECKING, Any
 
 from thisthat import _moved
 from thisthat.decide.decider import Decider
@@ -32,8 +34,10 @@ from thisthat.questions import (
     Source,
     Usage,
 )
-from thisthat.scale.decider import BatchDecider
 from thisthat.schema import Describe, Scale, TypedDecision
+
+if TYPE_CHECKING:
+    from thisthat.scale.decider import BatchDecider
 
 __version__ = "0.1.0"
 
@@ -65,3 +69,12 @@ __all__ = [
     "Usage",
     "open",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """``BatchDecider`` on first use: policies need pydantic, which a single decision does not."""
+    if name == "BatchDecider":
+        from thisthat.scale.decider import BatchDecider
+
+        return BatchDecider
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

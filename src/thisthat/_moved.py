@@ -10,10 +10,15 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:  # importlib.abc loads archives and temporary files, which nothing else here needs
+    Loader = MetaPathFinder = object
 
 MOVED: dict[str, str] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 """Old names to new ones. Modules below an old package are looked up below the new one."""
@@ -41,6 +46,9 @@ class _Finder(MetaPathFinder):
 class _Loader(Loader):
     def __init__(self, new: str) -> None:
         self._new = new
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
         old = module.__name__

@@ -15,7 +15,7 @@ from thisthat.questions_json import questions_from_json
 
 ANSWERED = "#cards:not(.outdated)"
 PAUSE = 120  # milliseconds without a keystroke before the page asks
-EXAMPLES = ["A refund", "A shell command", "A ticket", "A maze"]
+EXAMPLES = ["A refund", "A shell command", "A ticket", "A mail"]
 
 
 def card(page: Page, number: int) -> Locator:
@@ -369,7 +369,7 @@ def test_python_code_keeps_difficult_text(page: Page, monkeypatch: pytest.Monkey
 
 
 def test_curl_sends_the_same_request(page: Page, address: str) -> None:
-    body = asked_by(page, page.get_by_role("button", name="A maze").click)
+    body = asked_by(page, page.get_by_role("button", name="A mail").click)
     text = code(page, "curl")
     assert text.startswith(f"curl {address}/v1/systemone ")
     sent = re.search(r"<<'JSON'\n(.*)\nJSON\n", text, re.DOTALL)

@@ -58,7 +58,8 @@ RESULTS = Page(
     "Results",
     """*Ours* is measured by the command below each table. *Paper* and *others* are figures
 published by their authors (sources at the end). Intervals are 95 %. Unanswered questions count as
-wrong. Speed and cost are on [a page of their own](performance.md).""",
+wrong. Checkpoint 0.5.0 is the default, 0.4.0 is `checkpoints/worlds` today. Speed and cost are on
+[a page of their own](performance.md).""",
     lambda measurement: measurement not in SPEED,
 )
 PERFORMANCE = Page(
@@ -93,7 +94,9 @@ def _section(result: Result) -> str:
     count = result.questions.get("count", 0)
     asked = f"{count:,} questions" if count else ""
     quick = "quick subset" if result.questions.get("quick") else ""
-    about = ", ".join(part for part in (asked, quick, str(result.system.get("engine", ""))) if part)
+    version = f"checkpoint {result.system['version']}" if result.system.get("version") else ""
+    engine = str(result.system.get("engine", ""))
+    about = ", ".join(part for part in (version, asked, quick, engine) if part)
     lines = [f"## {result.title}: {result.label}", "", about, ""]
     for name, file in pictures_of(result):
         lines += _picture(name, file)

@@ -1,8 +1,8 @@
-"""Items of written tasks: an endless stream for training, the held-out tasks for measuring.
+"""Items of written tasks: an endless stream for training, others for measuring and calibrating.
 
 Every task comes as often as any other, however many states it has. A state is followed by several
 questions about it: its task in one of the wordings, the other tasks that share it, and what
-programs make of them. Held-out tasks and every state they show stay out of training.
+programs make of them. Tasks of other splits and every state they show stay out of training.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class WrittenSettings:
     several: float = 0.12
 
 
-def held_out_items(tasks: Sequence[Task]) -> list[Item]:
-    """Every state of the held-out tasks once, the wordings in turn, options as they are written."""
+def held_out_items(tasks: Sequence[Task], split: str = "heldout") -> list[Item]:
+    """Every state of a split's tasks once, the wordings in turn, options as they are written."""
     items: list[Item] = []
     for task in tasks:
-        if task.split != "heldout":
+        if task.split != split:
             continue
         asked = [(text, False) for text in task.questions]
         asked += [(text, True) for text in task.negated]
@@ -75,11 +75,11 @@ def training_items(
 
 
 def trainable(tasks: Sequence[Task]) -> list[Task]:
-    """The tasks that may be trained on, without the states that a held-out task shows."""
+    """The tasks that may be trained on, without the states that a task of another split shows."""
     hidden = {
         render_state(state.text)
         for task in tasks
-        if task.split == "heldout"
+        if task.split != "train"
         for state in task.states
     }
     allowed = []

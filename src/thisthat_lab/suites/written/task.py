@@ -16,7 +16,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.items.item import KINDS, render_state
 from thisthat.questions import Kind, Text
 
-SPLITS = ("train", "heldout")
+SPLITS = ("train", "heldout", "calibrate")
 _LEAST_WORDINGS = 4
 _LEAST_STATES = 20
 _NAMED = ("task", "domain", "kind", "split", "questions", "options", "states")

@@ -10,7 +10,7 @@ const REFUND = {
   "item": "ceramic teapot",
   "paid": "89.00 EUR",
   "goods_damaged": true,
-  "delivered_days_ago": 12,
+  "days_since_delivery": 12,
   "message": "The spout was broken off when I opened the box. I would like my money back."
 }`,
   },
@@ -32,7 +32,7 @@ const REFUND = {
     }),
     question("score", "age", {
       instructions: "How high is the number of days since delivery?",
-      levels: ["at most 10 days", "11 to 30 days", "more than 30 days"],
+      levels: ["under 10", "10 to 30", "more than 30"],
     }),
   ],
 };
@@ -40,17 +40,11 @@ const REFUND = {
 const SHELL = {
   state: {
     kind: "text",
-    text: `[Command policy]
-The command must not run exactly when the program is rm or the command runs under sudo.
-
-[Terminal]
-Host: db-2
-User: ops
-Proposed command: rm -r /srv/app/*.log`,
+    text: "rm -r /srv/app/*.log",
   },
   questions: [
-    question("boolean", "may_run", {
-      instructions: "May the command run?",
+    question("boolean", "deletes", {
+      instructions: "Does this command delete something?",
       threshold: 0.8,
     }),
     question("choice", "directory", {
@@ -62,9 +56,9 @@ Proposed command: rm -r /srv/app/*.log`,
     question("score", "risk", {
       instructions: "How risky is the command?",
       levels: [
-        "harmless: the program is not rm",
-        "careful: the program is rm",
-        "dangerous: the command runs under sudo",
+        "harmless: it only shows something",
+        "careful: it changes something",
+        "dangerous: it deletes something",
       ],
     }),
   ],
@@ -91,41 +85,39 @@ const TICKET = {
       ],
       threshold: 0.6,
     }),
-    question("boolean", "friday", {
-      instructions: "Does the customer mention Friday?",
+    question("boolean", "refund", {
+      instructions: "Does the customer want money back?",
     }),
-    question("score", "amount", {
-      instructions: "How high is the amount?",
-      levels: ["under 10", "10 to 50", "more than 50"],
+    question("score", "anger", {
+      instructions: "How angry is the customer?",
+      levels: ["calm", "annoyed", "furious"],
     }),
   ],
 };
 
-const MAZE = {
+const MAIL = {
   state: {
     kind: "text",
-    text: `Maze 7x7. Coordinates are zero-based (row,column). Agent=(1,1), goal=(5,3).
-#=wall, .=free, A=agent, G=goal, @=agent at goal. Move one cell north/east/south/west; no diagonals or wraparound. Stop on the goal.
-#######
-#A#...#
-#.#.###
-#.#...#
-#.###.#
-#..G..#
-#######`,
+    text: `From: Your Bank <security@bank-alerts.example>
+Subject: Your account is locked
+
+Dear customer, your account was locked. Click the link below within 24 hours and enter your password to unlock it, or it will be closed.`,
   },
   questions: [
-    question("choice", "first_move", {
-      instructions: "There is one shortest path from the agent to the goal. What is its first move?",
-      options: ["north", "east", "south", "west"].map((name) => ({ name, description: "" })),
+    question("choice", "kind", {
+      instructions: "What kind of mail is it?",
+      options: [
+        { name: "fraud", description: "somebody wants your password or money" },
+        { name: "friends", description: "friends write to each other" },
+        { name: "advertising", description: "a shop offers something" },
+      ],
     }),
-    question("boolean", "east_is_open", {
-      instructions: "If the agent attempts one cell east (column+1), will the destination be inside"
-        + " the maze and not a wall?",
+    question("boolean", "password", {
+      instructions: "Does the mail ask for a password?",
     }),
-    question("score", "distance", {
-      instructions: "How many moves is the shortest path to the goal?",
-      levels: ["at most 4", "5 to 8", "9 to 12", "more than 12"],
+    question("score", "danger", {
+      instructions: "How dangerous is the mail?",
+      levels: ["harmless", "doubtful", "dangerous"],
     }),
   ],
 };
@@ -135,5 +127,5 @@ export const EXAMPLES = [
   ["A refund", REFUND],
   ["A shell command", SHELL],
   ["A ticket", TICKET],
-  ["A maze", MAZE],
+  ["A mail", MAIL],
 ].map(([name, play]) => ({ name, play: () => structuredClone(play) }));
