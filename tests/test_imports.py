@@ -97,7 +97,9 @@ def test_answering_loads_no_laboratory_and_no_torch() -> None:
 
 
 def test_a_decision_loads_no_validation_library() -> None:
-    program = "import sys, thisthat; print('pydantic' in sys.modules, thisthat.BatchDecider.__name__)"
+    program = (
+        "import sys, thisthat;print('pydantic' in sys.modules, thisthat.BatchDecider.__name__)"
+    )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.stdout.split() == ["False", "BatchDecider"], ran.stderr
 

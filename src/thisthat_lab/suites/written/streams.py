@@ -77,10 +77,7 @@ def training_items(
 def trainable(tasks: Sequence[Task]) -> list[Task]:
     """The tasks that may be trained on, without the states that a task of another split shows."""
     hidden = {
-        render_state(state.text)
-        for task in tasks
-        if task.split != "train"
-        for state in task.states
+        render_state(state.text) for task in tasks if task.split != "train" for state in task.states
     }
     allowed = []
     for task in tasks:
