@@ -39,6 +39,8 @@ class Source(_Part):
     a stratum out. ``settings`` go to the suite; its items are weighed by ``families`` and
     ``kinds`` by leaving some out. The answers of the families named in ``outcomes`` ("all" for
     every family) are what happened once in a chance event: they are learned from with draws.
+    ``planted`` is the share of rows whose state tells the reader what to answer; leave it at 0
+    where questions may ask about such instructions.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Source(_Part):
     outcomes: tuple[str, ...] = ()
     loss_weight: Positive = 1.0
     augment: bool = True
+    planted: Share = 0.0
 
     @model_validator(mode="after")
     def _one_origin(self) -> Source:

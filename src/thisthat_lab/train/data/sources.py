@@ -30,6 +30,7 @@ from thisthat_lab.train.config import Augment, Run, Source
 from thisthat_lab.train.data.augment import make_sheet, plain_sheet, question_key
 from thisthat_lab.train.data.draft import OptionPair
 from thisthat_lab.train.data.mixture import Mixture, epoch_order
+from thisthat_lab.train.data.planted import with_instruction
 from thisthat_lab.train.data.rows import TrainingRow, build_row
 
 MOST_OTHER_OPTIONS = 1000
@@ -290,6 +291,8 @@ class ChunkMaker:
         items = _with_forms(items, settings, named, rng)
         outcomes = [item.family in named or "all" in named for item in items]
         sheet = make_sheet(items, settings, rng, pools, outcomes)
+        if source.planted and rng.chance(source.planted):
+            sheet = with_instruction(sheet, rng)
         row = build_row(
             sheet, items, self.builder, self.run.data.longest, where, outcomes, source.loss_weight
         )
