@@ -340,9 +340,7 @@ def test_a_recurrent_model_keeps_the_state_after_a_prefix(name: str, length: int
 def test_more_prefixes_than_there_are_states_for_are_read_wave_by_wave(states: int) -> None:
     full = TorchEngine(model("hybrid4"), LABELS, open_packed=plainly()).statistics.prefixes
     kept = states * full.most_bytes // MOST_STATES
-    served = TorchEngine(
-        model("hybrid4"), LABELS, open_packed=plainly(), prefix_cache_bytes=kept
-    )
+    served = TorchEngine(model("hybrid4"), LABELS, open_packed=plainly(), prefix_cache_bytes=kept)
     prefixes = [tuple(range(start, start + 3 + start % 9)) for start in range(5)]
     rows = [replace(after(prefixes[n % 5], n), opened=0) for n in range(9)]
     for _ in range(2):

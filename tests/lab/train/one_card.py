@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import signal
 import tempfile
 import time
 from collections.abc import Callable
@@ -87,7 +88,7 @@ def go_through(
     rate: float = 1e-4,
     wait: Callable[[], None] = lambda: None,
 ) -> Found:
-    """Every stage; ``wait`` is called between the first step and the others."""
+    """Every stage; ``wait`` is called where the run was stopped, half-way through its steps."""
     started = time.perf_counter()
 
     def done(stage: str) -> None:
@@ -117,7 +118,12 @@ def go_through(
         if "peak_bytes" in row:
             done(f"step {row['step']}: peak {row['peak_bytes'] / GIB:.2f} GiB")
 
-    first = train(run, say, stop_after_minutes=0, watch=watch)
+    def stop_half_way(row: dict[str, Any]) -> None:
+        watch(row)
+        if row["step"] == steps // 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    first = train(run, say, watch=stop_half_way)
     assert not first.complete
     resumed_at = first.progress.steps
     size = (run.output / SAVED).stat().st_size
@@ -130,12 +136,15 @@ def go_through(
     rows = [json.loads(line) for line in (run.output / METRICS).read_text().splitlines()]
     losses = [row["loss"] for row in rows]
     _free(device)
-    # The first report after a start has what was compiled in it.
-    speed = float(np.median([row["tokens_per_second"] for row in rows[2:]]))
+    # The first report has what was compiled in it.
+    speed = float(np.median([row["tokens_per_second"] for row in rows[1:]]))
     peak = rows[-1].get("peak_bytes")
     shapes = len(json.loads((run.output / "run.json").read_text())["shapes"])
     told = "" if peak is None else f", peak {peak / GIB:.2f} GiB"
-    done(f"trained: loss {np.mean(losses[:2]):.3f} to {np.mean(losses[-2:]):.3f}, {speed:,.0f} tokens/s{told}")
+    done(
+        f"trained: loss {np.mean(losses[:2]):.3f} to {np.mean(losses[-2:]):.3f}, "
+        f"{speed:,.0f} tokens/s{told}"
+    )
     trained = open_checkpoint(run.output / "checkpoint")
     base = open_checkpoint(model)
     report = ship_delta(base, trained.weights(), folder / "delta", trained.card, bits=2)
@@ -175,7 +184,7 @@ def _main() -> None:
     parser.add_argument("--vocabulary", type=int, default=LARGE_SHAPE["vocab_size"])
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--folder", type=Path, help="where to write; deleted afterwards")
-    parser.add_argument("--wait-for", type=Path, help="a file to wait for after the first step")
+    parser.add_argument("--wait-for", type=Path, help="a file to wait for half-way")
     given = parser.parse_args()
 
     def wait() -> None:

@@ -3,8 +3,8 @@
 Projections that read the same input are one matrix product, and after the last layer's mixing only
 the slots are computed. Shares the model's parameters: fused matrices hold them, the model's own
 become views; products in another numeric form have a copy. Knows Llama-like attention and the gated
-delta rule; ``why_not`` says what else a model may not have. Prefixes can be kept at fixed addresses:
-keys and values of every token, and the states of recurrent layers after the last one.
+delta rule; ``why_not`` says what else a model may not have. Prefixes can be kept, at fixed
+addresses: keys and values of every token, and the states of recurrent layers after the last one.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class PackedModel:
         return self._products.float8
 
     def _make_prefix_slots(self, most_bytes: int) -> tuple[Sequence[_Kept], PrefixSlots]:
-        """Each layer's memory for kept prefixes, as much as there is, and the plan of its places."""
+        """Each layer's memory for kept prefixes, as much as there is, and the plan of it."""
         mixers = [layer.mixer for layer in self._layers]
         one = [mixer.kept_memory(1, 1, self._embedding.to("meta")) for mixer in mixers]
         place_bytes = sum(memory.nbytes for memory in one if isinstance(memory, Tensor))

@@ -15,6 +15,7 @@ from thisthat_lab.bench.timing.contest import Limits, TurnJournal
 from thisthat_lab.bench.timing.gpu_names import GRAPHS, LARGE
 from thisthat_lab.bench.timing.growth import Point, Spending
 
+
 @dataclass
 class Grown:
     """Points of all axes, and where one stops early or why there are none."""
