@@ -330,7 +330,7 @@ class Session:
         weights = self.prepared.checkpoint.weights()
         masters = dict(zip(self.stepper.names, self.stepper.masters, strict=True))
         for name, tensor in self.backbone.tensors().items():
-            master = masters.get(f"trunk.{name.removeprefix('model.')}", tensor)
+            master = masters.get(f"trunk.{name.removeprefix(self.backbone.prefix)}", tensor)
             weights[name] = master.detach().float().cpu().numpy()
         if self.backbone.label_rows is not None and self.backbone.label_rows.requires_grad:
             rows = masters["label_rows"].detach().float().cpu().numpy()

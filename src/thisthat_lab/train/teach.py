@@ -26,14 +26,19 @@ from thisthat.items.metrics import Interval, paired_difference, wilson
 from thisthat.questions import Kind
 from thisthat.rng import Rng
 from thisthat.temperature import Temperatures, settled
-from thisthat_lab.train.config import Run, parse_run
+from thisthat_lab.train.config import Model, Run, parse_run
 from thisthat_lab.train.evaluate import Evaluated, evaluate
 from thisthat_lab.train.loop import Session
+from thisthat_lab.train.model.backbone import blank_trunk
 from thisthat_lab.train.prepare import Say, prepare
 
 LEAST_TAUGHT = 60
 HELD_OUT_SHARE = 0.3
 _EVALUATION = "your rows"
+_BYTES_PER_WEIGHT = 24
+"""bfloat16 weights and gradients; in float32 gradients, masters, two moments, origins."""
+_ROOM_BYTES = 6 << 30
+"""What layers keep of 8,192 tokens without checkpointing, about."""
 
 
 @dataclass(frozen=True)
@@ -227,21 +232,29 @@ def _why_not_int8(parent: Checkpoint) -> str | None:
 
 
 def _run(work: Path, parent: Checkpoint, minutes: float, held_out: int, int8: bool) -> Run:
-    """Settings that suit the machine: everything on a GPU, the last layers on a CPU."""
-    gpu = torch.cuda.is_available()
-    model: dict[str, Any] = {"initial": parent.ref, "eight_bit": int8 and parent.has_byte_weights}
-    if gpu:
-        model |= {"train": "all", "dtype": "bfloat16"}
-        rate, tokens = 5e-5, 8192
-    else:
+    """Settings that suit the machine: everything on a GPU, the last layers on a CPU.
+
+    A GPU short of memory takes the way of recipes/two-billion-16gb.toml.
+    """
+    eight_bit = int8 and parent.has_byte_weights
+    model: dict[str, Any] = {"initial": parent.ref, "eight_bit": eight_bit}
+    optimiser: dict[str, Any] = {"rate": 5e-5, "pull": 0.05}
+    if not torch.cuda.is_available():
         model |= {"train": "last", "last_layers": _last_layers(parent)}
-        rate, tokens = 4e-4, 2048
+        optimiser["rate"], tokens = 4e-4, 2048
+    elif eight_bit or _fits(parent, torch.cuda.mem_get_info()[0]):
+        model |= {"train": "all", "dtype": "bfloat16"}
+        tokens = 8192
+    else:
+        model |= {"train": "all", "dtype": "bfloat16", "checkpointing": True}
+        optimiser = {"name": "adamw-8bit", "rate": 1e-5}
+        tokens = 4096
     table = {
         "name": "taught",
         "output": ".",
         "model": model,
         "data": {"longest": 2048, "tokens_per_batch": tokens, "shapes": 12},
-        "optimiser": {"rate": rate, "pull": 0.05},
+        "optimiser": optimiser,
         "schedule": {"minutes": minutes, "warm_up_steps": 5, "cool_down": 0.6},
         # Half of the rows keep the declared order: it is the one that will be asked.
         "augment": {"shuffle": 0.5, "abstain_offer": 0.0, "distractors": 0.0, "swap_state": 0.0},
@@ -251,6 +264,13 @@ def _run(work: Path, parent: Checkpoint, minutes: float, held_out: int, int8: bo
         "evaluations": [{"name": _EVALUATION, "file": "held_out.jsonl", "rows": held_out}],
     }
     return parse_run(table, work, "teach")
+
+
+def _fits(parent: Checkpoint, free_bytes: int) -> bool:
+    """Whether weights, masters, moments and what they are pulled to fit, with room to work."""
+    trunk = blank_trunk(parent.config, Model(), torch.device("meta"), packed=False)
+    weights: int = sum(parameter.numel() for parameter in trunk.parameters())
+    return weights * _BYTES_PER_WEIGHT + _ROOM_BYTES <= free_bytes
 
 
 def _last_layers(parent: Checkpoint) -> int:

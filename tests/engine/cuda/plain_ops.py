@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from thisthat.engine.cuda import ops
-from thisthat.engine.cuda.ops import LARGEST_FLOAT8, Angles, DeviceTables, Rounded
+from thisthat.engine.cuda.ops import LARGEST_FLOAT8, Angles, DeviceTables, KeptStates, Rounded
+from thisthat.engine.cuda.packed_batch import NOTHING_BEFORE
 from thisthat.engine.cuda.shapes import AttentionShape, DeltaShape
 
 
@@ -134,11 +135,13 @@ class PlainOps:
         log_decay: Tensor,
         decay_bias: Tensor,
         tables: DeviceTables,
+        kept: KeptStates | None,
     ) -> Tensor:
         """See Ops."""
         tokens = projected.shape[0]
         parents = tables.parents.tolist()
-        mixed = self._convolve(projected[:, : shape.convolved].float(), taps.float(), parents)
+        given = projected[:, : shape.convolved].float()
+        mixed = self._convolve(given, taps.float(), parents, tables.history_at.tolist(), kept)
         inner = shape.key_heads * shape.key_size
         query, key, value = torch.split(mixed, [inner, inner, mixed.shape[1] - 2 * inner], dim=1)
         group = shape.value_heads // shape.key_heads
@@ -158,12 +161,20 @@ class PlainOps:
         states: list[Tensor] = []
         answers: list[Tensor] = []
         for token, parent in enumerate(parents):
-            state = (states[parent] if parent >= 0 else empty) * decay[token, :, None, None]
+            before = empty
+            if parent >= 0:
+                before = states[parent]
+            elif kept is not None and parent > NOTHING_BEFORE:
+                before = kept.states[-1 - parent]
+            state = before * decay[token, :, None, None]
             held = torch.einsum("hkv,hk->hv", state, key[token])
             change = (value[token] - held) * strength[token, :, None]
             state = state + key[token, :, :, None] * change[:, None, :]
             states.append(state)
             answers.append(torch.einsum("hkv,hk->hv", state, query[token]))
+        for token, keep in enumerate(tables.history_at.tolist()):
+            if keep >= 0 and kept is not None:
+                kept.states[keep] = states[token]
         answer = torch.stack(answers).mul(shape.key_size**-0.5)
         return answer.reshape(tokens, -1).to(projected.dtype)
 
@@ -175,15 +186,27 @@ class PlainOps:
         return (normed.reshape(tokens, -1) * functional.silu(gate)).to(projected.dtype)
 
     @staticmethod
-    def _convolve(x: Tensor, taps: Tensor, parents: list[int]) -> Tensor:
+    def _convolve(
+        x: Tensor,
+        taps: Tensor,
+        parents: list[int],
+        history_at: list[int],
+        kept: KeptStates | None,
+    ) -> Tensor:
         """Silu of the weighted sum of each token and those before it on its path."""
         total = torch.zeros_like(x)
-        place = list(range(len(parents)))
-        for back in range(taps.shape[1]):
-            there = torch.tensor([at >= 0 for at in place], device=x.device)
-            values = torch.where(there[:, None], x[[max(at, 0) for at in place]], 0.0)
-            total += values * taps[:, taps.shape[1] - 1 - back]
-            place = [parents[at] if at >= 0 else -1 for at in place]
+        for token in range(len(parents)):
+            path, place = [], token
+            while place >= 0 and len(path) < taps.shape[1]:
+                path.append(x[place])
+                place = parents[place]
+            if kept is not None and NOTHING_BEFORE < place < 0:
+                path += kept.history[-1 - place].float()
+            path += [torch.zeros_like(x[0])] * taps.shape[1]
+            seen = torch.stack(path[: taps.shape[1]])
+            total[token] = (seen * taps.t().flip(0)).sum(0)
+            if kept is not None and history_at[token] >= 0:
+                kept.history[history_at[token]] = seen[:-1].to(kept.history.dtype)
         return functional.silu(total)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tests.engine.cuda.plain_ops import PlainOps
 from tests.engine.trees import question
-from thisthat.engine.cuda.ops import LARGEST_FLOAT8, DeviceTables, Ops, Rounded
+from thisthat.engine.cuda.ops import LARGEST_FLOAT8, DeviceTables, KeptStates, Ops, Rounded
 from thisthat.engine.cuda.packed_batch import (
     Need,
     PackedRow,
@@ -20,7 +20,7 @@ from thisthat.engine.cuda.packed_batch import (
     write_batch,
 )
 from thisthat.engine.cuda.prefix_slots import SlotRange
-from thisthat.engine.cuda.shapes import AttentionShape
+from thisthat.engine.cuda.shapes import AttentionShape, DeltaShape
 from thisthat.engine.rows import Row
 
 pytestmark = [
@@ -99,6 +99,33 @@ def test_rotation_and_attention(fused: Ops, shape: AttentionShape, places: int) 
         found.append((heads, attended, torch.zeros(0) if prefix_kv is None else prefix_kv))
     for ours, defined in zip(*found, strict=True):
         near(ours, defined)
+
+
+@pytest.mark.parametrize("states", [0, 4])
+def test_the_delta_rule(fused: Ops, states: int) -> None:
+    shape = DeltaShape(2, 4, 16, 16, taps=4, epsilon=1e-6)
+    rows = [*ROWS[:2], PackedRow(ROWS[2].row)]
+    if states:
+        rows = [
+            *ROWS[:2],
+            *(PackedRow(row.row, kept=SlotRange(0, 100, 1)) for row in ROWS[1:]),
+            PackedRow(Row(PREFIX, (), (question((5,)), question((7,)))), kept=SlotRange(0, 100, 1)),
+            PackedRow(Row((), PREFIX, ()), keep_at=SlotRange(100, 200, 3)),
+            PackedRow(Row((), (8, 9), ()), keep_at=SlotRange(200, 202, 0)),
+        ]
+    tables = laid(rows)
+    used = sum(row.tokens for row in rows)
+    projected = drawn(len(tables.ids), shape.columns)
+    found = []
+    for ops in (fused, PlainOps()):
+        kept = None
+        if states:
+            kept = KeptStates(drawn(states, 4, 16, 16), drawn(states, 3, shape.convolved))
+        taps, decay, bias = drawn(shape.convolved, 4), drawn(4), drawn(5)[:4]
+        answer = ops.delta(projected, shape, taps, decay, bias, tables, kept)[:used]
+        found.append([answer] if kept is None else [answer, kept.states, kept.history])
+    for ours, defined in zip(*found, strict=True):
+        torch.testing.assert_close(ours, defined, atol=2e-4, rtol=2e-4)
 
 
 @pytest.fixture

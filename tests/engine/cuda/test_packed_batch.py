@@ -101,9 +101,10 @@ def test_a_token_is_seen_by_those_that_descend_from_it_and_share_an_open_trunk(
 def test_leaves_walk_their_whole_path_and_own_every_token_once(rows: list[Row]) -> None:
     tables = written(rows)
     owned: list[int] = []
-    for shared, shared_end, own, own_end in tables.leaves:
+    for shared, shared_end, own, own_end, kept, keep in tables.leaves:
         if own == own_end:
             continue
+        assert (kept, keep) == (-1, -1)
         walked = [
             token
             for chunk in [*range(shared, shared_end), *range(own, own_end)]
@@ -165,7 +166,7 @@ def test_a_batch_has_room_for_one_plain_row_of_its_size(tokens: int) -> None:
 @settings(deadline=None)
 @given(row=trees.open_rows(), first=st.integers(0, 1000))
 def test_a_row_after_a_kept_prefix_is_the_row_without_those_tokens(row: Row, first: int) -> None:
-    span = SlotRange(first, first + len(row.prefix))
+    span = SlotRange(first, first + len(row.prefix), first % 7)
     kept, whole = PackedRow(row, kept=span), PackedRow(row)
     need = need_of(kept)
     assert need.tokens == kept.tokens == row.fresh_tokens
@@ -180,14 +181,21 @@ def test_a_row_after_a_kept_prefix_is_the_row_without_those_tokens(row: Row, fir
         moved = np.maximum(getattr(full, name)[before:tokens] - before, 0)
         assert (getattr(tables, name)[: need.tokens] == moved).all()
     assert (tables.slots[: need.slots] == full.slots[: need.slots] - before).all()
-    assert (tables.blocks[: need.blocks, 5:7] == span).all()
+    assert (tables.blocks[: need.blocks, 5:7] == span[:2]).all()
+    assert (tables.leaves[: need.leaves, 4:] == (span.state, -1)).all()
+    # A path goes on from the kept state where its parent would stand in the prefix.
+    parents = full.parents[before:tokens] - before
+    assert (tables.parents[: need.tokens] == np.where(parents < 0, -1 - span.state, parents)).all()
     assert (tables.keep_at == -1).all()
+    assert (tables.history_at == -1).all()
 
 
 def test_a_prefix_to_be_kept_says_where() -> None:
-    given = PackedRow(Row((), (4, 5, 6), ()), keep_at=SlotRange(10, 13))
+    given = PackedRow(Row((), (4, 5, 6), ()), keep_at=SlotRange(10, 13, 2))
     room = need_of(given) + Need(2, 2, 2, 2, 2)
     tables = Tables.views(np.zeros(table_entries(room), np.int32), room)
     write_batch([given], tables)
     assert tables.keep_at.tolist() == [10, 11, 12, -1, -1]
+    assert tables.history_at.tolist() == [-1, -1, 2, -1, -1]
+    assert tables.leaves[0].tolist() == [0, 0, 0, 1, -1, 2]
     assert tables.ids[:3].tolist() == [4, 5, 6]

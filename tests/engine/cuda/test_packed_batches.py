@@ -21,7 +21,12 @@ from thisthat.engine.cuda import packed_batch as layout
 from thisthat.engine.cuda.batch_sizes import Grid
 from thisthat.engine.cuda.capture import NoRecorder, Work
 from thisthat.engine.cuda.host_buffers import HOST_BUFFERS
-from thisthat.engine.cuda.model import PackedModel, why_not
+from thisthat.engine.cuda.model import (
+    MOST_PREFIX_SLOTS,
+    TOKENS_PER_STATE,
+    PackedModel,
+    why_not,
+)
 from thisthat.engine.cuda.open import (
     SWITCH,
     left_out,
@@ -199,6 +204,7 @@ def test_what_stands_beside_a_row_does_not_change_it() -> None:
     np.testing.assert_allclose(np.stack(alone), np.stack(among), atol=1e-5)
 
 
+MOST_STATES = MOST_PREFIX_SLOTS // TOKENS_PER_STATE
 ONE_PLACE = 2 * 2 * 16 * 4
 """Bytes of a prefix slot of the tiny llama: keys and values of two layers in float32."""
 
@@ -313,13 +319,37 @@ def test_a_prefix_too_long_for_the_slots_is_counted_as_refused() -> None:
     assert served.statistics.prefixes.refused == 1
 
 
-def test_a_recurrent_model_reads_its_prefixes_with_the_trunk() -> None:
-    served = engine("hybrid4")
-    row = replace(after((1, 2, 3), 2), opened=0)
+@pytest.mark.parametrize("name", ["hybrid2", "hybrid4"])
+@pytest.mark.parametrize("length", [1, 2, 3, 12, 70])
+def test_a_recurrent_model_keeps_the_state_after_a_prefix(name: str, length: int) -> None:
+    served = TorchEngine(model(name), LABELS, open_packed=plainly())
+    prefix = tuple((7 * at + 3) % 50 for at in range(length))
+    rows = [replace(after(prefix, seed), opened=0) for seed in range(3)]
+    bare = Row(prefix, (), (question((5, 6)), question((7,))))
+    for cached in (0, length):
+        found = served.run([*rows, bare])
+        assert [result.cached_tokens for result in found] == [cached, *[length] * 3]
+        for row, result in zip([*rows, bare], found, strict=True):
+            assert_same(result, path_by_path(model(name), row))
+    assert served.statistics.computed_tokens == length + 2 * sum(
+        row.fresh_tokens for row in [*rows, bare]
+    )
+
+
+@pytest.mark.parametrize("states", [0, 1, 3])
+def test_more_prefixes_than_there_are_states_for_are_read_wave_by_wave(states: int) -> None:
+    full = TorchEngine(model("hybrid4"), LABELS, open_packed=plainly()).statistics.prefixes
+    kept = states * full.most_bytes // MOST_STATES
+    served = TorchEngine(model("hybrid4"), LABELS, open_packed=plainly(), prefix_cache_bytes=kept)
+    prefixes = [tuple(range(start, start + 3 + start % 9)) for start in range(5)]
+    rows = [replace(after(prefixes[n % 5], n), opened=0) for n in range(9)]
     for _ in range(2):
-        found = served.run([row])[0]
-        assert found.cached_tokens == 0
-        assert_same(found, path_by_path(model("hybrid4"), row))
+        for row, result in zip(rows, served.run(rows), strict=True):
+            assert_same(result, path_by_path(model("hybrid4"), row))
+    counts = served.statistics.prefixes
+    assert counts.most_bytes == kept
+    assert counts.entries == states
+    assert counts.bytes <= counts.most_bytes
 
 
 @pytest.mark.parametrize("name", NOT_PACKED)

@@ -14,9 +14,10 @@ def prefix(length: int, name: int) -> Tokens:
 class AnyUse(RuleBasedStateMachine):
     """Prefixes come and are dropped in any order; a plain dictionary says what must be found."""
 
-    @initialize(places=st.integers(1, 40))
-    def start(self, places: int) -> None:
-        self.slots = PrefixSlots(places, 10)
+    @initialize(places=st.integers(1, 40), states=st.none() | st.integers(1, 4))
+    def start(self, places: int, states: int | None) -> None:
+        self.slots = PrefixSlots(places, 10, states, 0 if states is None else 7)
+        self.states = states
         self.kept: dict[Tokens, SlotRange] = {}
         self.hits = self.misses = 0
 
@@ -58,16 +59,24 @@ class AnyUse(RuleBasedStateMachine):
 
     @invariant()
     def no_place_is_taken_twice(self) -> None:
-        taken = [place for span in self.kept.values() for place in range(*span)]
+        taken = [place for span in self.kept.values() for place in range(*span[:2])]
         assert len(taken) == len(set(taken))
         assert all(0 <= place < self.slots.places for place in taken)
+        states = [span.state for span in self.kept.values()]
+        if self.states is None:
+            assert set(states) <= {-1}
+        else:
+            assert len(states) == len(set(states))
+            assert set(states) <= set(range(self.states))
 
     @invariant()
     def counts_are_right(self) -> None:
         counts = self.slots.statistics
         assert (counts.hits, counts.misses) == (self.hits, self.misses)
         assert counts.entries == len(self.kept)
-        assert counts.bytes == 10 * sum(map(len, self.kept))
+        assert counts.bytes == 10 * sum(map(len, self.kept)) + (
+            0 if self.states is None else 7 * len(self.kept)
+        )
 
 
 TestAnyUse = AnyUse.TestCase

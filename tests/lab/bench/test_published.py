@@ -36,6 +36,7 @@ from thisthat_lab.bench.systems.opening import EngineSystem
 from thisthat_lab.bench.systems.replies import Reply, from_probabilities
 from thisthat_lab.train.config import parse_run
 from thisthat_lab.train.loop import train
+from thisthat_lab.train.teach import teach
 
 STATE = "The parcel never came."
 QUESTIONS = {
@@ -188,6 +189,23 @@ def test_half_weights_run_as_their_makers_run_them(tmp_path: Path) -> None:
     assert choose_dtype("auto", torch.device("mps"), half) == torch.float16
     assert choose_dtype("auto", torch.device("mps")) == torch.float32
     assert choose_dtype("auto", torch.device("cpu"), half) == torch.float32
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_it_can_be_taught(shards: int, tmp_path: Path) -> None:
+    parent = write_published(tmp_path / FLOCK, shards=shards)
+    rows = [item for item in tiny.colour_items(600) if item.kind == "boolean"]
+    write_items(tmp_path / "rows.jsonl", rows)
+    found = teach(
+        tmp_path / "rows.jsonl", tmp_path / "taught", print, initial=str(parent), minutes=0.01
+    )
+    assert found.held_out_rows > 0
+    before, after = open_checkpoint(parent).weights(), open_checkpoint(tmp_path / "taught")
+    assert any((before[name] != tensor).any() for name, tensor in after.weights().items())
+    for name, tensor in open_checkpoint(tmp_path / "taught", 0.0).weights().items():
+        np.testing.assert_array_equal(tensor, before[name])
+    with thisthat.open(tmp_path / "taught", engine="torch", device="cpu") as decider:
+        assert 0 < decider.ask("red 1", "Red?").yes < 1
 
 
 @pytest.mark.parametrize("shards", [1, 3])

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from thisthat.errors import InvalidInputError
 from thisthat_lab.train.outcomes import (
@@ -114,6 +115,44 @@ def test_the_control_variate_has_mean_zero_and_halves_the_variance(
     terms = (b.unsqueeze(-1) * score).sum(1)
     errors = terms.std(0) / len(outcomes) ** 0.5
     assert (terms.mean(0).abs() <= WITHIN * errors + 1e-12).all()
+
+
+def as_in_the_paper(drawn: Tensor, outcomes: Tensor, p: Tensor) -> Tensor:
+    """b_i of the paper, read word by word: r_i with p_y and p_{a_j} for the indicators."""
+    draws = drawn.shape[-1]
+    each = p.gather(-1, drawn)
+    others = each.sum(-1, keepdim=True) - each
+    return 2 / draws * p.gather(-1, outcomes[:, None]) - 2 / (draws * (draws - 1)) * others
+
+
+# As in the table of docs/learn.md.
+@pytest.mark.parametrize(
+    ("p", "papers", "ours"),
+    [
+        ((0.6, 0.4), 1.1, 0.0),
+        ((0.8, 0.2), 2.1, 0.0),
+        ((0.75, 0.18, 0.05, 0.02), 2.0, 0.25),
+        ((0.1,) * 10, 1.0, 0.83),
+    ],
+)
+def test_the_control_variate_is_quieter_than_the_papers(
+    p: tuple[float, ...], papers: float, ours: float
+) -> None:
+    torch.manual_seed(1)
+    chances = torch.tensor(p, dtype=torch.double)
+    many = chances.expand(4_000, -1)
+    found = np.zeros(3)
+    for y in range(len(p)):
+        outcomes = torch.full((len(many),), y)
+        drawn = draw(many, 32)
+        credit = draw_credits(drawn, outcomes, len(p))
+        score = torch.nn.functional.one_hot(drawn, len(p)) - many.unsqueeze(1)
+        kinds = (as_in_the_paper, control_variates)
+        variates = [torch.zeros(()), *(kind(drawn, outcomes, many) for kind in kinds)]
+        for number, variate in enumerate(variates):
+            terms = ((credit - variate).unsqueeze(-1) * score).sum(1)
+            found[number] += p[y] * float(terms.var(0).sum())
+    assert found[1:] / found[0] == pytest.approx([papers, ours], rel=0.12, abs=0.02)
 
 
 def test_the_exact_switch_is_the_expectation_of_the_draws() -> None:

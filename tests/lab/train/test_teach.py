@@ -136,6 +136,21 @@ def test_stopped_in_the_middle_it_leaves_nothing(
     assert sorted(workplace.iterdir()) == before
 
 
+def test_a_gpu_short_of_memory_takes_the_way_of_one_card(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = open_checkpoint(workplace / "model")
+    write_items(workplace / "train.jsonl", reds(4))
+    write_items(workplace / "held_out.jsonl", reds(4))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    found = []
+    for free in (7 << 30, 5 << 30):
+        monkeypatch.setattr("torch.cuda.mem_get_info", lambda free=free: (free, free))
+        run = module._run(workplace, parent, 1.0, 4, False)
+        found.append((run.optimiser.name, run.model.checkpointing, run.data.tokens_per_batch))
+    assert found == [("adamw", False, 8192), ("adamw-8bit", True, 4096)]
+
+
 def test_rows_about_one_state_stay_on_one_side() -> None:
     items = [replace(item, state=f"s{i // 4}") for i, item in enumerate(tiny.colour_items(400))]
     taught, held_out = split_rows(items)

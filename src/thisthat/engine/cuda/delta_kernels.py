@@ -19,6 +19,8 @@ def convolve_kernel(
     projected,
     taps,
     parents,
+    history_at,
+    history,
     out,
     tokens,
     columns,
@@ -27,11 +29,14 @@ def convolve_kernel(
     KEY_HEADS: tl.constexpr,
     SIZE: tl.constexpr,
     TAPS: tl.constexpr,
+    KEPT: tl.constexpr,
+    NOTHING: tl.constexpr,
     STEP: tl.constexpr,
 ):
     """Queries, keys and values after the convolution along each token's own path.
 
-    Queries and keys are brought to length one, queries then scaled.
+    Queries and keys are brought to length one, queries then scaled. A path goes on from the
+    history of its prefix, and what a prefix's last token sees becomes its history.
     """
     token = tl.program_id(0) * STEP + tl.arange(0, STEP)
     head = tl.program_id(1)
@@ -39,17 +44,42 @@ def convolve_kernel(
     place = token
     there = token < tokens
     total = tl.zeros([STEP, SIZE], tl.float32)
+    if KEPT:
+        keep = tl.load(history_at + token, mask=there, other=-1)
+        depth = tl.zeros([STEP], tl.int32)
     for back in tl.static_range(TAPS):
         values = tl.load(
             projected + place.to(tl.int64)[:, None] * columns + channel[None, :],
-            mask=there[:, None],
+            mask=(there & (place >= 0))[:, None],
             other=0.0,
-        ).to(tl.float32)
+        )
+        if KEPT:
+            entry = (-1 - place).to(tl.int64) * (TAPS - 1) + depth
+            before = tl.load(
+                history + entry[:, None] * convolved + channel[None, :],
+                mask=(there & (place < 0))[:, None],
+                other=0.0,
+            )
+            values = tl.where((place < 0)[:, None], before, values)
+            if back < TAPS - 1:
+                entry = keep.to(tl.int64) * (TAPS - 1) + back
+                tl.store(
+                    history + entry[:, None] * convolved + channel[None, :],
+                    values,
+                    mask=(keep >= 0)[:, None],
+                )
+        values = values.to(tl.float32)
         weight = tl.load(taps + channel * TAPS + (TAPS - 1 - back)).to(tl.float32)
         total += values * weight[None, :]
         if back < TAPS - 1:
-            place = tl.load(parents + place, mask=there, other=-1)
-            there = place >= 0
+            if KEPT:
+                depth = tl.where(place < 0, depth + 1, 0)
+                further = tl.load(parents + place, mask=there & (place >= 0), other=NOTHING)
+                place = tl.where(place >= 0, further, place)
+                there = there & (place > NOTHING)
+            else:
+                place = tl.load(parents + place, mask=there, other=-1)
+                there = place >= 0
     total = total * tl.sigmoid(total)
     if head < 2 * KEY_HEADS:
         length = tl.rsqrt(tl.sum(total * total, 1) + 1e-6)
@@ -227,6 +257,7 @@ def delta_scan_kernel(
     decayed,
     chunks,
     leaves,
+    states,
     out,
     convolved,
     KEY_HEADS: tl.constexpr,
@@ -234,17 +265,23 @@ def delta_scan_kernel(
     KEY: tl.constexpr,
     VALUE: tl.constexpr,
     SIZE: tl.constexpr,
+    KEPT: tl.constexpr,
+    LEAF_COLUMNS: tl.constexpr,
     WIDTH: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """The state of one leaf carried through its trunk's chunks and its own, which it answers."""
+    """The state of one leaf carried through its trunk's chunks and its own, which it answers.
+
+    It starts with nothing or a kept state, and may be kept itself.
+    """
     leaf = tl.program_id(0)
     head = tl.program_id(1)
     at_value = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
-    shared = tl.load(leaves + leaf * 4)
-    shared_end = tl.load(leaves + leaf * 4 + 1)
-    own = tl.load(leaves + leaf * 4 + 2)
-    own_end = tl.load(leaves + leaf * 4 + 3)
+    leaves += leaf * LEAF_COLUMNS
+    shared = tl.load(leaves)
+    shared_end = tl.load(leaves + 1)
+    own = tl.load(leaves + 2)
+    own_end = tl.load(leaves + 3)
     if own >= own_end:
         return
     key_head = head // (HEADS // KEY_HEADS)
@@ -252,6 +289,16 @@ def delta_scan_kernel(
     row = tl.arange(0, SIZE)
     at_key = tl.arange(0, KEY)
     state = tl.zeros([KEY, WIDTH], tl.float32)
+    if KEPT:
+        kept = tl.load(leaves + 4)
+        keep = tl.load(leaves + 5)
+        states += (head * KEY + at_key)[:, None] * VALUE + at_value[None, :]
+        apart_by: tl.constexpr = HEADS * KEY * VALUE
+        state = tl.load(
+            states + kept.to(tl.int64) * apart_by,
+            mask=(at_key >= 0)[:, None] & (kept >= 0),
+            other=0.0,
+        )
     for chunk in range(shared, shared_end):
         first = tl.load(chunks + chunk * 2)
         end = tl.load(chunks + chunk * 2 + 1)
@@ -320,6 +367,12 @@ def delta_scan_kernel(
         )
         state = advance(
             state, key, value, summed, decayed, first, end, head, HEADS, SIZE, PRECISION
+        )
+    if KEPT:
+        tl.store(
+            states + keep.to(tl.int64) * apart_by,
+            state,
+            mask=(at_key >= 0)[:, None] & (keep >= 0),
         )
 
 

@@ -10,8 +10,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from thisthat.engine.cuda import attention_kernels, delta_kernels, token_kernels
-from thisthat.engine.cuda.ops import FLOAT8, LARGEST_FLOAT8, Angles, DeviceTables, Rounded
-from thisthat.engine.cuda.packed_batch import BLOCK, BLOCK_COLUMNS
+from thisthat.engine.cuda.ops import (
+    FLOAT8,
+    LARGEST_FLOAT8,
+    Angles,
+    DeviceTables,
+    KeptStates,
+    Rounded,
+)
+from thisthat.engine.cuda.packed_batch import BLOCK, BLOCK_COLUMNS, LEAF_COLUMNS, NOTHING_BEFORE
 from thisthat.engine.cuda.shapes import AttentionShape, DeltaShape
 
 STEP = 16
@@ -243,10 +250,11 @@ class FusedOps:
         log_decay: Tensor,
         decay_bias: Tensor,
         tables: DeviceTables,
+        kept: KeptStates | None,
     ) -> Tensor:
         """See Ops."""
         tokens, columns = projected.shape
-        mixed = self._convolve(projected, shape, taps, tables)
+        mixed = self._convolve(projected, shape, taps, tables, kept)
 
         def empty(width: int, dtype: torch.dtype = projected.dtype) -> Tensor:
             return torch.empty((tokens, width), dtype=dtype, device=projected.device)
@@ -292,9 +300,12 @@ class FusedOps:
             decayed,
             tables.chunks,
             tables.leaves,
+            decayed if kept is None else kept.states,
             out,
             shape.convolved,
             **sizes,
+            KEPT=kept is not None,
+            LEAF_COLUMNS=LEAF_COLUMNS,
             WIDTH=width,
             num_warps=4,
             num_stages=1 if exact or crowded else 2,
@@ -323,7 +334,11 @@ class FusedOps:
 
     @staticmethod
     def _convolve(
-        projected: Tensor, shape: DeltaShape, taps: Tensor, tables: DeviceTables
+        projected: Tensor,
+        shape: DeltaShape,
+        taps: Tensor,
+        tables: DeviceTables,
+        kept: KeptStates | None,
     ) -> Tensor:
         tokens, columns = projected.shape
         out = torch.empty((tokens, shape.convolved), dtype=projected.dtype, device=projected.device)
@@ -332,6 +347,8 @@ class FusedOps:
             projected,
             taps,
             tables.parents,
+            tables.history_at,
+            out if kept is None else kept.history,
             out,
             tokens,
             columns,
@@ -340,6 +357,8 @@ class FusedOps:
             KEY_HEADS=shape.key_heads,
             SIZE=shape.key_size,
             TAPS=shape.taps,
+            KEPT=kept is not None,
+            NOTHING=NOTHING_BEFORE,
             STEP=STEP,
             num_warps=4,
         )

@@ -3,8 +3,8 @@
 Projections that read the same input are one matrix product, and after the last layer's mixing only
 the slots are computed. Shares the model's parameters: fused matrices hold them, the model's own
 become views; products in another numeric form have a copy. Knows Llama-like attention and the gated
-delta rule; ``why_not`` says what else a model may not have. Where every layer attends, prefixes can
-be kept: keys and values at fixed addresses.
+delta rule; ``why_not`` says what else a model may not have. Prefixes can be kept, at fixed
+addresses: keys and values of every token, and the states of recurrent layers after the last one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from thisthat.engine.cuda.ops import Angles, DeviceTables, Ops
+from thisthat.engine.cuda.ops import Angles, DeviceTables, KeptStates, Ops
 from thisthat.engine.cuda.prefix_slots import PrefixSlots
 from thisthat.engine.cuda.products import Own, Products
 from thisthat.engine.cuda.shapes import AttentionShape, DeltaShape
@@ -71,6 +71,9 @@ def _why_not_fused(trunk: Any) -> str | None:
 MOST_PREFIX_SLOTS = 16_384
 """Tokens of prefixes that are kept at most, however much memory they may take."""
 
+TOKENS_PER_STATE = 512
+"""Places for tokens beside each state that a recurrent model can keep."""
+
 
 class PackedModel:
     """The label logits at the slots of a batch. Nothing here depends on what the tokens say."""
@@ -116,7 +119,7 @@ class PackedModel:
             )
         self._last_norm = _norm_weight(trunk.norm)
         self._epsilon = _epsilon(trunk.norm)
-        self._prefix_kv, self.prefix_slots = self._make_prefix_slots(prefix_bytes)
+        self._kept, self.prefix_slots = self._make_prefix_slots(prefix_bytes)
 
     def __call__(self, tables: DeviceTables) -> Tensor:
         """Logits [slots, labels] in float32."""
@@ -127,8 +130,7 @@ class PackedModel:
         for number, layer in enumerate(self._layers):
             entering = products.normed(hidden, pending, layer.mixing_norm, layer.epsilon)
             projected = products.times(entering, layer.mixer.inward, layer.mixer.bias)
-            prefix_kv = None if self._prefix_kv is None else self._prefix_kv[number]
-            mixed = layer.mixer.mix(projected, angles, tables, ops, prefix_kv)
+            mixed = layer.mixer.mix(projected, angles, tables, ops, self._kept[number])
             if number == len(self._layers) - 1:
                 hidden = hidden.index_select(0, tables.slots)
                 mixed = mixed.index_select(0, tables.slots)
@@ -145,19 +147,27 @@ class PackedModel:
         """Whether its products are of eight-bit floats."""
         return self._products.float8
 
-    def _make_prefix_slots(self, most_bytes: int) -> tuple[Tensor | None, PrefixSlots]:
-        """Memory for kept prefixes, as much as there is, and the plan of its places."""
-        columns = {layer.mixer.kept_columns for layer in self._layers}
-        width = columns.pop() if len(columns) == 1 else 0
-        place_bytes = 2 * len(self._layers) * width * self._embedding.element_size()
-        places = min(MOST_PREFIX_SLOTS, most_bytes // place_bytes) if width else 0
-        while places:
+    def _make_prefix_slots(self, most_bytes: int) -> tuple[Sequence[_Kept], PrefixSlots]:
+        """Each layer's memory for kept prefixes, as much as there is, and the plan of it."""
+        mixers = [layer.mixer for layer in self._layers]
+        one = [mixer.kept_memory(1, 1, self._embedding.to("meta")) for mixer in mixers]
+        place_bytes = sum(memory.nbytes for memory in one if isinstance(memory, Tensor))
+        state_bytes = sum(
+            memory.states.nbytes + memory.history.nbytes
+            for memory in one
+            if isinstance(memory, KeptStates)
+        )
+        together = TOKENS_PER_STATE if state_bytes else 1
+        count = most_bytes // (together * place_bytes + state_bytes)
+        count = min(count, MOST_PREFIX_SLOTS // together)
+        while count:
+            places, states = count * together, count if state_bytes else None
             try:
-                memory = self._embedding.new_zeros(len(self._layers), 2, places, width)
-                return memory, PrefixSlots(places, place_bytes)
+                memory = [mixer.kept_memory(places, count, self._embedding) for mixer in mixers]
+                return memory, PrefixSlots(places, place_bytes, states, state_bytes)
             except torch.OutOfMemoryError:
-                places //= 2
-        return None, PrefixSlots(0)
+                count //= 2
+        return [None] * len(mixers), PrefixSlots(0)
 
     def _angles(self, positions: Tensor) -> Angles:
         angles = positions[:, None] * self._frequencies
@@ -192,10 +202,9 @@ class _Attention:
             epsilon=_epsilon(module.q_norm) if normed else 0.0,
         )
 
-    @property
-    def kept_columns(self) -> int:
-        """Columns of what has to be kept of a token's keys, and as many of its values."""
-        return self._shape.key_heads * self._shape.size
+    def kept_memory(self, places: int, states: int, like: Tensor) -> Tensor:
+        """Room for the keys and values of so many tokens."""
+        return like.new_zeros(2, places, self._shape.key_heads * self._shape.size)
 
     def mix(
         self,
@@ -203,11 +212,12 @@ class _Attention:
         angles: Angles,
         tables: DeviceTables,
         ops: Ops,
-        prefix_kv: Tensor | None,
+        kept: _Kept,
     ) -> Tensor:
         """What each token takes from those before it on its path."""
-        heads = ops.rope(projected, self._shape, angles, self._norms, tables, prefix_kv)
-        return ops.attend(heads, projected, self._shape, tables, prefix_kv)
+        assert not isinstance(kept, KeptStates)
+        heads = ops.rope(projected, self._shape, angles, self._norms, tables, kept)
+        return ops.attend(heads, projected, self._shape, tables, kept)
 
 
 class _Delta:
@@ -232,8 +242,12 @@ class _Delta:
             epsilon=float(module.layer_norm_epsilon),
         )
 
-    kept_columns = 0
-    """A state of the whole prefix would have to be kept, not its tokens: that is not done."""
+    def kept_memory(self, places: int, states: int, like: Tensor) -> KeptStates:
+        """Room for so many states, which are not rounded between tokens, and not here either."""
+        shape = self._shape
+        sizes = (states, shape.value_heads, shape.key_size, shape.value_size)
+        history = like.new_zeros(states, shape.taps - 1, shape.convolved)
+        return KeptStates(like.new_zeros(sizes, dtype=torch.float32), history)
 
     def mix(
         self,
@@ -241,16 +255,18 @@ class _Delta:
         angles: Angles,
         tables: DeviceTables,
         ops: Ops,
-        prefix_kv: Tensor | None,
+        kept: _Kept,
     ) -> Tensor:
         """What each token takes from those before it on its path."""
+        assert not isinstance(kept, Tensor)
         answer = ops.delta(
-            projected, self._shape, self._taps, self._log_decay, self._decay_bias, tables
+            projected, self._shape, self._taps, self._log_decay, self._decay_bias, tables, kept
         )
         return ops.gated_norm(answer, projected, self._shape, self._norm)
 
 
 _Mixer = _Attention | _Delta
+_Kept = Tensor | KeptStates | None
 
 
 class _Gated:

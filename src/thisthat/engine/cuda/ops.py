@@ -15,6 +15,19 @@ from torch import Tensor
 from thisthat.engine.cuda.packed_batch import Tables
 from thisthat.engine.cuda.shapes import AttentionShape, DeltaShape
 
+
+@dataclass(frozen=True, slots=True)
+class KeptStates:
+    """What a recurrent layer keeps of prefixes, at fixed addresses.
+
+    ``states`` are float32 [states, heads, key size, value size]; ``history`` [states, taps - 1,
+    columns] is what the last tokens of a prefix give to the convolution, the last one first.
+    """
+
+    states: Tensor
+    history: Tensor
+
+
 DeviceTables: TypeAlias = Tables[Tensor]
 """The tables of a packed batch where the model is."""
 
@@ -104,8 +117,12 @@ class Ops(Protocol):
         log_decay: Tensor,
         decay_bias: Tensor,
         tables: DeviceTables,
+        kept: KeptStates | None,
     ) -> Tensor:
-        """The gated delta rule along each token's path, after its convolution."""
+        """The gated delta rule along each token's path, after its convolution.
+
+        Paths may start with a kept state, and the last state of a leaf may be kept.
+        """
 
     def gated_norm(self, x: Tensor, projected: Tensor, shape: DeltaShape, weight: Tensor) -> Tensor:
         """Each head normed, weighted and multiplied by silu of its output gate."""

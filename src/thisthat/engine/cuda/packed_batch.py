@@ -5,7 +5,9 @@ Each token knows its place in its path (``positions``), the token before it on t
 Attention goes over ``blocks`` of query tokens, the delta rule over ``chunks`` of tokens and
 ``leaves``: a leaf starts with the chunks of its row's trunk and continues with its own. Blocks and
 chunks are counted from the start of their row and branch, so that a row's tables do not depend on
-what stands beside it. A prefix may be kept in the prefix slots: then its row starts after it.
+what stands beside it. A prefix may be kept in the prefix slots: then its row starts after it, its
+paths begin with what the last tokens of the prefix gave to convolutions, and its leaves with the
+state after them.
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ BLOCK = 64
 
 BLOCK_COLUMNS = 8
 """Numbers that describe a block of queries, one of them not used."""
+
+LEAF_COLUMNS = 6
+"""Numbers that describe a leaf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +109,12 @@ class Tables(Generic[Kind]):
 
     ``blocks`` are (first token, end, first token of the row, end of what all of the block sees, end
     of what any of it sees, first and end of the slots of its prefix), ``chunks`` (first token,
-    end), ``leaves`` (first and end of the trunk's chunks, first and end of its own). An empty range
-    is skipped. The first leaf of a row owns the trunk's chunks. ``parents`` are negative where a
-    path begins; ``keep_at`` is the prefix slot in which a token is to be kept, or -1.
-    ``per_token`` is all that has a number for each token, in one.
+    end), ``leaves`` (first and end of the trunk's chunks, first and end of its own, the kept state
+    it starts with and the one its last state is to be kept as, or -1). An empty range is skipped.
+    The first leaf of a row owns the trunk's chunks. ``parents`` are negative where a path begins:
+    -1 - n after the kept state n, and below ``NOTHING_BEFORE`` after nothing. ``keep_at`` is the
+    prefix slot in which a token is to be kept, and ``history_at`` the kept state whose last token
+    it is, or -1. ``per_token`` is all that has a number for each token, in one.
     """
 
     per_token: Kind
@@ -117,6 +124,7 @@ class Tables(Generic[Kind]):
     since: Kind
     until: Kind
     keep_at: Kind
+    history_at: Kind
     blocks: Kind
     chunks: Kind
     leaves: Kind
@@ -134,14 +142,16 @@ class Tables(Generic[Kind]):
         return cls(**parts, **dict(zip(PER_TOKEN, parts["per_token"], strict=True)))
 
 
-PER_TOKEN = ("ids", "positions", "parents", "since", "until", "keep_at")
+PER_TOKEN = ("ids", "positions", "parents", "since", "until", "keep_at", "history_at")
 """The rows of the table with a column for every token."""
 
 _MOVE = np.array([[0], [1], [1], [1]], np.int32)
 """Which of positions, parents, since and until are places in the batch, and move with the row."""
 
 _NONE_BEFORE = -(1 << 30)
-"""The parent of a path's first token: negative wherever its row stands."""
+"""The parent of a path's first token: below ``NOTHING_BEFORE`` wherever its row stands."""
+
+NOTHING_BEFORE = -(1 << 29)
 
 
 def table_shapes(room: Need) -> dict[str, tuple[int, ...]]:
@@ -150,7 +160,7 @@ def table_shapes(room: Need) -> dict[str, tuple[int, ...]]:
         "per_token": (len(PER_TOKEN), room.tokens),
         "blocks": (room.blocks, BLOCK_COLUMNS),
         "chunks": (room.chunks, 2),
-        "leaves": (room.leaves, 4),
+        "leaves": (room.leaves, LEAF_COLUMNS),
         "slots": (room.slots,),
     }
 
@@ -200,7 +210,7 @@ def room_for(tokens: int) -> Need:
 def write_batch(rows: Sequence[PackedRow], tables: Tables[Table]) -> None:
     """Write the rows into the tables, whose room must suffice; what is left over is emptied."""
     used = Need()
-    tables.keep_at[:] = -1
+    tables.keep_at[:] = tables.history_at[:] = -1
     for given in rows:
         need = need_of(given)
         # Rows of one shape come together; long ones seldom do, and their tables are large.
@@ -227,13 +237,18 @@ def _copy_row(given: PackedRow, alone: Tables[Table], tables: Tables[Table], use
     ids = chain(prefix, fresh_ids(row))
     tables.ids[first:end] = np.fromiter(ids, np.int32, end - first)
     np.add(alone.per_token[1:5], _MOVE * first, out=tables.per_token[1:5, first:end])
+    kept, keep_at = given.kept or SlotRange(0, 0), given.keep_at or SlotRange(0, 0)
     if given.keep_at:
-        tables.keep_at[first:end] = np.arange(*given.keep_at)
+        tables.keep_at[first:end] = np.arange(keep_at.first, keep_at.end)
+        tables.history_at[end - 1] = keep_at.state
+    if kept.state >= 0:
+        tables.parents[first:end][alone.parents < 0] = -1 - kept.state
     _add(alone.blocks, first, tables.blocks, used.blocks)
-    kept = given.kept or SlotRange(0, 0)
-    tables.blocks[used.blocks : used.blocks + len(alone.blocks), 5:] = (*kept, 0)
+    tables.blocks[used.blocks : used.blocks + len(alone.blocks), 5:] = (kept.first, kept.end, 0)
     _add(alone.chunks, first, tables.chunks, used.chunks)
     _add(alone.leaves, used.chunks, tables.leaves, used.leaves)
+    leaves = tables.leaves[used.leaves : used.leaves + len(alone.leaves)]
+    leaves[:, 4:] = (kept.state, keep_at.state)
     _add(alone.slots, first, tables.slots, used.slots)
 
 
@@ -286,9 +301,9 @@ def _write_chunks(tables: Tables[Table], segments: Sequence[int]) -> None:
         spans.append((begin, chunk))
         place += length
     if len(segments) == 1:
-        tables.leaves[0] = 0, 0, *spans[0]
+        tables.leaves[0, :4] = 0, 0, *spans[0]
         return
     trunk, *branches = spans
     for number, (begin, stop) in enumerate(branches):
         leaf = (0, 0, trunk[0], stop) if number == 0 else (*trunk, begin, stop)
-        tables.leaves[number] = leaf
+        tables.leaves[number, :4] = leaf

@@ -15,11 +15,6 @@ from thisthat_lab.bench.timing.contest import Limits, TurnJournal
 from thisthat_lab.bench.timing.gpu_names import GRAPHS, LARGE
 from thisthat_lab.bench.timing.growth import Point, Spending
 
-RECURRENT = (
-    "This shape is recurrent, and nothing is kept of a schema: questions that stand first are read "
-    "again with every state, which the formula does not count."
-)
-
 
 @dataclass
 class Grown:
@@ -44,8 +39,7 @@ class Grown:
         """What to know of the points."""
         if not self.points:
             return self.notes
-        told = f"Growth is that of the {LARGE}, {GRAPHS}. {RECURRENT}"
-        return [told, *growth.CAVEATS, *self.notes]
+        return [f"Growth is that of the {LARGE}, {GRAPHS}.", *growth.CAVEATS, *self.notes]
 
 
 def measure_growth(decider: Decider, seed: int, seconds: float) -> Grown:

@@ -29,7 +29,7 @@ from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Bar, Line, Timing
 from thisthat_lab.bench.systems.protocol import Identity
-from thisthat_lab.bench.timing.comparison import BOOLEAN, TRIAGE, ask_ours, timing_of
+from thisthat_lab.bench.timing.comparison import BOOLEAN, INTENTS, TRIAGE, ask_ours, timing_of
 from thisthat_lab.bench.timing.contest import Chosen
 from thisthat_lab.bench.timing.gpu_growth import Grown, measure_growth
 from thisthat_lab.bench.timing.gpu_names import GRAPHS, LARGE, SMALL
@@ -72,6 +72,8 @@ class Work:
     ways: DecideKeywords = field(default_factory=lambda: DecideKeywords(layout="state-first"))
     most_milliseconds: float | None = None
     least_decisions: float | None = None
+    slower: str | None = None
+    """The work of the same shape that this one is to be ``LEAST_GAIN`` times as fast as."""
 
     @property
     def decisions(self) -> int:
@@ -79,8 +81,11 @@ class Work:
         return self.states * len(self.questions)
 
 
+KEPT = DecideKeywords(layout="schema-first", packing="together")
+LEAST_GAIN = 4.0
+READ_EACH_TIME = "32 × 64 tokens, a schema of 512 read with each"
 WORKS = (
-    Work("1 × 256 tokens, one question", LARGE, 256, BOOLEAN, whole=True, most_milliseconds=3.5),
+    Work("1 × 256 tokens, one question", LARGE, 256, BOOLEAN, whole=True, most_milliseconds=2.9),
     Work("4 questions on a 256-token state", LARGE, 256, TRIAGE, most_milliseconds=4.5),
     Work("4 booleans on a 256-token state", LARGE, 256, BOOLEANS),
     Work(
@@ -93,6 +98,19 @@ WORKS = (
         least_decisions=600,
     ),
     Work("a state of 32,768 tokens", LARGE, 32_768, BOOLEAN),
+    Work(
+        "1 × 64 tokens, a schema of 512 kept", LARGE, 64, INTENTS, ways=KEPT, most_milliseconds=2.4
+    ),
+    Work(READ_EACH_TIME, LARGE, 64, INTENTS, states=32),
+    Work(
+        "32 × 64 tokens, a schema of 512 kept",
+        LARGE,
+        64,
+        INTENTS,
+        states=32,
+        ways=KEPT,
+        slower=READ_EACH_TIME,
+    ),
     Work("1 × 256 tokens, one question", SMALL, 256, BOOLEAN, whole=True, most_milliseconds=1.5),
     Work("512 states of 256 tokens, 4 questions each", SMALL, 256, TRIAGE, states=512),
     Work(
@@ -101,7 +119,7 @@ WORKS = (
         256,
         TRIAGE,
         states=512,
-        ways=DecideKeywords(layout="schema-first", packing="together"),
+        ways=KEPT,
         least_decisions=15_000,
     ),
     Work("256 × 256 tokens, one question each", SMALL, 256, BOOLEAN, states=256, whole=True),
@@ -331,6 +349,12 @@ def findings_of(reports: Mapping[str, Report], device: str) -> Findings:
         if work.least_decisions is not None:
             label = f"{name}: decisions per second"
             bars.append(Bar(label, rate, work.least_decisions, True, note=note))
+        if work.slower is not None:
+            theirs = reports[work.shape].found.get(work.slower, {}).get(GRAPHS, Found())
+            longer = float(np.median(theirs.milliseconds)) if theirs.milliseconds else None
+            gain = longer / middle if longer and middle else None
+            label = f"{name}: times the decisions per second of reading it"
+            bars.append(Bar(label, gain, LEAST_GAIN, True, note=note))
     for shape, report in reports.items():
         lines += [
             Line(f"{shape}, start: seconds for {what}", taken, unit="number")

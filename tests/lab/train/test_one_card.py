@@ -1,0 +1,40 @@
+"""The recipe for one card of 16 GB, end to end; the whole 1.88 B where there is a GPU."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.lab.train.one_card import MOST_SHAPES, go_through, shape_of
+from thisthat_lab.bench.timing.gpu_variants import LARGE_SHAPE
+from thisthat_lab.train.memory import GIB
+
+SMALL = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 32,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 2,
+    "linear_key_head_dim": 16,
+    "linear_value_head_dim": 16,
+}
+
+
+def test_from_a_hub_folder_to_lambda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    shape = dict(LARGE_SHAPE)
+    if device.type == "cpu":
+        # Compiling a step takes longer than all steps here.
+        monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+        shape = {**shape_of(4, 600), **SMALL}
+    steps, rate = (12, 1e-4) if device.type == "cuda" else (24, 2e-3)
+    found = go_through(tmp_path, shape, device, print, steps=steps, rate=rate)
+    assert found.resumed_at == steps // 2
+    assert sum(found.losses[-2:]) < sum(found.losses[:2])
+    assert found.shapes <= MOST_SHAPES
+    if found.peak_bytes is not None:
+        assert found.peak_bytes <= 15.9 * GIB
+    assert found.answers[0.0] == found.base
+    assert len({*found.answers.values()}) == 3
