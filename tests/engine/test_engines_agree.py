@@ -43,7 +43,8 @@ def test_torch_and_onnx_agree_in_float32_and_int8_is_close_on_average() -> None:
     asked = rows(checkpoint)
     torch_engine = TorchEngine.from_checkpoint(checkpoint, ids, device="cpu", dtype="float32")
     wanted = probabilities(torch_engine, asked)
-    for form, largest, mean in (("float32", 1e-3, 1e-3), ("int8", 0.12, 0.03)):
+    # Before temperatures, which divide what rounding does to the default's logits by about three.
+    for form, largest, mean in (("float32", 1e-3, 1e-3), ("int8", 0.25, 0.07)):
         engine = OnnxEngine.from_checkpoint(checkpoint, ids, form=form)
         difference = np.abs(probabilities(engine, asked) - wanted)
         engine.close()
