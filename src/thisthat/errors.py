@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 _MOST_SHOWN = 80
 
@@ -17,7 +18,17 @@ def shown(value: object) -> str:
 
 
 class ThisThatError(Exception):
-    """Root of every error this package raises on purpose."""
+    """Root of every error this package raises on purpose; all of them can be copied and pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[ThisThatError], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    """The error as it was: its fields are kept, where its ``__init__`` would want other ones."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
 
 
 class InvalidInputError(ThisThatError, ValueError):
@@ -31,11 +42,6 @@ class InvalidInputError(ThisThatError, ValueError):
         super().__init__(f"{field}: {message}")
         self.field = field
         self.message = message
-
-    def __copy__(self) -> InvalidInputError:
-        twin = self.__class__.__new__(self.__class__)
-        twin.__dict__.update(self.__dict__)
-        return twin
 
     def under(self, parent: str) -> InvalidInputError:
         """The same error with its field path moved under ``parent``."""

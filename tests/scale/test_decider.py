@@ -102,7 +102,7 @@ def test_it_is_small_to_pickle_and_opens_where_it_is_called(opened: list[Any]) -
     assert len(opened) == 1
     assert again({"state": ["s"]}) == before
     assert again({"state": ["s"]}) == before
-    assert opened == [(("here",), {"lam": 0.5, "engine": "auto"})] * 2
+    assert opened == [(("here",), {"lam": 0.5, "engine": "auto", "threads": None})] * 2
     again.close()
     assert again({"state": ["x" * 1001]})["cut"] == [1]
 

@@ -6,7 +6,8 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -76,9 +77,19 @@ def batch(
     server: ServerOption = None,
     key: KeyOption = None,
     timeout: TimeoutOption = 60.0,
+    on: Annotated[str | None, typer.Option(help="ray: workers of a Ray cluster answer.")] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Ray: the cluster's; without it one on this machine.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Ray: how many; all that fit.")] = None,
+    cpus_per_worker: Annotated[
+        int | None, typer.Option(help="Ray: CPUs of a worker; a whole machine's, or 1 with GPUs.")
+    ] = None,
+    gpus_per_worker: Annotated[float, typer.Option(help="Ray: GPUs of a worker.")] = 0.0,
 ) -> None:
     """Answer a schema about every row of files; run it again to go on where it stopped."""
-    from thisthat.scale.batch import TOGETHER, Batch
+    from thisthat.scale.answering import TOGETHER
+    from thisthat.scale.batch import Batch
     from thisthat.scale.decider import BatchDecider
     from thisthat.scale.parts import Format
     from thisthat.scale.source import Kind, Source, find_files
@@ -86,24 +97,33 @@ def batch(
     _check_word("--format", form, get_args(Format))
     if input_format is not None:
         _check_word("--input-format", input_format, get_args(Kind))
+    if on is not None:
+        _check_word("--on", on, ("ray",))
+    elif address or workers or cpus_per_worker or gpus_per_worker:
+        raise InvalidInputError("--address, --workers, --…-per-worker", "need --on ray")
     columns = state or ["state"]
     how: dict[str, Any] = {"layout": layout, "packing": packing, "keep": keep, "order": order}
     where: dict[str, Any] = {"lam": lam, "engine": engine, "server": server}
     where |= {"key": key, "timeout": timeout, "id": id, "state": columns}
     decider = BatchDecider(schema, checkpoint, policy=_policy(policy, force_policy), **where, **how)
-    with _spooled(inputs) as (names, spooled):
+    with ExitStack() as held:
+        names, spooled = held.enter_context(_spooled(inputs))
         kind: Any = input_format or ("jsonl" if spooled else None)
         source = Source(find_files(names), id, columns, kind, spooled)
         asked = Batch(source, decider, output, form, sample, strict, part_rows=part_rows)  # type: ignore[arg-type]
+        if on is not None:
+            from thisthat.scale.ray import RayWorkers, Room
+
+            room = Room(workers, cpus_per_worker, gpus_per_worker)
+            pool = held.enter_context(RayWorkers(decider, room, address))
+            asked = replace(asked, workers=pool)
         if dry_run:
             _print_estimate(asked.estimate(restart=restart))
             return
-        from dataclasses import replace
-
         from thisthat.audit.log import DecisionLog
 
-        room = 2 * TOGETHER * len(decider.questions)
-        log = None if decision_log is None else DecisionLog(decision_log, most_waiting=room)
+        most = 2 * TOGETHER * len(decider.questions)
+        log = None if decision_log is None else DecisionLog(decision_log, most_waiting=most)
         with log or nullcontext(), _bar() as tell:
             manifest = replace(asked, log=log).run(restart=restart, tell=tell)
     _print_result(asked, manifest)

@@ -21,9 +21,9 @@ from thisthat.checkpoint.locks import locked
 from thisthat.checkpoint.store import hash_file
 from thisthat.errors import InvalidInputError
 from thisthat.identity import schema_hash
-from thisthat.questions import Decision
 from thisthat.questions_json import question_as_json
-from thisthat.scale.columns import Found, Kind, answer_columns
+from thisthat.scale.answering import Answered, Answerer, Groups, Here, Workers
+from thisthat.scale.columns import Kind
 from thisthat.scale.decider import BatchDecider
 from thisthat.scale.manifest import (
     LOCK,
@@ -37,14 +37,6 @@ from thisthat.scale.manifest import (
 )
 from thisthat.scale.parts import Format, check_format, write_part
 from thisthat.scale.source import Row, Source
-
-TOGETHER = 1024
-"""Most rows that are answered together."""
-
-_FIRST = 64
-_CHARACTERS = 4 << 20
-_SOON, _LATE = 1.0, 4.0
-"""Rows answered sooner are fewer than could be; later, more than progress allows. In seconds."""
 
 _MOST_ERRORS = 20
 _TRIED = 64
@@ -83,7 +75,8 @@ class Batch:
     ``sample`` takes so many rows, spread at random but the same every time; ``strict`` stops at the
     first row that cannot be answered. A part ends after ``part_rows`` rows or ``part_seconds``
     seconds: what a kill can cost. With a ``log``, every row of a part is in it before the part is
-    there, under its id; rows of a part that never came are in it again after a resume.
+    there, under its id; rows of a part that never came are in it again after a resume. ``workers``
+    answer the rows; by default this process does.
     """
 
     source: Source
@@ -95,6 +88,7 @@ class Batch:
     log: DecisionLog | None = None
     part_rows: int = 10_000
     part_seconds: float = 60.0
+    workers: Workers | None = None
 
     def __post_init__(self) -> None:
         for name in ("sample", "part_rows"):
@@ -138,21 +132,29 @@ class Batch:
         """
         begun = read_manifest(self.folder)
         manifest = self._manifest(None if restart else begun)
-        rows = [row.state for row in _chosen(self.source.rows(), manifest.input_rows, _TRIED)]
-        self.decider.decide(rows[:4])
+        tried = _TRIED * self.answering.count
+        rows = list(_chosen(self.source.rows(), manifest.input_rows, tried))
+        self._answer(iter(rows[:4]))
         started = time.perf_counter()
-        found = self.decider.decide(rows)
-        seconds = time.perf_counter() - started
-        usage = [each.usage for each in found if isinstance(each, Decision)]
+        found = self._answer(iter(rows))
         return Progress(
             rows=manifest.rows,
             done=manifest.done,
             answered=len(rows),
-            errors=len(found) - len(usage),
-            input_tokens=sum(each.input_tokens for each in usage),
-            cached_tokens=sum(each.cached_tokens for each in usage),
-            seconds=seconds,
+            errors=sum(len(each.errors) for each in found),
+            input_tokens=sum(each.input_tokens for each in found),
+            cached_tokens=sum(each.cached_tokens for each in found),
+            seconds=time.perf_counter() - started,
         )
+
+    @property
+    def answering(self) -> Workers:
+        """What answers the rows."""
+        return self.workers or Here(self.decider)
+
+    def _answer(self, rows: Iterator[Row]) -> list[Answered]:
+        how = Answerer(self.decider, self.id_column)
+        return list(self.answering.answer(Groups(rows, _TRIED), how))
 
     def rows(self, manifest: Manifest) -> Iterator[Row]:
         """The rows that are left, in order."""
@@ -182,7 +184,7 @@ class Batch:
             schema_hash=schema_hash(decider.questions),
             options={name: str(value) for name, value in decider.options.items() if value},
             policy=None if decider.policy is None else decider.policy.hash,
-            conditions=asdict(decider.conditions),
+            conditions=asdict(self.answering.conditions),
         )
         if begun is None:
             asked = {name: question_as_json(each) for name, each in decider.questions.items()}
@@ -206,20 +208,19 @@ class _Part:
     """Rows that are answered and not yet written."""
 
     began: float
-    columns: dict[str, list[Any]]
+    rows: int = 0
+    columns: dict[str, list[Any]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     input_tokens: int = 0
     cached_tokens: int = 0
 
-    def add(self, columns: dict[str, list[Any]], found: list[Found]) -> None:
-        for name, values in columns.items():
+    def add(self, answered: Answered) -> None:
+        self.rows += answered.rows
+        for name, values in answered.columns.items():
             self.columns.setdefault(name, []).extend(values)
-        for each in found:
-            if isinstance(each, InvalidInputError):
-                self.errors.append(str(each))
-            else:
-                self.input_tokens += each.usage.input_tokens
-                self.cached_tokens += each.usage.cached_tokens
+        self.errors += map(str, answered.errors)
+        self.input_tokens += answered.input_tokens
+        self.cached_tokens += answered.cached_tokens
 
 
 class _Run:
@@ -235,57 +236,48 @@ class _Run:
         batch, manifest = self._batch, self._manifest
         if manifest.complete:
             return
-        column = batch.id_column
-        left, most = batch.rows(manifest), _FIRST
+        how = Answerer(batch.decider, batch.id_column, batch.log is not None)
+        groups = Groups(batch.rows(manifest), batch.part_rows)
         began = now = time.perf_counter()
-        part, rows = _Part(began, {}), 0
-        while group := _next(left, min(most, batch.part_rows - rows)):
-            found = self._answers(group)
-            ids: dict[str, list[Any]] = {column: [row.id for row in group]}
-            part.add(ids | answer_columns(batch.decider.kinds, found), found)
-            before, now, rows = now, time.perf_counter(), rows + len(group)
-            if now - before < _SOON:
-                most = min(2 * most, TOGETHER)
-            elif now - before > _LATE:
-                most = max(most // 2, _FIRST)
-            tell(self._progress(part, rows, now - began))
-            if rows >= batch.part_rows or now - part.began > batch.part_seconds:
-                self._commit(part, rows, now)
-                part, rows = _Part(now, {}), 0
-        if rows:
-            self._commit(part, rows, now)
+        part = _Part(began)
+        for answered in batch.answering.answer(groups, how):
+            self._check(answered)
+            if part.rows + answered.rows > batch.part_rows:
+                self._commit(part, now)
+                part = _Part(now)
+            part.add(answered)
+            now = time.perf_counter()
+            tell(self._progress(part, now - began))
+            if part.rows >= batch.part_rows or now - part.began > batch.part_seconds:
+                self._commit(part, now)
+                part = _Part(now)
+        if part.rows:
+            self._commit(part, now)
 
-    def _answers(self, group: list[Row]) -> list[Found]:
-        """Answers, or what is wrong, with the row's place; raises the latter where it is strict."""
+    def _check(self, answered: Answered) -> None:
+        """Log the decisions; raise the first error where the batch is strict."""
         batch = self._batch
-        found = batch.decider.decide([row.state for row in group])
-        for number, (row, each) in enumerate(zip(group, found, strict=True)):
-            if isinstance(each, Decision):
-                if batch.log is not None and not isinstance(row.state, InvalidInputError):
-                    batch.log.record(row.state, batch.decider.questions, each, str(row.id))
-                continue
-            if each is not row.state:
-                found[number] = each = InvalidInputError(f"{row.where}, {each.field}", each.message)
-            if batch.strict:
-                raise each
+        if batch.strict and answered.errors:
+            raise answered.errors[0]
         if batch.log is not None:
+            for id, state, decision in answered.decisions:
+                batch.log.record(state, batch.decider.questions, decision, str(id))
             batch.log.flush()
-        return found
 
-    def _progress(self, part: _Part, rows: int, seconds: float) -> Progress:
+    def _progress(self, part: _Part, seconds: float) -> Progress:
         manifest = self._manifest
         new = manifest.parts[len(self._earlier) :]
         return Progress(
             rows=manifest.rows,
-            done=manifest.done + rows,
-            answered=sum(each.rows for each in new) + rows,
+            done=manifest.done + part.rows,
+            answered=sum(each.rows for each in new) + part.rows,
             errors=manifest.total("errors") + len(part.errors),
             input_tokens=sum(each.input_tokens for each in new) + part.input_tokens,
             cached_tokens=sum(each.cached_tokens for each in new) + part.cached_tokens,
             seconds=seconds,
         )
 
-    def _commit(self, part: _Part, rows: int, now: float) -> None:
+    def _commit(self, part: _Part, now: float) -> None:
         """Put the part into place, then into the manifest."""
         batch, manifest = self._batch, self._manifest
         stamps = batch.source.stamps()
@@ -301,7 +293,7 @@ class _Run:
         written = OutputPart(
             file=name,
             first=manifest.done,
-            rows=rows,
+            rows=part.rows,
             errors=len(part.errors),
             input_tokens=part.input_tokens,
             cached_tokens=part.cached_tokens,
@@ -319,17 +311,6 @@ def _chosen(rows: Iterator[Row], total: int, sample: int) -> Iterator[Row]:
     """So many of the rows, the same ones every time."""
     numbers = set(random.Random(0).sample(range(total), min(sample, total)))
     return (row for number, row in enumerate(rows) if number in numbers)
-
-
-def _next(rows: Iterator[Row], most: int) -> list[Row]:
-    """The next rows, so many or enough for their characters."""
-    group, size = [], 0
-    for row in rows:
-        group.append(row)
-        size += len(row.state) if isinstance(row.state, str) else len(str(row.state))
-        if len(group) == most or size > _CHARACTERS:
-            break
-    return group
 
 
 @contextmanager

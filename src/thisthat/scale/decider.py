@@ -35,7 +35,7 @@ class BatchDecider:
 
     ``schema`` is a class, named questions, or a JSON file of them; ``policy`` a Policy or its file.
     ``state`` names the column that holds the state, or several that make one JSON object; ``id``
-    one that is handed through. ``checkpoint``, ``lam`` and ``engine`` are those of
+    one that is handed through. ``checkpoint``, ``lam``, ``engine`` and ``threads`` are those of
     ``thisthat.open``; with ``server`` its answers are asked for instead. ``options`` are layout,
     packing, keep, order and wide of ``DecideOptions``. Raises InvalidInputError.
     """
@@ -53,6 +53,7 @@ class BatchDecider:
         server: str | None = None,
         key: str | None = None,
         timeout: float = 60.0,
+        threads: int | None = None,
         **options: Any,
     ) -> None:
         self.questions = _questions(schema)
@@ -73,6 +74,7 @@ class BatchDecider:
         if id in self.kinds:
             raise InvalidInputError("id", f"{id!r} is the name of a column of answers")
         self._where = (checkpoint, lam, engine, server, key, timeout)
+        self.threads = threads
         self._opened: Decides | None = None
         self._opening = threading.Lock()
 
@@ -161,7 +163,8 @@ class BatchDecider:
         if server is None:
             from thisthat.decide import opening
 
-            return opening.open_decider(checkpoint, lam=lam, engine=engine)  # type: ignore[arg-type]
+            how: Any = {"lam": lam, "engine": engine, "threads": self.threads}
+            return opening.open_decider(checkpoint, **how)
         from thisthat.remote.decider import RemoteDecider
         from thisthat.remote.server import Server
 

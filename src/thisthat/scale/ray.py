@@ -1,0 +1,253 @@
+"""Ray: a pool of workers that answer a batch's rows, and answers for a Ray Data dataset.
+
+A batch on Ray reads its rows and writes its parts where it was started, so that workers need no
+shared disk and the manifest is the same; only rows and answers travel. For more rows than one
+reader can feed, ``decide`` reads and writes with Ray Data.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+from thisthat.decide.conditions import Conditions
+from thisthat.errors import InvalidInputError, MissingExtraError, ThisThatError
+from thisthat.scale.answering import CHARACTERS, Answered, Answerer, Groups
+from thisthat.scale.decider import BatchDecider
+from thisthat.scale.source import Row
+
+STORE_BYTES = 16 * CHARACTERS
+"""Room in the object store for every worker: its groups of rows on the way, and their answers."""
+
+_GROUPS = 2
+"""Groups that a worker has at a time, so that it never waits for the next."""
+_AHEAD = 4
+"""Groups, for every worker, that may be answered or on the way before the next part needs them."""
+_TRIES = 3
+_START_SECONDS = 300.0
+
+
+class WorkerError(ThisThatError):
+    """A worker that cannot start, or dies again and again on the same rows."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What each of so many ``workers`` takes; None is as much as the cluster has.
+
+    Without GPUs one worker takes a whole machine, because weights are shared by its threads; with
+    GPUs there is one for every ``gpus`` of them. Raises InvalidInputError.
+    """
+
+    workers: int | None = None
+    cpus: int | None = None
+    gpus: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field, value in (("workers", self.workers), ("cpus-per-worker", self.cpus)):
+            if value is not None and value < 1:
+                raise InvalidInputError(field, f"is {value}; at least 1 is needed")
+        if not 0 <= self.gpus < 1_000:
+            raise InvalidInputError("gpus-per-worker", f"is {self.gpus:g}; it must be 0 or more")
+
+    def on(self, nodes: list[dict[str, float]], beside: int = 0) -> tuple[int, int]:
+        """How many workers, of how many CPUs each, on machines with these resources.
+
+        ``beside`` CPUs are left for others. Raises InvalidInputError for what does not fit.
+        """
+        smallest = min((node.get("CPU", 0.0) for node in nodes), default=0.0)
+        cpus = self.cpus or (1 if self.gpus else max(1, int(smallest) - beside))
+        left, fits = beside, 0
+        for node in sorted(nodes, key=lambda each: -each.get("CPU", 0.0)):
+            taken = min(left, int(node.get("CPU", 0.0)))
+            here = [(node.get("CPU", 0.0) - taken) // cpus]
+            here.append(node.get("object_store_memory", 0.0) // STORE_BYTES)
+            if self.gpus:
+                here.append(node.get("GPU", 0.0) // self.gpus)
+            left, fits = left - taken, fits + int(min(here))
+        workers = self.workers or max(1, fits)
+        if left or workers > fits:
+            needs = f"each needs {_resources(cpus, self.gpus, STORE_BYTES)}"
+            needs += f", and reading and writing {beside} CPU" if beside else ""
+            has = "; ".join(
+                _resources(*(node.get(name, 0.0) for name in ("CPU", "GPU", "object_store_memory")))
+                for node in nodes
+            )
+            message = (
+                f"{workers} do not fit the cluster: {needs}; its machines have {has or 'none'}"
+            )
+            raise InvalidInputError("workers", message)
+        return workers, cpus
+
+
+def _resources(cpus: float, gpus: float, store: float) -> str:
+    return f"{cpus:g} CPU, {gpus:g} GPU and {int(store) >> 20} MiB of object store"
+
+
+def connect(address: str | None = None) -> Any:
+    """Ray, connected to a cluster or started on this machine. Raises MissingExtraError.
+
+    Raises InvalidInputError for an address where nothing answers.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingExtraError("Ray", "ray") from error
+    if not ray.is_initialized():
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Tell nobody that we run.
+        try:
+            ray.init(address=address, include_dashboard=False if address is None else None,
+                     logging_level="ERROR", log_to_driver=False)  # fmt: skip
+        except (ConnectionError, ValueError) as error:
+            raise InvalidInputError(
+                "address", f"{address!r}: no cluster answers: {error}"
+            ) from None
+    return ray
+
+
+def machines(ray: Any) -> list[dict[str, float]]:
+    """The resources of every machine of the cluster."""
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
+
+
+class RayWorkers:
+    """Workers in a cluster that answer a batch's rows; a context, which stops them at its end.
+
+    A worker that dies is started again, and gets its rows again. Raises InvalidInputError before
+    anything starts where the cluster has no room, WorkerError where no worker starts, and what
+    opening the checkpoint raises there.
+    """
+
+    def __init__(self, decider: BatchDecider, room: Room, address: str | None = None) -> None:
+        self._ray = connect(address)
+        self.count, cpus = room.on(machines(self._ray))
+        sent = copy(decider)
+        if sent.threads is None and not room.gpus:
+            sent.threads = cpus
+        remote = self._ray.remote(num_cpus=cpus, num_gpus=room.gpus, max_restarts=-1,
+                                  max_task_retries=_TRIES)  # fmt: skip
+        self._workers = [remote(_Worker).remote(sent) for _ in range(self.count)]
+        try:
+            self.conditions = self._started()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> RayWorkers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the workers."""
+        for worker in self._workers:
+            self._ray.kill(worker)
+
+    def answer(self, groups: Groups, how: Answerer) -> Iterator[Answered]:
+        """The groups' answers, in order; whichever worker has room gets the next group."""
+        kept = how.id_column, how.log
+        free = deque(self._workers * _GROUPS)
+        running: dict[Any, tuple[int, Any, list[Row]]] = {}
+        ready: dict[int, Answered] = {}
+        given = taken = 0
+        while True:
+            while free and given - taken < _AHEAD * self.count and (rows := groups.next()):
+                worker = free.popleft()
+                running[worker.answer.remote(rows, *kept)] = given, worker, rows
+                given += 1
+            if not running:
+                return
+            [done], _ = self._ray.wait(list(running))
+            number, worker, rows = running.pop(done)
+            free.append(worker)
+            ready[number] = self._get(done, rows)
+            groups.took(ready[number].seconds)
+            while taken in ready:
+                yield ready.pop(taken)
+                taken += 1
+
+    def _started(self) -> Conditions:
+        """The conditions of all workers, once all are there."""
+        asked = [worker.conditions.remote() for worker in self._workers]
+        done, late = self._ray.wait(asked, num_returns=len(asked), timeout=_START_SECONDS)
+        found: list[Conditions] = [self._get(each) for each in done]
+        if late:
+            free = self._ray.available_resources()
+            has = f"{free.get('CPU', 0):g} CPUs and {free.get('GPU', 0):g} GPUs are free"
+            message = f"{len(late)} of {len(asked)} workers did not start within"
+            raise WorkerError(f"{message} {_START_SECONDS:g} seconds; {has}")
+        for each in found[1:]:
+            if differs := found[0].differences(each):
+                raise WorkerError(f"two workers do not answer alike: {'; '.join(differs)}")
+        return found[0]
+
+    def _get(self, future: Any, rows: list[Row] | None = None) -> Any:
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(future)
+        except errors.RayTaskError as error:
+            raise error.cause if isinstance(error.cause, ThisThatError) else error from None
+        except errors.RayActorError as error:
+            what = f"on the rows {rows[0].where} to {rows[-1].where}" if rows else "at its start"
+            raise WorkerError(f"a worker died {_TRIES + 1} times {what}: {error}") from None
+
+
+class _Worker:
+    """What runs in a worker."""
+
+    def __init__(self, decider: BatchDecider) -> None:
+        self._decider = decider
+
+    def conditions(self) -> Conditions:
+        return self._decider.conditions
+
+    def answer(self, rows: list[Row], id_column: str, log: bool) -> Answered:
+        return Answerer(self._decider, id_column, log).answer(rows)
+
+
+def decide(
+    dataset: Any,
+    schema: Any,
+    *,
+    id_column: str | None = None,
+    workers: int | None = None,
+    cpus_per_worker: int | None = None,
+    gpus_per_worker: float = 0.0,
+    batch_rows: int = 256,
+    **settings: Any,
+) -> Any:
+    """A Ray dataset with the answers to a dataset's states: the columns of ``BatchDecider``.
+
+    ``settings`` are those of ``BatchDecider(schema, …)``; one CPU is left for reading and writing.
+    Raises InvalidInputError where the cluster has no room for the workers.
+    """
+    ray = connect()
+    room = Room(workers, cpus_per_worker, gpus_per_worker)
+    size, cpus = room.on(machines(ray), beside=1)
+    if not gpus_per_worker:
+        settings = {"threads": cpus, **settings}
+    decider = BatchDecider(schema, id=id_column, **settings)
+    return dataset.map_batches(
+        _Mapped,
+        fn_constructor_args=(decider,),
+        compute=ray.data.ActorPoolStrategy(size=size),
+        num_cpus=cpus,
+        num_gpus=gpus_per_worker,
+        batch_format="pyarrow",
+        batch_size=batch_rows,
+    )
+
+
+class _Mapped:
+    """A decider in a worker of Ray Data, which makes it of a class."""
+
+    def __init__(self, decider: BatchDecider) -> None:
+        self._decider = decider
+
+    def __call__(self, table: Any) -> Any:
+        return self._decider(table)
