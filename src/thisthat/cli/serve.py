@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -88,6 +88,12 @@ def serve(
     drift_decisions: Annotated[
         int, typer.Option(help="Check the log for drift after this many decisions of a policy.")
     ] = 500,
+    on: Annotated[str | None, typer.Option(help="ray: replicas on Ray Serve answer.")] = None,
+    replicas: Annotated[int | None, typer.Option(help="Ray: how many; 2.")] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Ray: the cluster's; without it one on this machine.")
+    ] = None,
+    gpus_per_replica: Annotated[float, typer.Option(help="Ray: GPUs of a replica.")] = 0.0,
 ) -> None:
     """Serve a checkpoint over HTTP: /v1/systemone, /v1/decisions, /v1/chat/completions, /v1/decide.
 
@@ -111,6 +117,10 @@ def serve(
         raise InvalidInputError("--engine", f"{engine!r} is not one of {', '.join(ENGINES)}")
     if log_level not in ("debug", "info", "warning", "error"):
         raise InvalidInputError("--log-level", f"{log_level!r} is not a log level")
+    if on not in (None, "ray"):
+        raise InvalidInputError("--on", f"{on!r} is not known; ray is")
+    if on is None and (replicas or address or gpus_per_replica):
+        raise InvalidInputError("--replicas, --address, --gpus-per-replica", "need --on ray")
     settings = Settings(
         host=host,
         port=port,
@@ -139,15 +149,28 @@ def serve(
         traces=traces,
     )
 
+    how: dict[str, Any] = {
+        "engine": engine,
+        "form": form,
+        "device": device,
+        "dtype": dtype,
+        "threads": threads,
+    }
+    if log_sync and not decision_log:
+        raise InvalidInputError("--log-sync", "needs --decision-log")
+    if on is not None:
+        from thisthat.scale.replicas.replica import Plan
+        from thisthat.scale.replicas.run import run_replicas
+
+        plan = Plan(settings, how, decision_log, log_sync, log_level)
+        run_replicas(plan, replicas or 2, gpus_per_replica, address)
+        return
+
     def opened(ref: str, chosen: float | None) -> Decider:
-        return open_decider(
-            ref, lam=chosen, engine=engine, form=form, device=device, dtype=dtype, threads=threads
-        )
+        return open_decider(ref, lam=chosen, **how)
 
     start_logging(level=log_level)
     record = None
     if decision_log:
         record = DecisionLog(decision_log, keep_states=log_states, required=log_sync)
-    elif log_sync:
-        raise InvalidInputError("--log-sync", "needs --decision-log")
     run_server(Service(settings, opened, Traces.configured(traces), record))

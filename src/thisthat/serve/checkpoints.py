@@ -40,7 +40,8 @@ class Loaded:
 
 
 class Checkpoints:
-    """The loaded checkpoint. Everything but ``load`` is quick and safe from any thread."""
+    """The loaded checkpoint. Everything but ``load`` and ``prepare`` is quick and safe from any
+    thread."""
 
     def __init__(
         self, open_decider: Open, settings: Settings, log: DecisionLog | None = None
@@ -59,6 +60,15 @@ class Checkpoints:
 
     def load(self, ref: str, lam: float | None) -> Loaded:
         """Open and warm up, then switch. If anything raises, the old checkpoint stays."""
+        return self.switch(self.prepare(ref, lam))
+
+    def switch(self, loaded: Loaded) -> Loaded:
+        """Answer with what was prepared from now on."""
+        self._loaded = loaded
+        return loaded
+
+    def prepare(self, ref: str, lam: float | None) -> Loaded:
+        """Open and warm up beside the checkpoint that answers."""
         with self._loading:
             main = self._warm(self._open(ref, lam))
             by_lambda = {main.source.lam: main}
@@ -68,8 +78,7 @@ class Checkpoints:
             for decider in by_lambda.values():
                 decider.log = self._log
             released = main.source.released or datetime.now(timezone.utc).date()
-            self._loaded = Loaded(ref, main, by_lambda, released)
-            return self._loaded
+            return Loaded(ref, main, by_lambda, released)
 
     def current(self) -> Loaded:
         """The loaded checkpoint. Raises Problem (503) until there is one."""

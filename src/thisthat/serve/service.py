@@ -135,6 +135,9 @@ class Service:
         self.metrics.in_flight.set_function(lambda: self.in_flight)
         self.metrics.memory.set_function(lambda: self.memory.used)
         self.streams = 0
+        # One of several servers that answer as one reloads with them, and reports for all.
+        self.reload = self.checkpoints.load
+        self.metrics_page = self.metrics.page
 
     def admit(self, request: Request, scope: Scope = "decide") -> str:
         """The caller's name. Raises Problem (401, 403 or 429)."""

@@ -52,11 +52,11 @@ async def read_body(request: Request, settings: Settings, reader: Executor) -> b
     held.add(-len(sent))  # Its pieces are gone.
     if encoding == "identity":
         return sent
-    expand = _expand_gzip if encoding == "gzip" else _expand_zstd
+    expand = EXPANDERS[encoding]
     most = min(settings.expanded_bytes, max(_FREE_BYTES, _MOST_TIMES * len(sent)))
     try:
         plain = await _expanded(expand, sent, most, held, reader)
-    except _TooLargeError:
+    except TooLargeError:
         tight = f", over {_MOST_TIMES} times what was sent"
         when = " after decompression" + (tight if most < settings.expanded_bytes else "")
         raise too_large(most, when) from None
@@ -72,15 +72,15 @@ async def _expanded(
 ) -> bytearray:
     before = held.bytes
     # Small bodies, nearly all, are not worth a thread; a bomb would block everybody.
-    with suppress(_TooLargeError):
+    with suppress(TooLargeError):
         return expand(sent, min(most, _AT_ONCE), held.add)
     if most <= _AT_ONCE:
-        raise _TooLargeError
+        raise TooLargeError
     held.add(before - held.bytes)
     return await asyncio.get_running_loop().run_in_executor(reader, expand, sent, most, held.add)
 
 
-class _TooLargeError(Exception):
+class TooLargeError(Exception):
     """The data expands beyond the limit."""
 
 
@@ -180,7 +180,7 @@ def _expand_gzip(sent: bytes, limit: int, hold: Callable[[int], None]) -> bytear
 
 def _take(plain: bytearray, piece: bytes, limit: int, hold: Callable[[int], None]) -> None:
     if len(plain) + len(piece) > limit:
-        raise _TooLargeError
+        raise TooLargeError
     hold(len(piece))
     plain += piece
 
@@ -201,3 +201,7 @@ def _expand_zstd(sent: bytes, limit: int, hold: Callable[[int], None]) -> bytear
     if len(plain) < announced:
         raise invalid_at((), "is cut off: the zstd stream has no end", "encoding")
     return plain
+
+
+EXPANDERS: dict[str, Expand] = {"gzip": _expand_gzip, "zstd": _expand_zstd}
+"""By content encoding: a body, the most bytes it may expand to, and what counts them."""

@@ -35,14 +35,15 @@ def admin_operations(service: Service) -> list[Operation]:
         return _json({"status": "ready", **source_as_json(loaded.main.source)})
 
     async def metrics(request: Request) -> Response:
-        return Response(service.metrics.page(), headers={"content-type": CONTENT_TYPE_LATEST})
+        page = await asyncio.to_thread(service.metrics_page)
+        return Response(page, headers={"content-type": CONTENT_TYPE_LATEST})
 
     async def reload(request: Request) -> Response:
         check_admin(service, request)
         ref, lam = await service.read_value(request, lambda body: _wanted(body, service))
         request_id = request.state.request_id
         try:
-            loaded = await asyncio.to_thread(service.checkpoints.load, ref, lam)
+            loaded = await asyncio.to_thread(service.reload, ref, lam)
         # Everything: whatever opening raises, the old checkpoint keeps serving.
         except Exception as error:
             foreseen = isinstance(error, ThisThatError)

@@ -25,7 +25,7 @@ _KEEP_ALIVE_SECONDS = 30
 _OTHER_FILES = 200
 _LAST_SECONDS = 1
 """For whatever is left after draining; then its connections are cut."""
-_SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0005
 """The longest the engine's thread and the event loop wait for each other, instead of 5 ms."""
 
 
@@ -115,7 +115,7 @@ class Server(uvicorn.Server):
 
 def run_server(service: Service) -> None:
     """Serve until told to stop. Raises what loading the checkpoint raised."""
-    sys.setswitchinterval(_SWITCH_SECONDS)
+    sys.setswitchinterval(SWITCH_SECONDS)
     _allow_files(service.settings.connections + _OTHER_FILES)
     server = Server(service, _freeze_what_is_there)
     server.run()
