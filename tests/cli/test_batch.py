@@ -13,6 +13,8 @@ from tests.serve.support import on_loopback, service_for
 from thisthat import InvalidInputError
 from thisthat.audit.store import SQLiteStore
 from thisthat.cli import app, main
+from thisthat.scale.answering import Here
+from thisthat.scale.ray import Room
 
 SCHEMA = {
     "refund": "Is it within policy?",
@@ -125,3 +127,27 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     assert stopped.value.code == 2
     assert fault in capsys.readouterr().err
     assert not [each for each in Path().glob("out/*") if each.name != ".lock"]
+
+
+def test_ray_answers_where_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Pool(Here):
+        def __enter__(self) -> "Pool":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            asked.append("closed")
+
+    def start(decider: Any, room: Any, address: str | None) -> Pool:
+        asked.extend([room, address])
+        return Pool(decider)
+
+    monkeypatch.setattr("thisthat.scale.ray.RayWorkers", start)
+    where = ("--on", "ray", "--workers", "3", "--gpus-per-worker", "0.5", "--address", "auto")
+    assert "10 rows in 1 part" in batch("a.jsonl", *COLUMNS, *where).output
+    assert asked == [Room(3, None, 0.5), "auto", "closed"]
+    with pytest.raises(InvalidInputError, match="--on: 'spark' is none of ray"):
+        batch("a.jsonl", *COLUMNS, "--on", "spark")
+    with pytest.raises(InvalidInputError, match="--workers.*need --on ray"):
+        batch("a.jsonl", *COLUMNS, "--workers", "3")

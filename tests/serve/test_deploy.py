@@ -134,3 +134,27 @@ def test_the_yaml_is_tidy(name: str) -> None:
     rules = config.YamlLintConfig("extends: default\nrules: {line-length: {max: 100}}")
     problems = list(linter.run((DEPLOY / name).read_text(), rules))
     assert not problems, problems
+
+
+def test_ray_serves_what_the_file_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray")
+    from thisthat.scale.replicas import run
+
+    made: dict[str, Any] = {}
+
+    def application(plan: Any, **size: Any) -> None:
+        made.update(size, plan=plan)
+
+    monkeypatch.setattr(run, "application", application)
+    [config] = documents("ray.yaml")
+    [asked] = config["applications"]
+    assert asked["import_path"] == f"{run.__name__}:build"
+    run.build(asked["args"])
+    plan = made.pop("plan")
+    assert made == {"replicas": 2, "fronts": 1, "cpus": 4, "gpus": 0.0}
+    assert plan.settings == Settings(
+        allowed_hosts=("*",),
+        keys_file=Path("/etc/thisthat/keys"),
+        admin_keys_file=Path("/etc/thisthat/admin-keys"),
+    )
+    assert (plan.opening, plan.log_sync) == ({"threads": 4}, True)

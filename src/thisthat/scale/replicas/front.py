@@ -89,23 +89,27 @@ class _Passed(Response):
         self._handle, self._asked, self._body = handle, asked, body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer; a client that goes takes its request along."""
+        """Send the answer; where the client goes, Ray cancels what was asked for it."""
         from ray.exceptions import RayError
         from ray.serve.exceptions import RayServeException
 
         answer = self._handle.remote(self._asked, self._body)
-        leaving = asyncio.create_task(_disconnected(receive))
-        leaving.add_done_callback(lambda _: answer.cancel())
-        started = False
+        started, head = False, None
         try:
             async for messages in answer:
                 for message in messages:
-                    if not started:
-                        message["headers"] = [each for each in message["headers"] if each[0] != _ID]
-                    started = True
+                    # The head waits for the first of the body: until then a 503 can replace it.
+                    if message["type"] == "http.response.start":
+                        kept = [each for each in message["headers"] if each[0] != _ID]
+                        head = {**message, "headers": kept}
+                        continue
+                    if head is not None:
+                        started = True
+                        await send(head)
+                        head = None
                     await send(message)
         except (RayError, RayServeException) as error:
-            if started or leaving.done():
+            if started:
                 raise
             lost = Problem(
                 503,
@@ -114,10 +118,3 @@ class _Passed(Response):
                 retry_ms=500,
             )
             await response(lost, shape_for(scope["path"]))(scope, receive, send)
-        finally:
-            leaving.cancel()
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
