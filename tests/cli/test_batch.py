@@ -149,5 +149,5 @@ def test_ray_answers_where_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> No
     assert asked == [Room(3, None, 0.5), "auto", "closed"]
     with pytest.raises(InvalidInputError, match="--on: 'spark' is none of ray"):
         batch("a.jsonl", *COLUMNS, "--on", "spark")
-    with pytest.raises(InvalidInputError, match="--workers.*need --on ray"):
+    with pytest.raises(InvalidInputError, match=r"--workers.*need --on ray"):
         batch("a.jsonl", *COLUMNS, "--workers", "3")

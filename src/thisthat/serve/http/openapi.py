@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
-from thisthat import __version__
 from thisthat.serve.formats.wire import Operation
 from thisthat.serve.schemas import Schema, schema
 
@@ -40,7 +40,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
         "info": {
             "title": "thisthat",
             "summary": "The smart if-statement: typed questions in, probabilities out.",
-            "version": __version__,
+            "version": version("thisthat"),
         },
         "paths": paths,
         "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
