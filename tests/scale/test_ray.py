@@ -161,7 +161,7 @@ def test_a_killed_worker_costs_nothing(cluster: Any, tmp_path: Path) -> None:
     path = numbered(tmp_path / "a.jsonl", 120)
     decider = SlowDecider(QUESTIONS, id="id")
     with RayWorkers(decider, Room(workers=2, cpus=1)) as pool:
-        kills = iter(pool._workers)
+        kills = iter(pool.workers)
 
         def kill(_: Any) -> None:
             if (worker := next(kills, None)) is not None:

@@ -117,20 +117,21 @@ def machines(ray: Any) -> list[dict[str, float]]:
 class RayWorkers:
     """Workers in a cluster that answer a batch's rows; a context, which stops them at its end.
 
-    A worker that dies is started again, and gets its rows again. Raises InvalidInputError before
+    A worker that dies is started again, and gets its rows again. ``workers`` are Ray's actors,
+    ``ray`` its module. Raises InvalidInputError before
     anything starts where the cluster has no room, WorkerError where no worker starts, and what
     opening the checkpoint raises there.
     """
 
     def __init__(self, decider: BatchDecider, room: Room, address: str | None = None) -> None:
-        self._ray = connect(address)
-        self.count, cpus = room.on(machines(self._ray))
+        self.ray = connect(address)
+        self.count, cpus = room.on(machines(self.ray))
         sent = copy(decider)
         if sent.threads is None and not room.gpus:
             sent.threads = cpus
-        remote = self._ray.remote(num_cpus=cpus, num_gpus=room.gpus, max_restarts=-1,
+        remote = self.ray.remote(num_cpus=cpus, num_gpus=room.gpus, max_restarts=-1,
                                   max_task_retries=_TRIES)  # fmt: skip
-        self._workers = [remote(_Worker).remote(sent) for _ in range(self.count)]
+        self.workers = [remote(_Worker).remote(sent) for _ in range(self.count)]
         try:
             self.conditions = self._started()
         except BaseException:
@@ -145,13 +146,13 @@ class RayWorkers:
 
     def close(self) -> None:
         """Stop the workers."""
-        for worker in self._workers:
-            self._ray.kill(worker)
+        for worker in self.workers:
+            self.ray.kill(worker)
 
     def answer(self, groups: Groups, how: Answerer) -> Iterator[Answered]:
         """The groups' answers, in order; whichever worker has room gets the next group."""
         kept = how.id_column, how.log
-        free = deque(self._workers * _GROUPS)
+        free = deque(self.workers * _GROUPS)
         running: dict[Any, tuple[int, Any, list[Row]]] = {}
         ready: dict[int, Answered] = {}
         given = taken = 0
@@ -162,7 +163,7 @@ class RayWorkers:
                 given += 1
             if not running:
                 return
-            [done], _ = self._ray.wait(list(running))
+            [done], _ = self.ray.wait(list(running))
             number, worker, rows = running.pop(done)
             free.append(worker)
             ready[number] = self._get(done, rows)
@@ -173,11 +174,11 @@ class RayWorkers:
 
     def _started(self) -> Conditions:
         """The conditions of all workers, once all are there."""
-        asked = [worker.conditions.remote() for worker in self._workers]
-        done, late = self._ray.wait(asked, num_returns=len(asked), timeout=_START_SECONDS)
+        asked = [worker.conditions.remote() for worker in self.workers]
+        done, late = self.ray.wait(asked, num_returns=len(asked), timeout=_START_SECONDS)
         found: list[Conditions] = [self._get(each) for each in done]
         if late:
-            free = self._ray.available_resources()
+            free = self.ray.available_resources()
             has = f"{free.get('CPU', 0):g} CPUs and {free.get('GPU', 0):g} GPUs are free"
             message = f"{len(late)} of {len(asked)} workers did not start within"
             raise WorkerError(f"{message} {_START_SECONDS:g} seconds; {has}")
@@ -187,9 +188,9 @@ class RayWorkers:
         return found[0]
 
     def _get(self, future: Any, rows: list[Row] | None = None) -> Any:
-        errors = self._ray.exceptions
+        errors = self.ray.exceptions
         try:
-            return self._ray.get(future)
+            return self.ray.get(future)
         except errors.RayTaskError as error:
             raise error.cause if isinstance(error.cause, ThisThatError) else error from None
         except errors.RayActorError as error:
