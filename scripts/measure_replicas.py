@@ -64,11 +64,12 @@ def _numbers(count: int, seed: int) -> list[int]:
 
 
 def _skewed(url: str, requests: int) -> None:
-    before, began = _work(url), time.monotonic()
+    before, spent, began = _work(url), _spent(), time.monotonic()
     with ThreadPoolExecutor(4) as pool, httpx.Client(base_url=url) as client:
         asked = [pool.submit(_ask, client, number) for number in _numbers(requests, 1)]
         found = [each.result() for each in asked]
     seconds = time.monotonic() - began
+    cost = {name: 1000 * (now - spent[name]) / requests for name, now in _spent().items()}
     kept = sum(each.json()["usage"]["cached_tokens"] > 0 for each in found)
     time.sleep(1.5)
     work = Counter(_work(url))
@@ -78,6 +79,8 @@ def _skewed(url: str, requests: int) -> None:
     print(f"  schema kept: {kept / requests:.1%}")
     print(f"  largest share of a replica: {max(work.values()) / sum(work.values()):.1%}")
     print(f"  {requests / seconds:.1f} requests/s, median {times[requests // 2] * 1000:.0f} ms")
+    told = ", ".join(f"{name} {each:.1f} ms" for name, each in cost.items())
+    print(f"  CPU time a request: {told}", flush=True)
 
 
 def _work(url: str) -> dict[str, int]:
@@ -157,12 +160,25 @@ def _kill(url: str) -> None:
     print(f"  λ afterwards: {sorted({lam for at, lam, _ in seen if at > span[1] and lam})}")
 
 
-def _processes() -> set[int]:
+def _processes(name: str = "ServeReplica:thisthat:Replica") -> set[int]:
     found = set()
     for each in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            if each.read_bytes().startswith(b"ray::ServeReplica:thisthat:Replica"):
+            if each.read_bytes().startswith(f"ray::{name}".encode()):
                 found.add(int(each.parent.name))
+    return found
+
+
+def _spent() -> dict[str, float]:
+    """CPU seconds so far of Ray's proxy, the front, the replicas."""
+    names = {"proxy": "ProxyActor", "front": "ServeReplica:thisthat:Front"}
+    names["replicas"] = "ServeReplica:thisthat:Replica"
+    tick = os.sysconf("SC_CLK_TCK")
+    found = dict.fromkeys(names, 0.0)
+    for name, prefix in names.items():
+        for pid in _processes(prefix):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            found[name] += (int(fields[11]) + int(fields[12])) / tick
     return found
 
 

@@ -16,7 +16,12 @@ from thisthat import Boolean, Choice
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 RECIPES = dict(re.findall(r"^```python (\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
-NEEDS = {"duckdb": ["duckdb", "pandas"], "dask": ["dask.dataframe"], "spark": ["pyspark"]}
+NEEDS = {
+    "duckdb": ["duckdb", "pandas"],
+    "dask": ["dask.dataframe"],
+    "spark": ["pyspark"],
+    "ray": ["ray.data"],
+}
 SCHEMA = {"refund": Boolean("Is it?"), "queue": Choice(["billing", "shipping"], "Which?")}
 TICKETS = {"ticket": ["a", "b", "c"], "body": ["one", "two", "three"]}
 
@@ -34,13 +39,19 @@ def test_a_recipe_gives_the_librarys_answers(
     paths = [*sys.path, str(ROOT)]  # for Spark's workers
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setattr("thisthat.scale.ray.BatchDecider", PathBatchDecider)
     decider = PathBatchDecider(SCHEMA, id="ticket", state="body")
     space: dict[str, Any] = {"tickets": TICKETS, "schema": SCHEMA, "decider": decider}
-    exec(compile(RECIPES[name], f"{name} in docs/scale.md", "exec"), space)
+    try:
+        exec(compile(RECIPES[name], f"{name} in docs/scale.md", "exec"), space)
+    finally:
+        if name == "ray":
+            space["ray"].shutdown()
     expected = decider(TICKETS)
     rows = sorted(zip(expected["ticket"], expected["queue_best"], strict=True))
     assert sorted(tuple(row) for row in space["found"]) == rows
 
 
 def test_there_is_a_recipe_for_each() -> None:
-    assert set(RECIPES) == {"duckdb", "polars", "pandas", "daft", "spark", "dask"}
+    assert set(RECIPES) == {"duckdb", "polars", "pandas", "daft", "spark", "dask", "ray"}
