@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from thisthat.errors import InvalidInputError, MissingExtraError
-from thisthat.scale.ray import Room, connect, machines
+from thisthat.scale.ray import Room, WorkerError, connect, machines
 from thisthat.scale.replicas.conductor import Conductor
 from thisthat.scale.replicas.front import Front
 from thisthat.scale.replicas.replica import Plan, Replica
+from thisthat.serve.logs import log, start_logging
 from thisthat.serve.settings import Settings
 
 NAME = "thisthat"
 _ROUTER = "thisthat.scale.replicas.router.SchemaRouter"
 _HEALTH_SECONDS = 1.0
+_STARTS = 3
 _OPENING = ("engine", "form", "device", "dtype", "threads")
 _LOGS = ("decision_log", "log_sync", "log_level")
 _PATHS = ("keys_file", "admin_keys_file")
@@ -38,6 +40,7 @@ def application(
         "graceful_shutdown_wait_loop_s": 0.1,
         "health_check_period_s": _HEALTH_SECONDS,
         "max_ongoing_requests": settings.connections,
+        "max_constructor_retry_count": _STARTS,
     }
     small: Any = {"ray_actor_options": {"num_cpus": 0}, **waits}
     conductor = serve.deployment(Conductor, name="Conductor").options(num_replicas=1, **small)
@@ -75,7 +78,8 @@ def build(args: Mapping[str, Any]) -> Any:
 def run_replicas(plan: Plan, replicas: int, gpus: float = 0.0, address: str | None = None) -> None:
     """Serve until told to stop; then answer what was accepted. Raises InvalidInputError.
 
-    CPUs are shared equally. Raises MissingExtraError without Ray.
+    CPUs are shared equally. Raises MissingExtraError without Ray, WorkerError for replicas that do
+    not start.
     """
     ray = connect(address)
     try:
@@ -83,15 +87,18 @@ def run_replicas(plan: Plan, replicas: int, gpus: float = 0.0, address: str | No
         from ray.serve.config import HTTPOptions, ProxyLocation
     except ImportError as error:
         raise MissingExtraError("thisthat serve --on ray", "ray") from error
+    settings = plan.settings
+    if not settings.port:
+        raise InvalidInputError("port", "is 0; replicas need one that all machines have free")
     nodes = machines(ray)
     total = int(sum(node.get("CPU", 0.0) for node in nodes))
-    cpus = max(1, total // replicas)
+    cpus = max(1, total // max(1, replicas))
     Room(replicas, cpus, gpus).on(nodes)
-    settings = plan.settings
     if not gpus and plan.opening.get("threads") is None:
         plan = replace(plan, opening={**plan.opening, "threads": cpus})
     if plan.decision_log is not None and "://" not in plan.decision_log:
         plan = replace(plan, decision_log=str(Path(plan.decision_log).resolve()))
+    start_logging(level=plan.log_level)
     stop = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stop.set())
@@ -99,9 +106,22 @@ def run_replicas(plan: Plan, replicas: int, gpus: float = 0.0, address: str | No
     serve.start(http_options=http)
     try:
         app = application(plan, replicas=replicas, cpus=cpus, gpus=gpus)
-        serve.run(app, name=NAME, route_prefix="/")
-        print(f"{replicas} replicas listen on http://{settings.host}:{settings.port}", flush=True)
+        try:
+            serve.run(app, name=NAME, route_prefix="/")
+        except RuntimeError as error:
+            raise WorkerError(f"the replicas did not start: {_reason(serve, error)}") from None
+        log("ready", address=f"http://{settings.host}:{settings.port}", replicas=replicas)
         stop.wait()
+        log("draining")
     finally:
         serve.delete(NAME)
-        serve.shutdown()
+        if not serve.status().applications:  # Others may have theirs on the same cluster.
+            serve.shutdown()
+
+
+def _reason(serve: Any, error: RuntimeError) -> str:
+    """The last line of what a replica said."""
+    found = serve.status().applications.get(NAME)
+    told = [each.message for each in found.deployments.values()] if found is not None else []
+    lines = "\n".join([str(error), *told]).strip().splitlines()
+    return next((line.strip() for line in reversed(lines) if "Error: " in line), lines[-1])
