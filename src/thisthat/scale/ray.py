@@ -99,6 +99,7 @@ def connect(address: str | None = None) -> Any:
         raise MissingExtraError("Ray", "ray") from error
     if not ray.is_initialized():
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Tell nobody that we run.
+        os.environ.setdefault("RAY_worker_niceness", "0")  # By default workers yield to all others.
         try:
             ray.init(address=address, include_dashboard=False if address is None else None,
                      logging_level="ERROR", log_to_driver=False)  # fmt: skip
