@@ -1,4 +1,5 @@
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -27,3 +28,15 @@ def test_no_advisories_are_no_clean_audit(report: object, code: int, said: str) 
     )
     assert done.returncode == code
     assert said in done.stdout
+
+
+def test_more_decisions_need_more_machines() -> None:
+    script = runpy.run_path(str(SCRIPT.parent / "simulate_scale.py"))
+    machine = script["Machine"]("m", 100.0, 1.0)
+    found = {
+        (a_day, online): script["needed"](machine, a_day, online)
+        for a_day in (1e8, 1e9)
+        for online in (False, True)
+    }
+    assert 1e9 / 86_400 / 100 <= found[1e9, False] < 1.02 * 1e9 / 86_400 / 100
+    assert found[1e8, False] < found[1e8, True] < found[1e9, False] < found[1e9, True]
