@@ -20,10 +20,14 @@ KEY_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: the columns between its ``key`` and ``recorded``, with their types."""
+    """A table: the columns between its ``key`` and ``recorded``, with their types.
+
+    The rows of one that is ``chained`` have places in the chain, and an order.
+    """
 
     name: str
     content: Mapping[str, type[str] | type[int] | type[float]]
+    chained: bool = False
 
     @property
     def columns(self) -> dict[str, type[str] | type[int] | type[float]]:
@@ -44,6 +48,7 @@ OUTCOMES = Table(
         "source": str,
         "time": float,
     },
+    chained=True,
 )
 ASSIGNMENTS = Table(
     "assignments",
