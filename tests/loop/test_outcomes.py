@@ -17,7 +17,7 @@ from thisthat.audit.beside import ASSIGNMENTS, CLIENT_REQUESTS, OUTCOMES, Reques
 from thisthat.audit.store import SQLiteStore, open_store
 from thisthat.audit.verify import verify
 from thisthat.errors import InvalidInputError
-from thisthat.loop.assignment_log import Assigned, assignments, record_assignments
+from thisthat.loop.assignment_log import Assigned, assignment, assignments
 from thisthat.loop.outcomes import Outcome, Recorded, received, record
 
 NAMED: dict[str, Any] = {"request": "r", "question": "q"}
@@ -258,18 +258,21 @@ def test_what_was_done_unasked_is_in_the_chain(place: str) -> None:
     assert verify(store).findings[0].what == "record 1 was changed"
 
 
-def test_assignments_are_on_record_once(place: str) -> None:
+def test_assignments_are_written_with_the_decisions(place: str) -> None:
     store = open_store(place)
-    first = Assigned("r1", None, "candidate", 1.0, 0.05, 0.05, "customer-7")
-    second = Assigned("r1", "q", "champion", 0.0, 0.05, 0.95, "customer-8")
-    assert record_assignments(store, [first, second]) == 2
-    assert record_assignments(store, [second]) == 0
-    assert set(assignments(store)) == {first, second}
-    with pytest.raises(InvalidInputError, match=r"assignments\[0\]\.key"):
-        record_assignments(store, [Assigned("r1", None, "champion", 0.0, 0.05, 0.95, "c")])
-    with pytest.raises(InvalidInputError, match=r"propensity: must be in \(0, 1\], not 0"):
-        Assigned("r", None, "a", 0.0, 0.0, 0.0, "u")
+    own = RequestId("r1")
+    first = Assigned("r1", None, "canary-4", "candidate", 1.0, 0.05, 0.05, "customer-7")
+    second = Assigned("r1", None, "canary-5", "champion", 0.0, 0.05, 0.95, "customer-7")
+    own.assigned = (first.row(), second.row())
+    store.append([entry(1.0, request=own), entry(1.0, request=own, question="z"), entry(2.0)])
+    store.append([entry(3.0, request=own)])
+    assert list(assignments(store, "canary-4")) == [first]
+    assert assignment(store, "r1", "canary-5") == second
+    assert assignment(store, "r2", "canary-5") is None
     assert len(list(store.rows(ASSIGNMENTS))) == 2
+    assert verify(store).whole
+    with pytest.raises(InvalidInputError, match=r"propensity: must be in \(0, 1\], not 0"):
+        Assigned("r", None, "e", "champion", 0.0, 0.0, 0.0, "u")
 
 
 def test_clients_own_request_ids_are_written_with_the_decisions(place: str) -> None:

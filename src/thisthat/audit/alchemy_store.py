@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from thisthat.audit.beside import (
-    CLIENT_REQUESTS,
-    KEY_CHARACTERS,
-    TABLES,
-    Row,
-    Table,
-    clients_of,
-    fresh,
-)
+from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, TABLES, Row, Table, beside, fresh
 from thisthat.audit.chain import (
     Place,
     beginning,
@@ -86,6 +78,11 @@ class AlchemyStore:
             )
             for table in TABLES
         }
+        for index, found in (
+            ("decisions_by_request", self._table.c.request),
+            ("requests_by_client", self._beside[CLIENT_REQUESTS.name].c.client),
+        ):
+            sqlalchemy.Index(index, found, mysql_length=128)
         self._ready = False
         self._written: Place | None = None
 
@@ -109,7 +106,8 @@ class AlchemyStore:
                     for place, entry in zip(places, entries, strict=True)
                 ]
                 connection.execute(self._table.insert(), rows)
-                self._add(connection, CLIENT_REQUESTS, clients_of(entries))
+                for other, more in beside(entries).items():
+                    self._add(connection, other, more)
             self._insert(connection, places)
         if places:
             self._written = places[-1]
@@ -138,7 +136,8 @@ class AlchemyStore:
         columns = self._table.c
         query = self._table.select()
         for name, value in (where or {}).items():
-            query = query.where(columns[known_filter(name, value)] == value)
+            column = columns[known_filter(name, value)]
+            query = query.where(column == (int(value) if name == "id" else value))
         if since is not None:
             query = query.where(columns.time >= since)
         if until is not None:
@@ -215,8 +214,8 @@ class AlchemyStore:
             gone = connection.execute(table.delete().where(table.c.time < before)).rowcount
             for first, final, _ in runs:
                 connection.execute(chain.delete().where(chain.c.number.between(first, final)))
-            for beside in self._beside.values():
-                connection.execute(beside.delete().where(beside.c.recorded < before))
+            for other in self._beside.values():
+                connection.execute(other.delete().where(other.c.recorded < before))
             self._insert(connection, [purge_of(last, before, int(gone), runs)])
         return int(gone)
 

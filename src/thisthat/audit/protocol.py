@@ -13,6 +13,7 @@ from thisthat.errors import InvalidInputError, ThisThatError
 from thisthat.questions import Action
 
 FILTERS = (
+    "id",
     "request",
     "question",
     "schema",
@@ -116,6 +117,8 @@ def known_filter(name: str, value: str) -> str:
     if name not in FILTERS:
         raise InvalidInputError(name, f"cannot be filtered by; known are {', '.join(FILTERS)}")
     actions = get_args(Action)
+    if name == "id" and not (value.isascii() and value.isdigit()):
+        raise InvalidInputError(name, f"{value!r} is not a whole number")
     if name == "action" and value not in actions:
         raise InvalidInputError(name, f"{value!r} is not one of {', '.join(actions)}")
     return name

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from thisthat.audit.alchemy_store import AlchemyStore
-from thisthat.audit.beside import CLIENT_REQUESTS, TABLES, Row, Table, clients_of, fresh
+from thisthat.audit.beside import CLIENT_REQUESTS, TABLES, Row, Table, beside, fresh
 from thisthat.audit.chain import (
     Place,
     beginning,
@@ -91,6 +91,7 @@ def _beside(table: Table) -> str:
 
 
 _SQLITE += "".join(map(_beside, TABLES))
+_SQLITE += f"CREATE INDEX IF NOT EXISTS requests_by_client ON {CLIENT_REQUESTS.name} (client);\n"
 _ABOUT_A_LINE = (sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 
 _ADD_SECONDS = 10.0
@@ -145,7 +146,8 @@ class SQLiteStore:
                     f"INSERT INTO decisions (id, {_KEPT}) VALUES (?{', ?' * len(COLUMNS)})",
                     ((p.line, *values_of(e)) for p, e in zip(places, entries, strict=True)),
                 )
-                _add(connection, CLIENT_REQUESTS, clients_of(entries))
+                for table, rows in beside(entries).items():
+                    _add(connection, table, rows)
             _insert(connection, places)
         try:
             self._check_place()
