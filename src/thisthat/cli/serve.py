@@ -88,6 +88,17 @@ def serve(
     drift_decisions: Annotated[
         int, typer.Option(help="Check the log for drift after this many decisions of a policy.")
     ] = 500,
+    loop: Annotated[
+        Path | None,
+        typer.Option(help="Serve this registry's champion and try its candidates on a share."),
+    ] = None,
+    explore: Annotated[
+        float | None,
+        typer.Option(help="Escalate this share of what a policy acts on just above its cut-off."),
+    ] = None,
+    explore_near: Annotated[
+        float, typer.Option(help="How far above the cut-off that is, in probability.")
+    ] = 0.05,
 ) -> None:
     """Serve a checkpoint over HTTP: /v1/systemone, /v1/decisions, /v1/chat/completions, /v1/decide.
 
@@ -111,6 +122,24 @@ def serve(
         raise InvalidInputError("--engine", f"{engine!r} is not one of {', '.join(ENGINES)}")
     if log_level not in ("debug", "info", "warning", "error"):
         raise InvalidInputError("--log-level", f"{log_level!r} is not a log level")
+    registry = None
+    if loop is not None:
+        from thisthat.loop.registry import Registry
+        from thisthat.serve.trials import champion_of
+
+        for flag, given in (
+            ("--checkpoint", checkpoint != "default"),
+            ("--lambda", lam is not None),
+            ("--also-lambda", bool(also_lambda)),
+        ):
+            if given:
+                raise InvalidInputError(flag, "cannot be chosen: --loop names the champion")
+        registry = Registry(loop)
+        checkpoint, champion = champion_of(registry)
+        lam = champion.lam
+    for flag, given in (("--loop", loop is not None), ("--explore", explore is not None)):
+        if given and not decision_log:
+            raise InvalidInputError(flag, "needs --decision-log")
     settings = Settings(
         host=host,
         port=port,
@@ -136,6 +165,8 @@ def serve(
         cors_origins=tuple(cors_origin or ()),
         log_states=log_states,
         drift_decisions=drift_decisions,
+        explore=explore,
+        explore_near=explore_near,
         traces=traces,
     )
 
@@ -150,4 +181,4 @@ def serve(
         record = DecisionLog(decision_log, keep_states=log_states, required=log_sync)
     elif log_sync:
         raise InvalidInputError("--log-sync", "needs --decision-log")
-    run_server(Service(settings, opened, Traces.configured(traces), record))
+    run_server(Service(settings, opened, Traces.configured(traces), record, registry))

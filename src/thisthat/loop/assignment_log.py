@@ -42,7 +42,9 @@ class Assigned:
 
     def row(self) -> Row:
         """The row to write with the decision, which adds when it was recorded."""
-        return _key(self.request, self.question, self.experiment), *astuple(self)
+        # A request may ask a question about several states, which are explored each for itself.
+        about = None if self.question is None else f"{self.unit} {self.question}"
+        return _key(self.request, about, self.experiment), *astuple(self)
 
 
 def assignments(store: Store, experiment: str) -> Iterator[Assigned]:

@@ -60,16 +60,18 @@ class Checkpoints:
     def load(self, ref: str, lam: float | None) -> Loaded:
         """Open and warm up, then switch. If anything raises, the old checkpoint stays."""
         with self._loading:
-            main = self._warm(self._open(ref, lam))
+            main = self.warmed(self._open(ref, lam))
             by_lambda = {main.source.lam: main}
             for other in self._also:
                 if other not in by_lambda:
-                    by_lambda[other] = self._warm(self._open(ref, other))
-            for decider in by_lambda.values():
-                decider.log = self._log
-            released = main.source.released or datetime.now(timezone.utc).date()
-            self._loaded = Loaded(ref, main, by_lambda, released)
-            return self._loaded
+                    by_lambda[other] = self.warmed(self._open(ref, other))
+            return self.use(ref, main, by_lambda)
+
+    def use(self, ref: str, main: Decider, by_lambda: dict[float, Decider] | None = None) -> Loaded:
+        """Switch to deciders that are warm."""
+        released = main.source.released or datetime.now(timezone.utc).date()
+        self._loaded = Loaded(ref, main, by_lambda or {main.source.lam: main}, released)
+        return self._loaded
 
     def current(self) -> Loaded:
         """The loaded checkpoint. Raises Problem (503) until there is one."""
@@ -100,7 +102,8 @@ class Checkpoints:
             raise invalid_at(("lambda",), f"{lam:g} is not loaded; loaded are {known}")
         return loaded.by_lambda[lam]
 
-    def _warm(self, decider: Decider) -> Decider:
+    def warmed(self, decider: Decider) -> Decider:
+        """The decider, ready to answer and to write the log."""
         questions: dict[str, Question | str] = {
             "ready": Boolean("Is it ready?"),
             "kind": Choice(["a", "b", "c"], "Which?"),
@@ -108,4 +111,5 @@ class Checkpoints:
         for layout in decider.reading.layouts:
             decider.decide("The server starts.", questions, layout=layout)
         decider.open_all()
+        decider.log = self._log
         return decider
