@@ -15,7 +15,8 @@ from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 
 app = typer.Typer(
-    no_args_is_help=True, help="From what happened to labels: outcomes, labels, review."
+    no_args_is_help=True,
+    help="From what happened to a better checkpoint, with proof.",
 )
 
 Log = Annotated[str, typer.Option(help="The log: a SQLite file or an SQLAlchemy URL.")]
