@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.path_engine import PathEngine, path_decider
-from tests.serve.support import on_loopback, until
+from tests.serve.support import on_loopback, service_for, until
 from thisthat.audit.beside import ASSIGNMENTS, SHADOWS
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
@@ -263,3 +263,47 @@ def test_no_request_is_lost_while_a_canary_begins_and_ends(registry: Registry) -
             each.join()
     assert set(statuses) == {200}
     assert len(statuses) > 20
+
+
+def test_admins_see_the_loop_and_go_back_by_hand(registry: Registry) -> None:
+    admin = {"authorization": "Bearer adm"}
+    with serving(registry) as (service, client):
+        assert client.get("/admin/loop").status_code == 401
+        begun = begin(registry, service)
+        for number in range(6):
+            _, request, _ = ask(client, number)
+            tell(client, {"request": request, "question": "lost", "option": "yes"})
+        found = client.get("/admin/loop", headers=admin).raise_for_status().json()
+        assert found["champion"] == {"version": "one", "lam": None}
+        [tried] = found["running"]
+        assert tried["numbers"]["outcomes"] == 6
+        assert len(tried["points"]) == 6
+        assert found["counts"]["known"] == 6
+        assert sum(each["decisions"] for each in found["periods"]) == 6
+        assert found["questions"]["lost"]["outcomes"] == 6
+
+        def act(**body: str) -> httpx.Response:
+            return client.post("/admin/loop", json=body, headers=admin)
+
+        assert act(do="dance").status_code == 422
+        assert act(do="end").status_code == 422
+        assert act(do="end", experiment="x", y="z").status_code == 422
+        assert act(do="end", experiment="canary-99").status_code == 409
+        assert act(do="promote").status_code == 409  # not shown to be not worse
+        assert act(do="promote", version="/etc").status_code == 409
+        assert act(do="roll back").status_code == 409  # no champion before
+        assert act(do="end", experiment=begun.name).json()["running"] == []
+        assert service.trials.running == ()  # type: ignore[union-attr]
+        registry.point("champion", "two", "ann", "")
+        until(lambda: ask(client, 1)[0] == "second")
+        assert act(do="roll back", reason="no").json()["champion"] == "one"
+        assert ask(client, 1)[0] == "first"
+        assert client.post("/admin/reload", json={"lambda": 1}, headers=admin).status_code == 409
+    assert (registry.history()[-1].by, registry.history()[-1].reason) == ("key 1", "no")
+
+
+def test_without_a_registry_there_is_no_loop() -> None:
+    with on_loopback(service_for(admin_keys=("adm",))) as address:
+        answered = httpx.get(f"{address}/admin/loop", headers={"authorization": "Bearer adm"})
+    assert answered.status_code == 409
+    assert "start it with --loop" in answered.text
