@@ -20,7 +20,7 @@ export function chart({ label, caption, lines, xTicks, yTicks }) {
   });
   svg.append(drawn("rect", { class: "frame", x: LEFT, y: TOP, width: WIDTH, height: HEIGHT }));
   for (const [at, text] of xTicks) {
-    svg.append(drawn("text", { x: across(at), y: TOP + HEIGHT + 15, "text-anchor": at > 0.9 ? "end" : "middle" }, text));
+    svg.append(drawn("text", { x: across(at), y: TOP + HEIGHT + 15, "text-anchor": at > 0.9 ? "end" : at < 0.1 ? "start" : "middle" }, text));
   }
   for (const [at, text] of yTicks) {
     svg.append(drawn("text", { x: LEFT - 5, y: up(at) + 4, "text-anchor": "end" }, text));
