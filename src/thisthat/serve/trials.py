@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from starlette.requests import Request
@@ -135,6 +136,8 @@ class Trials:
     def start(self) -> None:
         """Watch the registry, once the champion is loaded."""
         self._opened[self._champion] = self._checkpoints.main()
+        with suppress(LogError):  # a log that does not exist yet; one that cannot, is told of later
+            self._log.store.add(SHADOWS, [])
         self._thread.start()
 
     def close(self) -> None:
