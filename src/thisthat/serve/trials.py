@@ -83,11 +83,10 @@ class Chooser:
             return self.champion
         return tried.decider
 
-    def failed(self, decider: Decider) -> bool:
-        """Note that a decider failed; whether the champion can be asked instead."""
+    def note(self, seconds: float | None) -> None:
+        """Note how long an answer of the arm took; None: it failed."""
         if self.trials is not None and self.arm is not None:
-            self.trials.failed(self.arm)
-        return decider is not self.champion
+            self.trials.note(self.arm, seconds)
 
 
 def champion_of(registry: Registry) -> tuple[str, Pointed]:
@@ -189,21 +188,21 @@ class Trials:
             raise
         # Everything: engines raise their runtime's own types.
         except Exception:
-            self.failed(arm)
+            self.note(arm, None)
             if arm.candidate is None:
                 raise
             request.state.request_id.assigned = ()
             return await answer(champion)
-        self._seen.append((arm, time.perf_counter() - started))
+        self.note(arm, time.perf_counter() - started)
         return decision
 
     def runs(self, tried: Running) -> bool:
         """Whether an experiment has not ended, as far as is known here."""
         return any(e.experiment.name == tried.experiment.name for e in self._running)
 
-    def failed(self, arm: Arm) -> None:
-        """Note that an arm could not answer."""
-        self._seen.append((arm, None))
+    def note(self, arm: Arm, seconds: float | None) -> None:
+        """Note how long an arm took to answer; None: it failed."""
+        self._seen.append((arm, seconds))
 
     def shadow(self, request: Request, state: Text, questions: Mapping[str, Question]) -> None:
         """Let shadows answer, too, where the request is among theirs; nobody waits for them."""

@@ -181,6 +181,7 @@ class _Stream:
         self._asked_for = read_stream_deadline(request.scope["headers"], request.state.arrived)
         self._service = service
         self._chooser = chooser
+        self._noted = False
         self._asked = asked
 
     async def lines(self) -> AsyncIterator[bytes]:
@@ -254,12 +255,14 @@ class _Stream:
             return problem
         # Everything: engines raise their runtime's own types.
         except Exception:
-            if not self._chooser.failed(decider):
-                raise
             champion = self._chooser.champion
+            self._note(None)
+            if decider is champion:
+                raise
             again = partial(champion.begin_many, [state], self._asked.questions, options)
             [procedure] = await asyncio.to_thread(again)
             return await self._outcome(champion, state, procedure)
+        self._note(decision.seconds)
         if self._service.trials is not None and options.policy is None:
             self._service.trials.shadow(self._request, state, self._asked.questions)
         self._fields["tokens"] += decision.usage.input_tokens
@@ -267,6 +270,12 @@ class _Stream:
         if options.policy is not None:
             self._service.count_policy(options.policy, decision)
         return decision
+
+    def _note(self, seconds: float | None) -> None:
+        """Note how the arm does: once, since all states of a request have the same."""
+        if not self._noted:
+            self._noted = True
+            self._chooser.note(seconds)
 
     def _deadline(self) -> Deadline:
         """The client's deadline for all states, bounded by the longest wait for one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -56,7 +57,9 @@ def _recorded(service: Service, store: Store, given: list[Outcome]) -> Recorded:
     """Record outcomes, and let what is tried follow from them before anybody hears of it."""
     done = record(store, given)
     if service.trials is not None:
-        service.trials.judge()
+        # They are recorded; whoever watches the registry tries again soon.
+        with suppress(LogError, InvalidInputError, OSError):
+            service.trials.judge()
     return done
 
 
