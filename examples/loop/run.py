@@ -182,7 +182,7 @@ def circle(size: int, checkpoint: str) -> dict[str, Any]:
         learned = time.time()
 
         print("\n3. It is evaluated on decisions that it was not taught on.")
-        desk.work(size // 2)
+        desk.work(size)
         since = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(learned))
         asked = (
             "--log",
