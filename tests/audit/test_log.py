@@ -108,7 +108,9 @@ def test_lines_are_found_by_what_is_known_of_them(place: str) -> None:
     assert len(list(store.read({"state_hash": state_hash("s1")}, None, None, None))) == 3
     assert list(store.read({}, time.time() + 60, None, None)) == []
     assert len(list(store.read({}, None, time.time() + 60, None))) == 15
-    with pytest.raises(InvalidInputError, match="reason: cannot be filtered by; known are request"):
+    with pytest.raises(
+        InvalidInputError, match="reason: cannot be filtered by; known are id, request"
+    ):
         list(store.read({"reason": "x"}, None, None, None))
 
 

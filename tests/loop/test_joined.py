@@ -19,7 +19,7 @@ from thisthat.audit.beside import (
     RequestId,
     Row,
     Table,
-    clients_of,
+    beside,
     fresh,
 )
 from thisthat.audit.entry import Entry
@@ -199,7 +199,7 @@ class InMemory:
 
     def append(self, entries: Sequence[Entry]) -> None:
         self.decisions += entries
-        self.add(CLIENT_REQUESTS, clients_of(entries))
+        self.add(CLIENT_REQUESTS, beside(entries)[CLIENT_REQUESTS])
 
     def add(self, table: Table, rows: Sequence[Row]) -> None:
         known = self.tables[table.name]

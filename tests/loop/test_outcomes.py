@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.audit.test_chain import edit
 from tests.audit.test_log import entry
 from thisthat.audit.beside import ASSIGNMENTS, CLIENT_REQUESTS, OUTCOMES, RequestId
 from thisthat.audit.store import SQLiteStore, open_store
 from thisthat.audit.verify import verify
 from thisthat.errors import InvalidInputError
-from thisthat.loop.assignment_log import Assigned, assignments, record_assignments
+from thisthat.loop.assignment_log import Assigned, assignment, assignments
 from thisthat.loop.outcomes import Outcome, Recorded, received, record
 
 NAMED: dict[str, Any] = {"request": "r", "question": "q"}
@@ -225,18 +226,53 @@ def test_a_purge_takes_what_was_recorded_before(place: str) -> None:
     assert verify(store).whole
 
 
-def test_assignments_are_on_record_once(place: str) -> None:
+OUTCOME_CHANGES = {
+    "UPDATE outcomes SET reward = 0.9 WHERE key = 'k2'": "outcome k2, recorded at 3, was changed",
+    "UPDATE outcomes SET recorded = 1 WHERE key = 'k1'": "outcome k1, recorded at 2, was changed",
+    "DELETE FROM outcomes WHERE key = 'k1'": "the outcome recorded at 2 was removed",
+    "INSERT INTO outcomes (key, reward, recorded) VALUES ('k9', 1, 1)": "outcome k9 was inserted",
+    "INSERT INTO outcomes (key, recorded, place) VALUES ('k9', 1, 1)": "outcome k9 was inserted",
+    "UPDATE chain SET event = replace(event, '5.0', '4.0') WHERE number = 2": "record 2 was",
+}
+
+
+@pytest.mark.parametrize("statement", OUTCOME_CHANGES)
+def test_a_changed_outcome_does_not_fit_the_chain(place: str, statement: str) -> None:
     store = open_store(place)
-    first = Assigned("r1", None, "candidate", 1.0, 0.05, 0.05, "customer-7")
-    second = Assigned("r1", "q", "champion", 0.0, 0.05, 0.95, "customer-8")
-    assert record_assignments(store, [first, second]) == 2
-    assert record_assignments(store, [second]) == 0
-    assert set(assignments(store)) == {first, second}
-    with pytest.raises(InvalidInputError, match=r"assignments\[0\]\.key"):
-        record_assignments(store, [Assigned("r1", None, "champion", 0.0, 0.05, 0.95, "c")])
-    with pytest.raises(InvalidInputError, match=r"propensity: must be in \(0, 1\], not 0"):
-        Assigned("r", None, "a", 0.0, 0.0, 0.0, "u")
+    store.append([entry(1.0)])
+    store.add(OUTCOMES, [outcome(1).row(5.0), outcome(2).row(6.0), outcome(1).row(7.0)])
+    report = verify(store)
+    assert (report.whole, report.outcomes, report.last) == (True, 2, 3)
+    assert [at for at, _ in store.rows_after(OUTCOMES, 2)] == [3]
+    edit(place, statement)
+    assert verify(store).findings[0].what.startswith(OUTCOME_CHANGES[statement])
+
+
+def test_what_was_done_unasked_is_in_the_chain(place: str) -> None:
+    store = open_store(place)
+    store.note({"what": "rolled back", "e_value": 21.5})
+    report = verify(store)
+    assert report.whole
+    assert report.notes[0].endswith("rolled back")
+    edit(place, "UPDATE chain SET event = replace(event, '21.5', '19.5') WHERE number = 1")
+    assert verify(store).findings[0].what == "record 1 was changed"
+
+
+def test_assignments_are_written_with_the_decisions(place: str) -> None:
+    store = open_store(place)
+    own = RequestId("r1")
+    first = Assigned("r1", None, "canary-4", "candidate", 1.0, 0.05, 0.05, "customer-7")
+    second = Assigned("r1", None, "canary-5", "champion", 0.0, 0.05, 0.95, "customer-7")
+    own.assigned = (first.row(), second.row())
+    store.append([entry(1.0, request=own), entry(1.0, request=own, question="z"), entry(2.0)])
+    store.append([entry(3.0, request=own)])
+    assert list(assignments(store, "canary-4")) == [first]
+    assert assignment(store, "r1", "canary-5") == second
+    assert assignment(store, "r2", "canary-5") is None
     assert len(list(store.rows(ASSIGNMENTS))) == 2
+    assert verify(store).whole
+    with pytest.raises(InvalidInputError, match=r"propensity: must be in \(0, 1\], not 0"):
+        Assigned("r", None, "e", "champion", 0.0, 0.0, 0.0, "u")
 
 
 def test_clients_own_request_ids_are_written_with_the_decisions(place: str) -> None:

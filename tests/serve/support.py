@@ -125,7 +125,7 @@ def held(**settings: Any) -> Iterator[tuple[str, Service, GatedEngine]]:
     # The server loads on its own; keep the gated decider it would replace.
     decider = service.checkpoints.main()
     service.checkpoints._open = lambda ref, lam: decider  # type: ignore[method-assign]
-    service.checkpoints._warm = lambda given: given  # type: ignore[method-assign]
+    service.checkpoints.warmed = lambda given: given  # type: ignore[method-assign]
     with on_loopback(service) as address:
         try:
             yield address, service, engine

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from thisthat.audit.beside import (
-    CLIENT_REQUESTS,
-    KEY_CHARACTERS,
-    TABLES,
-    Row,
-    Table,
-    clients_of,
-    fresh,
+from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, TABLES, Row, Table, beside, fresh
+from thisthat.audit.chain import (
+    Place,
+    beginning,
+    loss_of,
+    note_of,
+    places_of,
+    purge_of,
+    rows_of,
+    runs_of,
 )
-from thisthat.audit.chain import Place, beginning, loss_of, places_of, purge_of, runs_of
 from thisthat.audit.entry import COLUMNS, NUMBERS, Entry, values_of
 from thisthat.audit.protocol import LogError, check_past, covers, known_filter, lost
 from thisthat.errors import InvalidInputError, MissingExtraError
@@ -73,9 +74,15 @@ class AlchemyStore:
                 column("key", sqlalchemy.String(KEY_CHARACTERS), primary_key=True),
                 *(column(each, types[kind]) for each, kind in table.content.items()),
                 column("recorded", sqlalchemy.Double, nullable=False),
+                *([column("place", sqlalchemy.BigInteger, unique=True)] if table.chained else []),
             )
             for table in TABLES
         }
+        for index, found in (
+            ("decisions_by_request", self._table.c.request),
+            ("requests_by_client", self._beside[CLIENT_REQUESTS.name].c.client),
+        ):
+            sqlalchemy.Index(index, found, mysql_length=128)
         self._ready = False
         self._written: Place | None = None
 
@@ -99,7 +106,8 @@ class AlchemyStore:
                     for place, entry in zip(places, entries, strict=True)
                 ]
                 connection.execute(self._table.insert(), rows)
-                self._add(connection, CLIENT_REQUESTS, clients_of(entries))
+                for other, more in beside(entries).items():
+                    self._add(connection, other, more)
             self._insert(connection, places)
         if places:
             self._written = places[-1]
@@ -128,7 +136,8 @@ class AlchemyStore:
         columns = self._table.c
         query = self._table.select()
         for name, value in (where or {}).items():
-            query = query.where(columns[known_filter(name, value)] == value)
+            column = columns[known_filter(name, value)]
+            query = query.where(column == (int(value) if name == "id" else value))
         if since is not None:
             query = query.where(columns.time >= since)
         if until is not None:
@@ -140,13 +149,29 @@ class AlchemyStore:
 
     def add(self, table: Table, rows: Sequence[Row]) -> int:
         """Write the rows whose keys are new; any thread may call."""
+
+        def add(connection: Any) -> int:
+            self._lock(connection)
+            return self._add(connection, table, rows)
+
+        return self._tried(add)
+
+    def note(self, about: Mapping[str, Any]) -> None:
+        """Write a note into the chain; any thread may call."""
+
+        def add(connection: Any) -> int:
+            self._insert(connection, [note_of(self._last(connection), about)])
+            return 1
+
+        self._tried(add)
+
+    def _tried(self, work: Callable[[Any], int]) -> int:
         for tried in range(1, _TRIES + 1):
             try:
                 with self._writing() as connection:
-                    self._lock(connection)
-                    return self._add(connection, table, rows)
+                    return work(connection)
             except LogError as error:
-                # Without a chain there is no lock: another writer had one of the keys first.
+                # Without a chain there is no lock: another writer began it or had a key first.
                 if tried == _TRIES or not isinstance(
                     error.__cause__, self._alchemy.exc.IntegrityError
                 ):
@@ -156,9 +181,21 @@ class AlchemyStore:
     def rows(self, table: Table, where: Mapping[str, str] | None = None) -> Iterator[Row]:
         """The rows of a table beside the decisions that match, in no order."""
         found = self._beside[table.name]
-        query = found.select().where(
+        query = self._alchemy.select(*(found.c[name] for name in table.columns)).where(
             *(found.c[name] == value for name, value in (where or {}).items())
         )
+        yield from self._found(table, query)
+
+    def rows_after(self, table: Table, place: int | None) -> Iterator[tuple[int | None, Row]]:
+        """The rows of a chained table behind a place, in order; all of them for None."""
+        found = self._beside[table.name]
+        columns = (found.c[name] for name in ("place", *table.columns))
+        query = self._alchemy.select(*columns).order_by(found.c.place)
+        query = query if place is None else query.where(found.c.place > place)
+        for at, *row in self._found(table, query):
+            yield at, tuple(row)
+
+    def _found(self, table: Table, query: Any) -> Iterator[tuple[Any, ...]]:
         with self._transaction() as connection:
             if self._alchemy.inspect(connection).has_table(table.name):
                 for row in connection.execution_options(stream_results=True).execute(query):
@@ -177,8 +214,8 @@ class AlchemyStore:
             gone = connection.execute(table.delete().where(table.c.time < before)).rowcount
             for first, final, _ in runs:
                 connection.execute(chain.delete().where(chain.c.number.between(first, final)))
-            for beside in self._beside.values():
-                connection.execute(beside.delete().where(beside.c.recorded < before))
+            for other in self._beside.values():
+                connection.execute(other.delete().where(other.c.recorded < before))
             self._insert(connection, [purge_of(last, before, int(gone), runs)])
         return int(gone)
 
@@ -249,11 +286,17 @@ class AlchemyStore:
         found, keys = self._beside[table.name], [row[0] for row in rows]
         known: dict[str, Row] = {}
         for start in range(0, len(keys), _KEYS_AT_ONCE):
-            some = found.select().where(found.c.key.in_(keys[start : start + _KEYS_AT_ONCE]))
+            some = self._alchemy.select(*(found.c[name] for name in table.columns))
+            some = some.where(found.c.key.in_(keys[start : start + _KEYS_AT_ONCE]))
             known |= {row[0]: tuple(row) for row in connection.execute(some)}
         new = fresh(table, rows, known)
         if new:
             values = [dict(zip(table.columns, row, strict=True)) for row in new]
+            if table.chained:
+                places = rows_of(self._last(connection), table.name, new)
+                self._insert(connection, places)
+                for row, place in zip(values, places, strict=True):
+                    row["place"] = place.number
             connection.execute(found.insert(), values)
         return len(new)
 

@@ -1,4 +1,4 @@
-"""Append-only tables beside the decisions: outcomes, assignments, clients' own request ids.
+"""Append-only tables beside the decisions: outcomes, arms, shadows, clients' own request ids.
 
 Every row has a key and the time it was recorded. A key that is there already has no effect, unless
 it stands for something else. Knows no database.
@@ -18,12 +18,16 @@ Row: TypeAlias = "tuple[str | float | None, ...]"
 KEY_CHARACTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table: the columns between its ``key`` and ``recorded``, with their types."""
+    """A table: the columns between its ``key`` and ``recorded``, with their types.
+
+    The rows of one that is ``chained`` have places in the chain, and an order.
+    """
 
     name: str
     content: Mapping[str, type[str] | type[int] | type[float]]
+    chained: bool = False
 
     @property
     def columns(self) -> dict[str, type[str] | type[int] | type[float]]:
@@ -44,12 +48,14 @@ OUTCOMES = Table(
         "source": str,
         "time": float,
     },
+    chained=True,
 )
 ASSIGNMENTS = Table(
     "assignments",
     {
         "request": str,
         "question": str,
+        "experiment": str,
         "arm": str,
         "lam": float,
         "share": float,
@@ -57,30 +63,46 @@ ASSIGNMENTS = Table(
         "unit": str,
     },
 )
+SHADOWS = Table(
+    "shadows",
+    {
+        "experiment": str,
+        "request": str,
+        "question": str,
+        "state_hash": str,
+        "probabilities": str,
+        "best": str,
+    },
+)
 CLIENT_REQUESTS = Table("client_requests", {"client": str})
-TABLES = (OUTCOMES, ASSIGNMENTS, CLIENT_REQUESTS)
+TABLES = (OUTCOMES, ASSIGNMENTS, SHADOWS, CLIENT_REQUESTS)
 
 
 class RequestId(str):
-    """A request's id that knows what the request's client called it."""
+    """A request's id that knows what the client called it, and which arms it was assigned to."""
 
     client: str | None
+    assigned: tuple[Row, ...]
 
     def __new__(cls, own: str, client: str | None = None) -> RequestId:
         """The server's ``own`` id, and the client's."""
         made = super().__new__(cls, own)
-        made.client = client
+        made.client, made.assigned = client, ()
         return made
 
 
-def clients_of(entries: Sequence[Entry]) -> list[Row]:
-    """The rows of ``client_requests`` that belong to these lines, one for each request."""
-    found: dict[str, Row] = {}
+def beside(entries: Sequence[Entry]) -> dict[Table, list[Row]]:
+    """The rows of other tables that belong to these lines, each of them once."""
+    clients: dict[str, Row] = {}
+    assigned: dict[object, Row] = {}
     for each in entries:
-        if isinstance(each.request, RequestId) and each.request.client is not None:
-            own = str(each.request)
-            found.setdefault(own, (own, each.request.client, each.time))
-    return list(found.values())
+        if isinstance(each.request, RequestId):
+            if each.request.client is not None:
+                own = str(each.request)
+                clients.setdefault(own, (own, each.request.client, each.time))
+            for row in each.request.assigned:
+                assigned.setdefault(row[0], (*row, each.time))
+    return {CLIENT_REQUESTS: list(clients.values()), ASSIGNMENTS: list(assigned.values())}
 
 
 def fresh(table: Table, rows: Sequence[Row], known: Mapping[str, Row]) -> list[Row]:

@@ -1,7 +1,8 @@
 """The hash chain over the decision log: every line and event is bound to all before it.
 
-A place in the chain has a number, a line or an event (the beginning, a purge, a loss), and a link:
-the sha256 over the link before it and its own content. Knows no database.
+A place in the chain has a number, a line or an event (the beginning, a purge, a loss, a row beside
+the decisions, a note of what the loop did by itself), and a link: the sha256 over the link before
+it and its own content. Knows no database.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -84,6 +85,25 @@ def purge_of(last: Place, before: float, lines: int, runs: Sequence[Run]) -> Pla
 def loss_of(last: Place, known: Place) -> Place:
     """The place after ``last`` that records that ``known``, once written, is no longer there."""
     return _event(last, "loss", {"at": time.time(), "number": known.number, "link": known.link})
+
+
+def rows_of(last: Place, table: str, rows: Sequence[Sequence[Any]]) -> list[Place]:
+    """The places after ``last`` of rows beside the decisions; the last value is when it came."""
+    found = []
+    for row in rows:
+        last = _event(last, "row", {"at": row[-1], "table": table, "sha256": row_hash(row)})
+        found.append(last)
+    return found
+
+
+def row_hash(row: Sequence[Any]) -> str:
+    """sha256 over a row beside the decisions."""
+    return hashlib.sha256(_encode(list(row)).encode()).hexdigest()
+
+
+def note_of(last: Place, about: Mapping[str, Any]) -> Place:
+    """The place after ``last`` that records what was done without anybody asking for it."""
+    return _event(last, "note", {"at": time.time(), **about})
 
 
 def _event(last: Place | None, kind: str, about: dict[str, Any]) -> Place:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, get_args
+from typing import Any, Protocol, get_args
 
 from thisthat.audit.beside import Row, Table
 from thisthat.audit.chain import Place, purged
@@ -13,6 +13,7 @@ from thisthat.errors import InvalidInputError, ThisThatError
 from thisthat.questions import Action
 
 FILTERS = (
+    "id",
     "request",
     "question",
     "schema",
@@ -56,6 +57,18 @@ class Store(Protocol):
 
     def rows(self, table: Table, where: Mapping[str, str] | None = None) -> Iterator[Row]:
         """The rows of a table beside the decisions that match, in no order. Raises LogError."""
+
+    def rows_after(self, table: Table, place: int | None) -> Iterator[tuple[int | None, Row]]:
+        """The rows of a chained table behind a place, in order; all of them for None.
+
+        Raises LogError.
+        """
+
+    def note(self, about: Mapping[str, Any]) -> None:
+        """Write into the chain, durably, what was done without anybody asking for it.
+
+        Any thread may call it. Raises LogError.
+        """
 
     def purge(self, before: float) -> int:
         """Delete lines older than ``before``, on record; returns how many there were.
@@ -104,6 +117,8 @@ def known_filter(name: str, value: str) -> str:
     if name not in FILTERS:
         raise InvalidInputError(name, f"cannot be filtered by; known are {', '.join(FILTERS)}")
     actions = get_args(Action)
+    if name == "id" and not (value.isascii() and value.isdigit()):
+        raise InvalidInputError(name, f"{value!r} is not a whole number")
     if name == "action" and value not in actions:
         raise InvalidInputError(name, f"{value!r} is not one of {', '.join(actions)}")
     return name

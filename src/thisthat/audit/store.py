@@ -18,8 +18,17 @@ from typing import Any
 from urllib.parse import quote
 
 from thisthat.audit.alchemy_store import AlchemyStore
-from thisthat.audit.beside import CLIENT_REQUESTS, TABLES, Row, Table, clients_of, fresh
-from thisthat.audit.chain import Place, beginning, loss_of, places_of, purge_of, runs_of
+from thisthat.audit.beside import CLIENT_REQUESTS, TABLES, Row, Table, beside, fresh
+from thisthat.audit.chain import (
+    Place,
+    beginning,
+    loss_of,
+    note_of,
+    places_of,
+    purge_of,
+    rows_of,
+    runs_of,
+)
 from thisthat.audit.entry import COLUMNS, NUMBERS, Entry, values_of
 from thisthat.audit.protocol import LogError, Store, check_past, covers, known_filter, lost
 
@@ -77,10 +86,12 @@ def _beside(table: Table) -> str:
         f"BEGIN SELECT RAISE(ABORT, '{name} {message}'); END;\n"
         for rule, when in rules.items()
     )
+    columns += ", place INTEGER UNIQUE" if table.chained else ""
     return f"CREATE TABLE IF NOT EXISTS {name} ({columns}, PRIMARY KEY (key));\n{triggers}"
 
 
 _SQLITE += "".join(map(_beside, TABLES))
+_SQLITE += f"CREATE INDEX IF NOT EXISTS requests_by_client ON {CLIENT_REQUESTS.name} (client);\n"
 _ABOUT_A_LINE = (sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 
 _ADD_SECONDS = 10.0
@@ -135,7 +146,8 @@ class SQLiteStore:
                     f"INSERT INTO decisions (id, {_KEPT}) VALUES (?{', ?' * len(COLUMNS)})",
                     ((p.line, *values_of(e)) for p, e in zip(places, entries, strict=True)),
                 )
-                _add(connection, CLIENT_REQUESTS, clients_of(entries))
+                for table, rows in beside(entries).items():
+                    _add(connection, table, rows)
             _insert(connection, places)
         try:
             self._check_place()
@@ -173,11 +185,23 @@ class SQLiteStore:
                 yield line, Entry(*row)
 
     def add(self, table: Table, rows: Sequence[Row]) -> int:
-        """Write the rows whose keys are new, over a connection of its own: any thread may call."""
-        with self._errors():
-            self._create()
-            with closing(self._prepared(_ADD_SECONDS)) as connection, _transaction(connection):
-                return _add(connection, table, rows)
+        """Write the rows whose keys are new; any thread may call."""
+        with self._adding() as connection:
+            return _add(connection, table, rows)
+
+    def note(self, about: Mapping[str, Any]) -> None:
+        """Write a note into the chain; any thread may call."""
+        with self._adding() as connection:
+            _insert(connection, [note_of(_last(connection), about)])
+
+    def rows_after(self, table: Table, place: int | None) -> Iterator[tuple[int | None, Row]]:
+        """The rows of a chained table behind a place, in order; all of them for None."""
+        query = f"SELECT place, {', '.join(table.columns)} FROM {table.name}"
+        query += "" if place is None else f" WHERE place > {int(place)}"
+        with self._reading() as connection:
+            if _has_table(connection, table.name):
+                for at, *row in connection.execute(f"{query} ORDER BY place"):
+                    yield at, tuple(row)
 
     def rows(self, table: Table, where: Mapping[str, str] | None = None) -> Iterator[Row]:
         """The rows of a table beside the decisions that match, in no order."""
@@ -257,6 +281,14 @@ class SQLiteStore:
         except LogError:
             self.close()
             raise
+
+    @contextmanager
+    def _adding(self) -> Iterator[sqlite3.Connection]:
+        """A transaction over a connection of its own."""
+        with self._errors():
+            self._create()
+            with closing(self._prepared(_ADD_SECONDS)) as connection, _transaction(connection):
+                yield connection
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -366,7 +398,12 @@ def _add(connection: sqlite3.Connection, table: Table, rows: Sequence[Row]) -> i
     query = f"SELECT {columns} FROM {table.name} WHERE key = ?"
     found = (connection.execute(query, row[:1]).fetchone() for row in rows)
     new = fresh(table, rows, {row[0]: row for row in found if row is not None})
-    marks = ", ".join("?" * len(table.columns))
+    if table.chained and new:
+        places = rows_of(_last(connection), table.name, new)
+        _insert(connection, places)
+        columns += ", place"
+        new = [(*row, place.number) for row, place in zip(new, places, strict=True)]
+    marks = ", ".join("?" * (columns.count(",") + 1))
     connection.executemany(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", new)
     return len(new)
 

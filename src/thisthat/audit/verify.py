@@ -1,4 +1,4 @@
-"""Does the decision log fit its chain, and the anchors taken of it? Names what does not."""
+"""Do decisions and outcomes fit the log's chain, and the chain its anchors? Names what does not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from thisthat.audit.chain import Anchor, Place, Run, content, events_in, link, moment, purged
+from thisthat.audit.beside import OUTCOMES
+from thisthat.audit.chain import (
+    Anchor,
+    Place,
+    Run,
+    content,
+    events_in,
+    link,
+    moment,
+    purged,
+    row_hash,
+)
 from thisthat.audit.entry import Entry
 from thisthat.audit.protocol import LogError, Store
 
@@ -28,6 +39,7 @@ class Report:
     """
 
     lines: int = 0
+    outcomes: int = 0
     unchained: int = 0
     last: int | None = None
     fitting: int = 0
@@ -52,11 +64,15 @@ def anchor_of(store: Store) -> Anchor:
 def verify(store: Store, anchors: Sequence[Anchor] = ()) -> Report:
     """Compare every line with the chain and the chain with the anchors. Raises LogError."""
     while True:
-        events = [place for place, _ in store.chain(events=True)]
-        report = _Walk(events, anchors).over(store)
+        purges = _purges(store)
+        report = _Walk(purges, anchors).over(store)
         # A purge in the meantime explains what seems to be missing.
-        if report.whole or events == [place for place, _ in store.chain(events=True)]:
+        if report.whole or purges == _purges(store):
             return report
+
+
+def _purges(store: Store) -> list[Place]:
+    return [place for place, _ in store.chain(events=True) if '"purge"' in (place.event or "")]
 
 
 class _Walk:
@@ -68,6 +84,8 @@ class _Walk:
         self._report = Report()
         self._first: Place | None = None
         self._after = self._unchained = 0
+        self._rows: dict[int, tuple[str, float]] = {}
+        self._purged_before = 0.0
 
     def over(self, store: Store) -> Report:
         report, wanted = self._report, {anchor.number for anchor in self._anchors}
@@ -93,6 +111,7 @@ class _Walk:
             expected, before = place.number + 1, place.link
             report.last = place.number
         self._strays(store)
+        self._outcomes(store)
         self._compare()
         report.findings.sort()
         return report
@@ -123,6 +142,11 @@ class _Walk:
             elif kind == "purge":
                 note = f"{about['lines']} lines from before {moment(about['before'])} were purged"
                 self._report.notes.append(f"{place.number}: {at}: {note}")
+                self._purged_before = max(self._purged_before, float(about["before"]))
+            elif kind == "row" and about["table"] == OUTCOMES.name:
+                self._rows[place.number] = (str(about["sha256"]), float(about["at"]))
+            elif kind == "note":
+                self._report.notes.append(f"{place.number}: {at}: {about['what']}")
             elif kind == "loss":
                 what = f"lines up to {about['number']} had disappeared when writing went on at {at}"
                 self._find(place.number, f"record {place.number}: {what}")
@@ -142,6 +166,22 @@ class _Walk:
         if self._first is not None and report.unchained > self._unchained:
             many = report.unchained - self._unchained
             self._find(0, f"{many} lines were inserted among those from before the chain")
+
+    def _outcomes(self, store: Store) -> None:
+        """Compare the outcomes with their places; what was purged may be missing."""
+        left, last = self._rows, self._report.last
+        for place, row in store.rows_after(OUTCOMES, None):
+            if place is None or place not in left:
+                if place is None or last is None or place <= last:
+                    what = f"outcome {row[0]} was inserted: it has no place in the chain"
+                    self._find(place or 0, what)
+                continue
+            self._report.outcomes += 1
+            if row_hash(row) != left.pop(place)[0]:
+                self._find(place, f"outcome {row[0]}, recorded at {place}, was changed")
+        for place, (_, at) in left.items():
+            if at >= self._purged_before:
+                self._find(place, f"the outcome recorded at {place} was removed")
 
     def _compare(self) -> None:
         report, fitting = self._report, 0

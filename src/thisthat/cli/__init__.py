@@ -25,6 +25,7 @@ from thisthat.cli import (
     teach,
     test,
     threshold,
+    trials,
 )
 from thisthat.cli.extras import missing_extra
 from thisthat.cli.lab import add_lab_commands
@@ -60,6 +61,8 @@ app.command("test")(test.run_tests)
 app.command("serve")(serve.serve)
 app.add_typer(threshold.app, name="threshold")
 app.add_typer(log.app, name="log")
+for command in trials.COMMANDS:
+    loop.app.command()(command)
 app.add_typer(loop.app, name="loop")
 app.add_typer(delta.app, name="delta")
 add_lab_commands(app)

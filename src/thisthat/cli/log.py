@@ -169,7 +169,8 @@ def verify(
         typer.echo("the log has no chain: an older version wrote it; nothing can be verified")
     elif report.whole:
         compared = f", {report.fitting} of {len(known)} anchors compared" if known else ""
-        typer.echo(f"{report.lines} lines fit the chain, which ends at {report.last}{compared}")
+        what = f"{report.lines} lines and {report.outcomes} outcomes"
+        typer.echo(f"{what} fit the chain, which ends at {report.last}{compared}")
     if not report.whole:
         raise typer.Exit(1)
 

@@ -15,7 +15,8 @@ from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 
 app = typer.Typer(
-    no_args_is_help=True, help="From what happened to labels: outcomes, labels, review."
+    no_args_is_help=True,
+    help="From what happened to a better checkpoint, with proof.",
 )
 
 Log = Annotated[str, typer.Option(help="The log: a SQLite file or an SQLAlchemy URL.")]
@@ -60,6 +61,7 @@ def labels(
     log: Log,
     output: Output,
     mature: Mature = "7d",
+    since: Annotated[str | None, typer.Option(help="Only decisions from then on.")] = None,
     until: Until = None,
     keep_contradictory: Annotated[
         bool, typer.Option(help="Label with the latest of contradictory outcomes.")
@@ -71,7 +73,13 @@ def labels(
 
     window, at = duration(mature, "--mature"), moment(until, "--until") or time.time()
     check_output(output, None if "://" in log else Path(log))
-    made = make_labels(open_store(log), window, at, keep_contradictory=keep_contradictory)
+    made = make_labels(
+        open_store(log),
+        window,
+        at,
+        since=moment(since, "--since") or 0.0,
+        keep_contradictory=keep_contradictory,
+    )
     made.save(output)
     answers = sum(len(each.answers) for each in made.labels)
     typer.echo(f"{output}: {len(made.labels)} states, {answers} answers")

@@ -94,6 +94,17 @@ def serve(
         str | None, typer.Option(help="Ray: the cluster's; without it one on this machine.")
     ] = None,
     gpus_per_replica: Annotated[float, typer.Option(help="Ray: GPUs of a replica.")] = 0.0,
+    loop: Annotated[
+        Path | None,
+        typer.Option(help="Serve this registry's champion and try its candidates on a share."),
+    ] = None,
+    explore: Annotated[
+        float | None,
+        typer.Option(help="Escalate this share of what a policy acts on just above its cut-off."),
+    ] = None,
+    explore_near: Annotated[
+        float, typer.Option(help="How far above the cut-off that is, in probability.")
+    ] = 0.05,
 ) -> None:
     """Serve a checkpoint over HTTP: /v1/systemone, /v1/decisions, /v1/chat/completions, /v1/decide.
 
@@ -121,6 +132,26 @@ def serve(
         raise InvalidInputError("--on", f"{on!r} is not known; ray is")
     if on is None and (replicas or address or gpus_per_replica):
         raise InvalidInputError("--replicas, --address, --gpus-per-replica", "need --on ray")
+    if on is not None and loop is not None:
+        raise InvalidInputError("--loop", "is not served on Ray: replicas do not share a trial")
+    registry = None
+    if loop is not None:
+        from thisthat.loop.registry import Registry
+        from thisthat.serve.trials import champion_of
+
+        for flag, given in (
+            ("--checkpoint", checkpoint != "default"),
+            ("--lambda", lam is not None),
+            ("--also-lambda", bool(also_lambda)),
+        ):
+            if given:
+                raise InvalidInputError(flag, "cannot be chosen: --loop names the champion")
+        registry = Registry(loop)
+        checkpoint, champion = champion_of(registry)
+        lam = champion.lam
+    for flag, given in (("--loop", loop is not None), ("--explore", explore is not None)):
+        if given and not decision_log:
+            raise InvalidInputError(flag, "needs --decision-log")
     settings = Settings(
         host=host,
         port=port,
@@ -146,6 +177,8 @@ def serve(
         cors_origins=tuple(cors_origin or ()),
         log_states=log_states,
         drift_decisions=drift_decisions,
+        explore=explore,
+        explore_near=explore_near,
         traces=traces,
     )
 
@@ -173,4 +206,4 @@ def serve(
     record = None
     if decision_log:
         record = DecisionLog(decision_log, keep_states=log_states, required=log_sync)
-    run_server(Service(settings, opened, Traces.configured(traces), record))
+    run_server(Service(settings, opened, Traces.configured(traces), record, registry))

@@ -35,4 +35,4 @@ def progress_bar(doing: str, total: int) -> Iterator[Callable[[int, int], None]]
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(doing, total=total)
-        yield lambda done, _: bar.update(task, completed=done)
+        yield lambda done, all_of_it: bar.update(task, completed=done, total=all_of_it)

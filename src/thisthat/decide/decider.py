@@ -248,15 +248,21 @@ class Decider:
         pairs = [(state, asked) for state in states]
         return list(begin(self.processor, pairs, options, piece_tokens))
 
-    def conclude(self, state: Text, procedure: Procedure, options: DecideOptions) -> Decision:
-        """The last step of ``decide``: apply the policy, write the decision log.
+    def conclude(
+        self,
+        state: Text,
+        procedure: Procedure,
+        options: DecideOptions,
+        change: Callable[[Decision], Decision] = lambda decision: decision,
+    ) -> Decision:
+        """The last step of ``decide``: apply the policy, ``change`` it, write the decision log.
 
         Raises InvalidInputError for a policy fitted for something else, and what the log raises.
         """
         decision = procedure.decision
         if options.policy is not None:
             conditions = self.conditions_for(options)
-            decision = options.policy.apply(decision, procedure.questions, conditions)
+            decision = change(options.policy.apply(decision, procedure.questions, conditions))
         if self.log is not None:
             self.log.record(state, procedure.questions, decision, options.request_id)
         return decision

@@ -250,6 +250,12 @@ class Policy(_Part):
                 answers[name] = replace(answers[name], outcome=outcome)
         return replace(decision, answers=answers)
 
+    def cutoff(self, name: str, question: Question, option: str) -> float | None:
+        """The cut-off of a question's option; None where there is none."""
+        part = self._part(name, question)
+        found = None if part is None else self.questions[part].cutoffs.get(option)
+        return None if found is None else found.value
+
     def _same_schema(self, questions: Mapping[str, Question]) -> bool:
         if schema_hash(questions) == self.schema_hash:
             return True

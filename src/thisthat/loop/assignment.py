@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from thisthat.errors import InvalidInputError
@@ -10,10 +12,15 @@ from thisthat.errors import InvalidInputError
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The arm that answers, and the chance it had."""
+    """The number of the canary that answers (None: the champion), and the chance it had.
 
-    candidate: bool
+    ``shares`` are the chances of each canary against the champion alone: among the keys that one
+    of the two answers, by which they are compared.
+    """
+
+    canary: int | None
     propensity: float
+    shares: tuple[float, ...]
 
 
 def place(key: str, salt: str) -> float:
@@ -22,12 +29,23 @@ def place(key: str, salt: str) -> float:
     return int.from_bytes(digest[:7], "big") / (1 << 56)
 
 
-def assign(key: str, salt: str, share: float) -> Assignment:
-    """The arm of ``key`` when the candidate gets ``share`` of the keys.
+def assign(key: str, canaries: Sequence[tuple[str, float]]) -> Assignment:
+    """The arm of ``key`` among canaries, each with its salt and its share of what is left.
 
-    A key that the candidate answers at one share it answers at every larger one.
+    Canaries take their keys in order, the champion has the rest. A key that a canary answers at
+    one share it answers at every larger one, unless a canary before it takes it.
     """
-    if not 0.0 <= share <= 1.0:
-        raise InvalidInputError("share", f"must be from 0 to 1, not {share:g}")
-    candidate = place(key, salt) < share
-    return Assignment(candidate, share if candidate else 1.0 - share)
+    for _, share in canaries:
+        if not 0.0 <= share <= 1.0:
+            raise InvalidInputError("share", f"must be from 0 to 1, not {share:g}")
+    chosen, left, chances = None, 1.0, []
+    for number, (salt, share) in enumerate(canaries):
+        chances.append(left * share)
+        left *= 1.0 - share
+        if chosen is None and place(key, salt) < share:
+            chosen = number
+    shares = tuple(
+        share / (share + math.prod(1.0 - other for _, other in canaries[number:])) if share else 0.0
+        for number, (_, share) in enumerate(canaries)
+    )
+    return Assignment(chosen, left if chosen is None else chances[chosen], shares)

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from thisthat.audit.beside import ASSIGNMENTS
+from thisthat.audit.beside import ASSIGNMENTS, Row
 from thisthat.audit.protocol import Store
 from thisthat.errors import InvalidInputError
+
+Arm: TypeAlias = Literal["champion", "candidate", "as usual", "explored"]
+EXPLORATION = "exploration"
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
     """The ``arm`` and its λ that answered a request, or one ``question`` of it.
 
-    ``share`` is what the candidate got then, ``propensity`` the chance of this arm, ``unit`` the
-    key whose hash decided. Raises InvalidInputError for chances that are none.
+    ``share`` is the candidate's chance against the champion then, ``propensity`` the chance of
+    this arm among all, ``unit`` the key whose hash decided. Raises InvalidInputError for chances
+    that are none.
     """
 
     request: str
     question: str | None
-    arm: str
+    experiment: str
+    arm: Arm
     lam: float
     share: float
     propensity: float
@@ -36,23 +40,29 @@ class Assigned:
         if not 0 < self.propensity <= 1:
             raise InvalidInputError("propensity", f"must be in (0, 1], not {self.propensity:g}")
 
-
-def record_assignments(store: Store, assigned: Sequence[Assigned]) -> int:
-    """Record assignments durably; returns how many are new.
-
-    Raises LogError, and InvalidInputError for a request or question that has another assignment.
-    """
-    now = time.time()
-    return store.add(ASSIGNMENTS, [(_key(each), *astuple(each), now) for each in assigned])
+    def row(self) -> Row:
+        """The row to write with the decision, which adds when it was recorded."""
+        # A request may ask a question about several states, which are explored each for itself.
+        about = None if self.question is None else f"{self.unit} {self.question}"
+        return _key(self.request, about, self.experiment), *astuple(self)
 
 
-def assignments(store: Store) -> Iterator[Assigned]:
-    """Every assignment in the log, in no order. Raises LogError."""
-    for _, *values, _ in store.rows(ASSIGNMENTS):
-        content: list[Any] = values
-        yield Assigned(*content)
+def assignments(store: Store, experiment: str) -> Iterator[Assigned]:
+    """Every assignment of an experiment, in no order. Raises LogError."""
+    yield from map(_assigned, store.rows(ASSIGNMENTS, {"experiment": experiment}))
 
 
-def _key(assigned: Assigned) -> str:
-    named = json.dumps([assigned.request, assigned.question])
+def assignment(store: Store, request: str, experiment: str) -> Assigned | None:
+    """How an experiment assigned a request; None if it did not. Raises LogError."""
+    rows = store.rows(ASSIGNMENTS, {"key": _key(request, None, experiment)})
+    return next(map(_assigned, rows), None)
+
+
+def _assigned(row: Row) -> Assigned:
+    content: list[Any] = list(row[1:-1])
+    return Assigned(*content)
+
+
+def _key(request: str, question: str | None, experiment: str) -> str:
+    named = json.dumps([request, question, experiment])
     return hashlib.sha256(named.encode()).hexdigest()

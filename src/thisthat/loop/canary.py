@@ -67,6 +67,17 @@ class Canary:
         self._sum, self.outcomes = self._sum + reward, self.outcomes + 1
         return self.verdict
 
+    def pair(self, champion: float, candidate: float) -> Verdict:
+        """Take the rewards of both for the same state; what follows from all."""
+        for reward in (champion, candidate):
+            if not 0.0 <= reward <= 1.0:
+                raise InvalidInputError("reward", f"must be from 0 to 1, not {reward:g}")
+        difference, margin = candidate - champion, self.settings.margin
+        self.harm.add(-margin - difference, -margin - 1.0)
+        self.fine.add(difference + margin, margin - 1.0)
+        self.outcomes += 1
+        return self.verdict
+
     @property
     def verdict(self) -> Verdict:
         """What the outcomes so far support; harm comes first."""

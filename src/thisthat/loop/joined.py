@@ -144,7 +144,7 @@ class JoinedView:
             missing: Status = "censored" if mature else "immature"
             status = "repeated" if line in self._again else missing
             return Joined(line, entry, status, mature, early=early)
-        values = [_value(each, entry) for each in used]
+        values = [value_of(each, entry) for each in used]
         options = [value for value in values if isinstance(value, str)]
         rewards = [value for value in values if isinstance(value, float)]
         return Joined(
@@ -164,7 +164,8 @@ _Lines: TypeAlias = "dict[tuple[str, str], dict[str, list[int]]]"
 """Lines by state, of a request and a question."""
 
 
-def _value(each: Received, entry: Entry) -> str | float:
+def value_of(each: Received, entry: Entry) -> str | float:
+    """What an outcome says about a decision: the right option, or a reward."""
     given = each.outcome
     if given.option is not None:
         return given.option

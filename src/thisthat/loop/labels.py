@@ -50,15 +50,24 @@ class Labels:
 
 
 def make_labels(
-    store: Store, mature_after: float, until: float, *, keep_contradictory: bool = False
+    store: Store,
+    mature_after: float,
+    until: float,
+    *,
+    since: float = 0.0,
+    keep_contradictory: bool = False,
 ) -> Labels:
     """The labels of decisions that were mature at ``until``, from outcomes recorded before it.
+
+    Decisions before ``since`` are passed over.
 
     With ``keep_contradictory`` the latest of contradictory outcomes is the label. Raises LogError.
     """
     view, made = JoinedView(store, mature_after, until), Labels()
     kept: dict[tuple[str | None, float, str], list[Joined]] = {}
     for each in view.decisions():
+        if each.entry.time < since:
+            continue
         reason = _reason(each, keep_contradictory)
         if reason is None:
             # A decision's lines share its request, time and state.

@@ -83,7 +83,7 @@ def snips(logged: Logged, least_propensity: float) -> float:
 def doubly_robust(logged: Logged, least_propensity: float, alpha: float = 0.05) -> Estimate:
     """The model's expectation, corrected by the weighted errors it makes on what was done."""
     weights = _weights(logged, least_propensity)
-    values = logged.expected + weights * (logged.reward - logged.predicted)
+    values = _robust(logged, weights)
     bound = 1.0 / least_propensity
     low, high = interval(values, -bound, 1.0 + bound, alpha)
     return Estimate(
@@ -93,6 +93,23 @@ def doubly_robust(logged: Logged, least_propensity: float, alpha: float = 0.05) 
         min(high, 1.0),
         effective_rows(weights),
     )
+
+
+def difference(
+    candidate: Logged, champion: Logged, least_propensity: float, alpha: float = 0.05
+) -> Estimate:
+    """By how much the candidate would earn more on the same rows, doubly robust."""
+    weights = _weights(candidate, least_propensity)
+    others = _weights(champion, least_propensity)
+    values = _robust(candidate, weights) - _robust(champion, others)
+    bound = 1.0 + 2.0 / least_propensity
+    low, high = interval(values, -bound, bound, alpha)
+    worth = effective_rows(np.abs(weights - others))
+    return Estimate("difference", float(values.mean()), max(low, -1.0), min(high, 1.0), worth)
+
+
+def _robust(logged: Logged, weights: Floats) -> Floats:
+    return np.asarray(logged.expected + weights * (logged.reward - logged.predicted))
 
 
 def _weights(logged: Logged, least_propensity: float) -> Floats:

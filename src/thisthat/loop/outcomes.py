@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from itertools import islice
@@ -176,11 +176,16 @@ def record(log: str | Path | Store, outcomes: Outcome | Iterable[Outcome]) -> Re
 
 def received(store: Store) -> Iterator[Received]:
     """Every outcome in the log, in no order. Raises LogError."""
-    for key, *values, recorded in store.rows(OUTCOMES):
-        content: Mapping[str, Any] = dict(zip(OUTCOMES.content, values, strict=True))
-        happened = None if content["happened"] is None else bool(content["happened"])
-        outcome = Outcome(**{**content, "happened": happened, "key": key})
-        yield Received(outcome, float(recorded or 0.0))
+    yield from map(received_of, store.rows(OUTCOMES))
+
+
+def received_of(row: Row) -> Received:
+    """A row of the table as the outcome that was recorded."""
+    key, *values, recorded = row
+    content: dict[str, Any] = dict(zip(OUTCOMES.content, values, strict=True))
+    happened = None if content["happened"] is None else bool(content["happened"])
+    outcome = Outcome(**{**content, "happened": happened, "key": str(key)})
+    return Received(outcome, float(recorded or 0.0))
 
 
 def moment(text: str) -> float:

@@ -1,4 +1,4 @@
-"""Which checkpoints there are, which one answers, and who changed that when.
+"""Which checkpoints there are, which one answers, what is tried, and who changed that when.
 
 One file of events, only ever appended to; what holds now follows from reading it. A line is
 synced before the call returns, and a last line that a crash cut short was never acknowledged, so
@@ -12,15 +12,18 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 from thisthat.checkpoint.locks import locked
 from thisthat.errors import InvalidInputError
+from thisthat.loop.experiment import Experiment, experiment_from_json
 
 Alias: TypeAlias = Literal["champion", "candidate"]
-Happening: TypeAlias = Literal["registered", "evaluated", "pointed"]
+Happening: TypeAlias = Literal[
+    "registered", "evaluated", "pointed", "started", "ramped", "ready", "ended"
+]
 
 FILE = "registry.jsonl"
 
@@ -50,18 +53,27 @@ class Version:
     evaluations: tuple[Mapping[str, Any], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Pointed:
+    """A version and its λ; None is the card's own."""
+
+    version: str
+    lam: float | None
+
+
 @dataclass(frozen=True)
 class Holding:
-    """What holds after all events."""
+    """What holds after all events; ``running`` are the experiments, oldest first."""
 
     versions: Mapping[str, Version]
-    champions: tuple[str, ...]
+    champions: tuple[Pointed, ...]
     candidate: str | None
+    running: Mapping[str, Experiment]
 
     @property
     def champion(self) -> str | None:
         """The version that answers."""
-        return self.champions[-1] if self.champions else None
+        return self.champions[-1].version if self.champions else None
 
 
 class Registry:
@@ -71,6 +83,14 @@ class Registry:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / FILE
         self._clock = clock
+
+    def stamp(self) -> tuple[int, int]:
+        """Changes whenever an event is added."""
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return (0, 0)
+        return found.st_mtime_ns, found.st_size
 
     def history(self) -> list[Event]:
         """All events, oldest first."""
@@ -108,11 +128,16 @@ class Registry:
             _known(name, held)
             append("evaluated", name, by, "", dict(evaluation))
 
-    def point(self, alias: Alias, name: str, by: str, reason: str) -> None:
-        """Let an alias name a version: promotion, when the alias is ``champion``."""
+    def point(
+        self, alias: Alias, name: str, by: str, reason: str, lam: float | None = None
+    ) -> None:
+        """Let an alias name a version: promotion, when the alias is ``champion``.
+
+        A promotion ends all experiments: they compared with another champion.
+        """
         with self._writing() as (held, append):
             _known(name, held)
-            append("pointed", name, by, reason, {"alias": alias})
+            append("pointed", name, by, reason, {"alias": alias, "lam": lam})
 
     def roll_back(self, by: str, reason: str) -> str:
         """Make the champion before this one the champion again; its name."""
@@ -120,33 +145,80 @@ class Registry:
             if len(held.champions) < 2:
                 raise InvalidInputError("champion", "has no version before it to go back to")
             before = held.champions[-2]
-            append("pointed", before, by, reason, {"alias": "champion", "back": True})
-        return before
+            facts = {"alias": "champion", "back": True, "lam": before.lam}
+            append("pointed", before.version, by, reason, facts)
+        return before.version
+
+    def start(self, wanted: Experiment, by: str) -> Experiment:
+        """Start an experiment against the champion; it gets its name here."""
+        with self._writing() as (held, append):
+            _known(wanted.version, held)
+            if held.champion is None:
+                raise InvalidInputError("champion", "there is none to compare with; promote one")
+            if wanted.version == held.champion:
+                raise InvalidInputError("version", f"{wanted.version!r} is the champion")
+            parent = held.versions[wanted.version].parent
+            if parent != held.champion:
+                why = f"{wanted.version!r} was taught on {parent or 'a base'}"
+                raise InvalidInputError("parent", f"{why}, not on the champion {held.champion}")
+            for each in held.running.values():
+                if each.version == wanted.version:
+                    raise InvalidInputError("version", f"is being tried already: {each.name}")
+            number, now = append.number, self._clock()
+            name = f"{wanted.kind}-{number}"
+            begun = replace(wanted, name=name, champion=held.champion, started=now)
+            append("started", wanted.version, by, "", begun.as_json())
+        return begun
+
+    def change(
+        self,
+        what: Literal["ramped", "ready", "ended"],
+        experiment: str,
+        by: str,
+        reason: str,
+        numbers: Mapping[str, Any],
+    ) -> bool:
+        """Note what became of a running experiment; False if it does not run, or is there already.
+
+        ``ramped`` needs its new ``share`` among the ``numbers``.
+        """
+        with self._writing() as (held, append):
+            found = held.running.get(experiment)
+            if found is None or (what == "ready" and found.ready):
+                return False
+            if what == "ramped" and numbers["share"] <= found.share:
+                return False
+            append(what, found.version, by, reason, {"experiment": experiment, **numbers})
+        return True
 
     @contextmanager
-    def _writing(self) -> Iterator[tuple[Holding, Callable[..., None]]]:
+    def _writing(self) -> Iterator[tuple[Holding, _Append]]:
         """The file locked for this process; what holds, and how to add to it."""
         with locked(self._path.with_suffix(".lock")), self._path.open("a+b") as file:
             events = self.history()
-
-            def append(
-                what: Happening, version: str, by: str, reason: str, facts: Mapping[str, Any]
-            ) -> None:
-                event = Event(len(events) + 1, self._clock(), what, version, by, reason, facts)
-                line = json.dumps(asdict(event), ensure_ascii=False, sort_keys=True).encode()
-                size = _whole_size(self._path)
-                if size != file.seek(0, os.SEEK_END):
-                    file.truncate(size)
-                file.write(line + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-
-            yield _replayed(events), append
+            yield _replayed(events), _Append(file, len(events) + 1, self._clock)
 
 
-def _whole_size(path: Path) -> int:
-    """How many bytes end in a whole line; what follows was cut short."""
-    return path.read_bytes().rfind(b"\n") + 1
+@dataclass(frozen=True)
+class _Append:
+    """Adds the event with this number."""
+
+    file: BinaryIO
+    number: int
+    clock: Callable[[], float]
+
+    def __call__(
+        self, what: Happening, version: str, by: str, reason: str, facts: Mapping[str, Any]
+    ) -> None:
+        event = Event(self.number, self.clock(), what, version, by, reason, facts)
+        line = json.dumps(asdict(event), ensure_ascii=False, sort_keys=True).encode()
+        self.file.seek(0)
+        size = self.file.read().rfind(b"\n") + 1
+        if size != self.file.seek(0, os.SEEK_END):
+            self.file.truncate(size)  # what follows was cut short
+        self.file.write(line + b"\n")
+        self.file.flush()
+        os.fsync(self.file.fileno())
 
 
 def _event(line: bytes, where: str) -> Event:
@@ -164,22 +236,32 @@ def _known(name: str, held: Holding) -> None:
 
 def _replayed(events: list[Event]) -> Holding:
     versions: dict[str, Version] = {}
-    champions: list[str] = []
+    champions: list[Pointed] = []
     candidate: str | None = None
+    running: dict[str, Experiment] = {}
     for event in events:
+        name, facts = event.version, event.facts
         if event.what == "registered":
-            versions[event.version] = Version(event.version, **event.facts)
+            versions[name] = Version(name, **facts)
         elif event.what == "evaluated":
-            known = versions[event.version]
-            evaluations = (*known.evaluations, event.facts)
-            versions[event.version] = Version(
-                known.name, known.reference, known.identity, known.parent, known.data, evaluations
-            )
-        elif event.facts["alias"] == "candidate":
-            candidate = event.version
-        elif event.facts.get("back"):
-            champions.pop()
+            known = versions[name]
+            versions[name] = replace(known, evaluations=(*known.evaluations, facts))
+        elif event.what == "started":
+            begun = experiment_from_json(facts)
+            running[begun.name], candidate = begun, name
+        elif event.what == "ramped":
+            running[facts["experiment"]] = running[facts["experiment"]].ramped(facts["share"])
+        elif event.what == "ready":
+            running[facts["experiment"]] = replace(running[facts["experiment"]], ready=True)
+        elif event.what == "ended":
+            running.pop(facts["experiment"], None)
+        elif facts["alias"] == "candidate":
+            candidate = name
         else:
-            champions.append(event.version)
-            candidate = None if candidate == event.version else candidate
-    return Holding(versions, tuple(champions), candidate)
+            if facts.get("back"):
+                champions.pop()
+            else:
+                champions.append(Pointed(name, facts.get("lam")))
+            candidate = None if candidate == name else candidate
+            running = {}
+    return Holding(versions, tuple(champions), candidate, running)

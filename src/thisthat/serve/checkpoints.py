@@ -70,15 +70,16 @@ class Checkpoints:
     def prepare(self, ref: str, lam: float | None) -> Loaded:
         """Open and warm up beside the checkpoint that answers."""
         with self._loading:
-            main = self._warm(self._open(ref, lam))
+            main = self.warmed(self._open(ref, lam))
             by_lambda = {main.source.lam: main}
             for other in self._also:
                 if other not in by_lambda:
-                    by_lambda[other] = self._warm(self._open(ref, other))
-            for decider in by_lambda.values():
-                decider.log = self._log
-            released = main.source.released or datetime.now(timezone.utc).date()
-            return Loaded(ref, main, by_lambda, released)
+                    by_lambda[other] = self.warmed(self._open(ref, other))
+            return _loaded(ref, main, by_lambda)
+
+    def use(self, ref: str, main: Decider) -> Loaded:
+        """Answer with a decider that is warm from now on."""
+        return self.switch(_loaded(ref, main, {main.source.lam: main}))
 
     def current(self) -> Loaded:
         """The loaded checkpoint. Raises Problem (503) until there is one."""
@@ -109,7 +110,8 @@ class Checkpoints:
             raise invalid_at(("lambda",), f"{lam:g} is not loaded; loaded are {known}")
         return loaded.by_lambda[lam]
 
-    def _warm(self, decider: Decider) -> Decider:
+    def warmed(self, decider: Decider) -> Decider:
+        """The decider, ready to answer and to write the log."""
         questions: dict[str, Question | str] = {
             "ready": Boolean("Is it ready?"),
             "kind": Choice(["a", "b", "c"], "Which?"),
@@ -117,4 +119,10 @@ class Checkpoints:
         for layout in decider.reading.layouts:
             decider.decide("The server starts.", questions, layout=layout)
         decider.open_all()
+        decider.log = self._log
         return decider
+
+
+def _loaded(ref: str, main: Decider, by_lambda: dict[float, Decider]) -> Loaded:
+    released = main.source.released or datetime.now(timezone.utc).date()
+    return Loaded(ref, main, by_lambda, released)

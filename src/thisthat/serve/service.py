@@ -28,6 +28,8 @@ from thisthat.decide.policy import Policy
 from thisthat.decide.procedures import Procedure
 from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError
+from thisthat.loop.explore import Exploration, explorer
+from thisthat.loop.registry import Registry
 from thisthat.questions import Decision, Question, Text
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.formats.fields import MOST_CHARACTERS
@@ -52,6 +54,7 @@ from thisthat.serve.scheduling.deadline import Deadline, read_deadline
 from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, Outcome, Scheduler
 from thisthat.serve.settings import Settings
 from thisthat.serve.traces import Span, Traces
+from thisthat.serve.trials import Trials
 
 T = TypeVar("T")
 
@@ -92,13 +95,14 @@ class Service:
         open_decider: Open,
         traces: Traces | None = None,
         log: DecisionLog | None = None,
+        registry: Registry | None = None,
     ) -> None:
         self.settings = settings
         self.known_hosts = settings.known_hosts
         self.log = log
-        self._drift = (
-            None if log is None else DriftWatch(log, self._report_drift, settings.drift_decisions)
-        )
+        self.metrics = Metrics()
+        report = partial(_report_drift, self.metrics)
+        self._drift = None if log is None else DriftWatch(log, report, settings.drift_decisions)
         # Waiting for the disk must block neither the event loop nor tokenising.
         self._recording = (
             ThreadPoolExecutor(_RECORDING, "recording")
@@ -110,7 +114,6 @@ class Service:
         self._json_limits = JsonLimits(settings.depth, settings.values, settings.text_bytes)
         # One thread: large bodies are expanded, parsed and tokenised one after the other.
         self._reader = ThreadPoolExecutor(1, "thisthat-read")
-        self.metrics = Metrics()
         if log is not None:
             self.metrics.watch_log(log)
         self.metrics.watch_engine(self._engine_statistics)
@@ -126,6 +129,10 @@ class Service:
             queue_tokens=settings.queue_tokens,
             on_batch=self._count_batch,
         )
+        self._exploration = Exploration.of(settings.explore, settings.explore_near)
+        self.trials = None
+        if registry is not None and log is not None:
+            self.trials = Trials(registry, log, self.checkpoints, open_decider, self.scheduler)
         self.draining = False
         self.in_flight = 0
         admission = self.scheduler.admission
@@ -180,8 +187,16 @@ class Service:
 
     async def decide(self, request: Request, asked: Asked) -> Decision:
         """The decision about one state. Raises Problem or ClientDisconnectedError."""
+        champion = self.checkpoints.find(asked.model)
+        answer = partial(self._answer, request, asked)
+        if self.trials is None:
+            return await answer(champion)
+        decision = await self.trials.decide(request, champion, answer)
+        self.trials.shadow(request, asked.state, asked.questions)
+        return decision
+
+    async def _answer(self, request: Request, asked: Asked, decider: Decider) -> Decision:
         deadline: Deadline = request.state.deadline
-        decider = self.checkpoints.find(asked.model)
         if asked.legend:
             decider = decider.worded(decider.builder.with_legend)
         self._check_room()
@@ -198,9 +213,10 @@ class Service:
         self, decider: Decider, state: Text, procedure: Procedure, options: DecideOptions
     ) -> Decision:
         """The decision, on record. Raises Problem (503) when it must be on disk and is not."""
+        change = explorer(self._exploration, procedure.questions, state, options)
+        work = partial(decider.conclude, state, procedure, options, change)
         if self._recording is None:
-            return decider.conclude(state, procedure, options)
-        work = partial(decider.conclude, state, procedure, options)
+            return work()
         try:
             return await asyncio.get_running_loop().run_in_executor(self._recording, work)
         except LogError as error:
@@ -221,7 +237,9 @@ class Service:
             self._drift.count(policy, sum(outcome is not None for outcome in outcomes))
 
     def close_log(self) -> None:
-        """Finish a running drift check and flush the decision log."""
+        """Finish what reads the decision log, and flush it."""
+        if self.trials is not None:
+            self.trials.close()
         if self._drift is not None:
             self._drift.close()
         if self._recording is not None:
@@ -353,24 +371,6 @@ class Service:
         facts |= {"cached_tokens": cached, "batch_size": outcome.batch}
         self.traces.stages(spans, facts | source_as_json(decider.source))
 
-    def _report_drift(self, check: DriftCheck) -> None:
-        self.metrics.drift_checks.labels(check.outcome).inc()
-        if check.begins:
-            failure = f"the decision log cannot be checked for drift: {check.failure}"
-            log_line(failure, logging.WARNING, policy=check.policy)
-        for test in check.tests:
-            if test.drifted:
-                log_line(
-                    str(test),
-                    logging.WARNING,
-                    policy=check.policy,
-                    question=test.question,
-                    test=test.test,
-                    statistic=test.statistic,
-                    p_value=test.p_value,
-                    decisions=test.rows,
-                )
-
     def _count_batch(self, jobs: int, tokens: int) -> None:
         self.metrics.batch_size.observe(jobs)
         self.metrics.batch_tokens.observe(tokens)
@@ -378,6 +378,25 @@ class Service:
     def _engine_statistics(self) -> EngineStatistics | None:
         loaded = self.checkpoints.loaded
         return None if loaded is None else loaded.main.engine.statistics
+
+
+def _report_drift(metrics: Metrics, check: DriftCheck) -> None:
+    metrics.drift_checks.labels(check.outcome).inc()
+    if check.begins:
+        failure = f"the decision log cannot be checked for drift: {check.failure}"
+        log_line(failure, logging.WARNING, policy=check.policy)
+    for test in check.tests:
+        if test.drifted:
+            log_line(
+                str(test),
+                logging.WARNING,
+                policy=check.policy,
+                question=test.question,
+                test=test.test,
+                statistic=test.statistic,
+                p_value=test.p_value,
+                decisions=test.rows,
+            )
 
 
 async def unless_disconnected(request: Request, work: Awaitable[T]) -> T:

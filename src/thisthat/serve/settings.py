@@ -28,8 +28,9 @@ class Settings:
     be; requests beyond that get a 503. So do requests beyond ``memory_bytes``, which bounds what
     all of them hold beside the checkpoint. A client that reads next to nothing of its answer
     for ``send_seconds`` loses its connection. With a decision log, a policy is checked for drift
-    after every ``drift_decisions``. Raises InvalidInputError for a number that is not positive, an
-    empty alias and an origin that no browser would send.
+    after every ``drift_decisions``, and a share ``explore`` of what it acts on within
+    ``explore_near`` above its cut-off is escalated instead. Raises InvalidInputError for a number
+    that is not positive, an empty alias and an origin that no browser would send.
     """
 
     host: str = "127.0.0.1"
@@ -69,6 +70,8 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     log_states: bool = False
     drift_decisions: int = 500
+    explore: float | None = None
+    explore_near: float = 0.05
     traces: bool = False
 
     @property

@@ -84,6 +84,7 @@ def test_every_endpoint_is_described() -> None:
         "/readyz",
         "/metrics",
         "/admin/reload",
+        "/admin/loop",
         "/page/prompt",
     }
     for operations in document["paths"].values():

@@ -45,6 +45,7 @@ from thisthat.serve.scheduling.deadline import SERVER, Deadline, read_stream_dea
 from thisthat.serve.schemas import Schema, schema
 from thisthat.serve.service import TOKEN_BYTES, Service
 from thisthat.serve.settings import Settings
+from thisthat.serve.trials import Chooser
 
 PATH = "/v1/decide"
 LINES = "application/x-ndjson"
@@ -75,7 +76,11 @@ def decide_operations(service: Service) -> list[Operation]:
         asked = await service.read(
             request, lambda body: parse(body, service.settings, request.state.request_id)
         )
-        decider = service.checkpoints.find(asked.model, asked.lam)
+        champion = service.checkpoints.find(asked.model, asked.lam)
+        trials, chooser = service.trials, Chooser(champion)
+        if trials is not None and asked.lam is None and asked.options.policy is None:
+            chooser = Chooser(champion, trials, trials.arm(request))
+        decider = chooser.decider()
         conditions, forced = _conditions(decider, asked)
         if service.streams >= service.settings.bulk_streams:
             raise Problem(503, "overloaded", "too many streams are open", retry_ms=1000)
@@ -85,7 +90,7 @@ def decide_operations(service: Service) -> list[Operation]:
         fields |= {"tokens": 0, "cached_tokens": 0}
         if forced:
             fields["policy_forced"] = "; ".join(forced)
-        stream = _Stream(service, decider, asked, request)
+        stream = _Stream(service, chooser, asked, request)
         stream.hold()
         return StreamingResponse(
             stream.lines(),
@@ -169,13 +174,14 @@ class _Stream:
     """Keeps a few jobs of one request in the scheduler and gives their lines in order."""
 
     def __init__(
-        self, service: Service, decider: Decider, asked: ManyAsked, request: Request
+        self, service: Service, chooser: Chooser, asked: ManyAsked, request: Request
     ) -> None:
         self._request = request
         self._fields: dict[str, Any] = request.state.fields
         self._asked_for = read_stream_deadline(request.scope["headers"], request.state.arrived)
         self._service = service
-        self._decider = decider
+        self._chooser = chooser
+        self._noted = False
         self._asked = asked
 
     async def lines(self) -> AsyncIterator[bytes]:
@@ -215,13 +221,8 @@ class _Stream:
         self, states: Sequence[Text], size: int
     ) -> list[asyncio.Future[Decision | Problem]]:
         options, questions = self._asked.options, self._asked.questions
-        begin = partial(
-            self._decider.begin_many,
-            states,
-            questions,
-            options,
-            self._service.settings.bulk_tokens,
-        )
+        decider, piece = self._chooser.decider(), self._service.settings.bulk_tokens
+        begin = partial(decider.begin_many, states, questions, options, piece)
         with self._service.tokenising(options.request_id, len(states)) as span:
             # Tokenising here would block the event loop for other requests.
             try:
@@ -235,28 +236,46 @@ class _Stream:
             tokens = sum(each.tokens for each in usable)
             span.tell({"questions": len(questions), "tokens": tokens})
         return [
-            asyncio.ensure_future(self._outcome(state, each))
+            asyncio.ensure_future(self._outcome(decider, state, each))
             for state, each in zip(states, begun, strict=True)
         ]
 
     async def _outcome(
-        self, state: Text, procedure: Procedure | InvalidInputError
+        self, decider: Decider, state: Text, procedure: Procedure | InvalidInputError
     ) -> Decision | Problem:
         options = self._asked.options
         if isinstance(procedure, InvalidInputError):
             return invalid([fault_of(procedure)])
         try:
-            await self._service.run(self._decider, procedure, self._deadline, self._request, self)
-            decision = await self._service.conclude(self._decider, state, procedure, options)
+            await self._service.run(decider, procedure, self._deadline, self._request, self)
+            decision = await self._service.conclude(decider, state, procedure, options)
         except InvalidInputError as error:
             return invalid([fault_of(error)])
         except Problem as problem:
             return problem
+        # Everything: engines raise their runtime's own types.
+        except Exception:
+            champion = self._chooser.champion
+            self._note(None)
+            if decider is champion:
+                raise
+            again = partial(champion.begin_many, [state], self._asked.questions, options)
+            [procedure] = await asyncio.to_thread(again)
+            return await self._outcome(champion, state, procedure)
+        self._note(decision.seconds)
+        if self._service.trials is not None and options.policy is None:
+            self._service.trials.shadow(self._request, state, self._asked.questions)
         self._fields["tokens"] += decision.usage.input_tokens
         self._fields["cached_tokens"] += decision.usage.cached_tokens
         if options.policy is not None:
             self._service.count_policy(options.policy, decision)
         return decision
+
+    def _note(self, seconds: float | None) -> None:
+        """Note how the arm does: once, since all states of a request have the same."""
+        if not self._noted:
+            self._noted = True
+            self._chooser.note(seconds)
 
     def _deadline(self) -> Deadline:
         """The client's deadline for all states, bounded by the longest wait for one."""

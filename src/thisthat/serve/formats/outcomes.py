@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from thisthat.audit.protocol import LogError
+from thisthat.audit.protocol import LogError, Store
 from thisthat.errors import InvalidInputError
-from thisthat.loop.outcomes import AT_ONCE, Outcome, record
+from thisthat.loop.outcomes import AT_ONCE, Outcome, Recorded, record
 from thisthat.serve.formats.fields import required_list, required_object
 from thisthat.serve.formats.wire import JSON, Operation
 from thisthat.serve.problems import Fault, Problem, fault_of, invalid, invalid_at
@@ -34,7 +35,7 @@ def outcomes_operations(service: Service) -> list[Operation]:
             why = "this server keeps no decision log; start it with --decision-log"
             raise Problem(409, "no_decision_log", why)
         try:
-            done = await asyncio.to_thread(record, service.log.store, given)
+            done = await asyncio.to_thread(_recorded, service, service.log.store, given)
         except LogError as error:
             message = f"the decision log cannot be written: {error}"
             raise Problem(503, "not_recorded", message, retry_ms=1000) from None
@@ -50,6 +51,16 @@ def outcomes_operations(service: Service) -> list[Operation]:
             more_statuses=(409,),
         )
     ]
+
+
+def _recorded(service: Service, store: Store, given: list[Outcome]) -> Recorded:
+    """Record outcomes, and let what is tried follow from them before anybody hears of it."""
+    done = record(store, given)
+    if service.trials is not None:
+        # They are recorded; whoever watches the registry tries again soon.
+        with suppress(LogError, InvalidInputError, OSError):
+            service.trials.judge()
+    return done
 
 
 def parse(body: Any) -> list[Outcome]:

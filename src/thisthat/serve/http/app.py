@@ -21,6 +21,7 @@ from thisthat.serve.formats.models import models_operations
 from thisthat.serve.formats.outcomes import outcomes_operations
 from thisthat.serve.formats.systemone import systemone_operations
 from thisthat.serve.http.guard import Guard, shape_for
+from thisthat.serve.http.loop import loop_operations
 from thisthat.serve.http.openapi import document
 from thisthat.serve.http.operations import admin_operations
 from thisthat.serve.http.routes import PlainRoute, Shortcut
@@ -54,6 +55,7 @@ def create_app(service: Service) -> ASGIApp:
         *outcomes_operations(service),
         *models_operations(service),
         *admin_operations(service),
+        *loop_operations(service),
         *page_operations(),
         *prompt_operations(service),
     ]

@@ -18,7 +18,7 @@ _MEANINGS = {
     403: "The key is not for this, or the server has no admin key.",
     404: "The model name is not known; the message lists the known ones.",
     408: "The body came too slowly.",
-    409: "The checkpoint could not be loaded and the old one keeps serving; or there is no log.",
+    409: "The checkpoint cannot be loaded and the old one stays; no log, no loop, or it refuses.",
     413: "The body is too large, before or after decompression, or would take too much memory.",
     415: "The content type or encoding is not known.",
     421: "The request names a host that this server does not answer to.",
@@ -68,7 +68,7 @@ def _described(operation: Operation, path: str) -> dict[str, Any]:
 
 def _statuses(operation: Operation) -> list[int]:
     if operation.request is None:
-        return [401, 403, 404, 421, 429, 431, 503]
+        return [401, 403, 404, 421, 429, 431, 503, *operation.more_statuses]
     invalid = 400 if operation.shape == "openai" else 422
     return [401, 403, 404, 408, 413, 415, 421, invalid, 429, 431, 503, *operation.more_statuses]
 

@@ -40,6 +40,8 @@ def admin_operations(service: Service) -> list[Operation]:
 
     async def reload(request: Request) -> Response:
         check_admin(service, request)
+        if service.trials is not None:
+            raise Problem(409, "follows_registry", "this server follows a registry: promote there")
         ref, lam = await service.read_value(request, lambda body: _wanted(body, service))
         request_id = request.state.request_id
         try:

@@ -94,6 +94,8 @@ class Server(uvicorn.Server):
             self.failed = error
             self.should_exit = True
             return
+        if self.service.trials is not None:
+            self.service.trials.start()
         self._after_loading()
         log(
             "ready",

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from thisthat.serve.formats.wire import Operation
 
-PAGE = "index.html"
+PAGES = {"/": "index.html", "/loop": "loop.html"}
 
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -41,11 +41,11 @@ class PageFile:
 
 
 def page_operations() -> list[Operation]:
-    """``GET /`` and the files it loads from ``/page/``. They hold no secrets and need no key."""
+    """The pages and the files they load from ``/page/``. They hold no secrets and need no key."""
     known = _page_files()
 
     async def page(request: Request) -> Response:
-        response = _answer(request, known[PAGE])
+        response = _answer(request, known[PAGES[request.url.path]])
         response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
         response.headers["Referrer-Policy"] = "no-referrer"
         return response
@@ -57,7 +57,7 @@ def page_operations() -> list[Operation]:
         return _answer(request, known[name])
 
     return [
-        Operation("/", page, method="GET", public=False),
+        *(Operation(path, page, method="GET", public=False) for path in PAGES),
         Operation("/page/{name}", page_file, method="GET", public=False),
     ]
 

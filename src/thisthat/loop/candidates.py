@@ -1,0 +1,75 @@
+"""From a checkpoint to a version of the registry, and from there to champion."""
+
+from __future__ import annotations
+
+from thisthat.checkpoint import Checkpoint, open_checkpoint
+from thisthat.checkpoint.card import Parent
+from thisthat.errors import InvalidInputError
+from thisthat.loop.registry import Holding, Registry, Version
+
+
+def registered(registry: Registry, named: str, by: str) -> Version:
+    """The version of that name, or of that checkpoint, which is registered if it is new.
+
+    Raises what opening the checkpoint raises.
+    """
+    held = registry.now()
+    if named in held.versions:
+        return held.versions[named]
+    checkpoint = open_checkpoint(named)
+    for each in held.versions.values():
+        if each.identity == checkpoint.identity:
+            return each
+    name, data = checkpoint.card.version, checkpoint.card.provenance.get("labels_sha256")
+    if name in held.versions:
+        name = f"{name}-{checkpoint.identity[:8]}"
+    parent = _parent(checkpoint, held)
+    return registry.register(name, checkpoint.ref, checkpoint.identity, by, parent, data)
+
+
+def _parent(checkpoint: Checkpoint, held: Holding) -> str | None:
+    """The version that the checkpoint was taught on, where it is registered."""
+    base = checkpoint.card.base
+    if not isinstance(base, Parent):
+        return None
+    for pointed in reversed(held.champions):
+        version = held.versions[pointed.version]
+        if open_checkpoint(version.reference, pointed.lam).identity == base.sha256:
+            return version.name
+    same = [each.name for each in held.versions.values() if each.identity == base.sha256]
+    return same[0] if same else None
+
+
+def promote(
+    registry: Registry,
+    named: str | None,
+    by: str,
+    reason: str,
+    lam: float | None = None,
+    force: bool = False,
+) -> Version:
+    """Make a version champion: the candidate, if none is named.
+
+    Only the first, and one that an experiment found not worse, become champion without ``force``.
+    Its λ is that experiment's. Raises InvalidInputError, after which nothing has changed.
+    """
+    held = registry.now()
+    chosen = named or held.candidate
+    if chosen is None:
+        raise InvalidInputError("version", "is missing: there is no candidate")
+    version = registered(registry, chosen, by)
+    held = registry.now()
+    if version.name == held.champion:
+        raise InvalidInputError("version", f"{version.name!r} is the champion already")
+    tried = [each for each in held.running.values() if each.version == version.name]
+    if held.champions and not force:
+        if not tried:
+            why = f"{version.name!r} is not being tried; start a canary, or force it"
+            raise InvalidInputError("version", why)
+        if not any(each.ready for each in tried):
+            why = f"has not shown {version.name!r} to be not worse; wait for it, or force it"
+            raise InvalidInputError(tried[0].name, why)
+    if lam is None:
+        lam = next((each.lam for each in tried if each.ready), None)
+    registry.point("champion", version.name, by, reason, lam)
+    return version

@@ -1,0 +1,129 @@
+"""``/admin/loop``: what the loop knows, and rolling back or promoting by hand (admin key)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from thisthat.audit.protocol import LogError
+from thisthat.errors import InvalidInputError
+from thisthat.loop.candidates import promote
+from thisthat.loop.summary import summary
+from thisthat.serve.formats.fields import one_of, required_object, required_text
+from thisthat.serve.formats.wire import JSON, Operation
+from thisthat.serve.http.operations import check_admin
+from thisthat.serve.problems import Problem, invalid_at
+from thisthat.serve.schemas import schema
+from thisthat.serve.service import Service
+from thisthat.serve.trials import Trials
+
+PATH = "/admin/loop"
+ACTIONS = ("end", "roll back", "promote")
+_MATURE_SECONDS = 7 * 86_400.0
+_LEAST_SECONDS = 1.0
+
+
+def loop_operations(service: Service) -> list[Operation]:
+    """Both endpoints; they need a server with ``--loop``."""
+    summed = _Summed(service)
+
+    async def read(request: Request) -> Response:
+        check_admin(service, request)
+        trials = _trials(service)
+        try:
+            found = await asyncio.to_thread(summed.now, trials)
+        except LogError as error:
+            message = f"the decision log cannot be read: {error}"
+            raise Problem(503, "no_log", message, retry_ms=1000) from None
+        return Response(json.dumps(found), media_type=JSON)
+
+    async def act(request: Request) -> Response:
+        check_admin(service, request)
+        wanted = await service.read_value(request, _parsed)
+        trials, by = _trials(service), str(request.state.fields["caller"])
+        try:
+            done = await asyncio.to_thread(_done, trials, wanted, by)
+        except InvalidInputError as error:
+            raise Problem(409, "refused", str(error)) from None
+        summed.forget()
+        return Response(json.dumps(done), media_type=JSON)
+
+    answer = {JSON: {"type": "object"}}
+    more, what = (409,), "What the loop knows (admin key)"
+    return [
+        Operation(PATH, read, what, answer, method="GET", more_statuses=more),
+        Operation(
+            PATH,
+            act,
+            "End an experiment, roll the champion back, or promote the candidate (admin key)",
+            answer,
+            schema("loop request"),
+            more_statuses=more,
+        ),
+    ]
+
+
+class _Summed:
+    """The summary, made anew when it is old by how long it takes to make."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._found: dict[str, Any] = {}
+        self._until = 0.0
+
+    def now(self, trials: Trials) -> dict[str, Any]:
+        started, log = time.monotonic(), self._service.log
+        if started < self._until or log is None:
+            return self._found
+        judges = {each.experiment.name: each.judge for each in trials.running}
+        found = summary(trials.registry, log.store, _MATURE_SECONDS, time.time(), judges)
+        took = time.monotonic() - started
+        self._found, self._until = found, time.monotonic() + max(_LEAST_SECONDS, 10 * took)
+        return found
+
+    def forget(self) -> None:
+        self._until = 0.0
+
+
+def _trials(service: Service) -> Trials:
+    if service.trials is None:
+        why = "this server follows no registry; start it with --loop"
+        raise Problem(409, "no_loop", why)
+    return service.trials
+
+
+def _parsed(body: Any) -> dict[str, str]:
+    fields = required_object(body, ())
+    known = ("do", "experiment", "version", "reason")
+    unknown = [name for name in fields if name not in known]
+    if unknown:
+        raise invalid_at((unknown[0],), f"is not known; known are {', '.join(known)}")
+    wanted = {name: required_text(fields, name) for name in fields}
+    if one_of(fields, "do", ACTIONS) is None:
+        raise invalid_at(("do",), f"is missing; it is one of {', '.join(ACTIONS)}")
+    if wanted["do"] == "end" and "experiment" not in wanted:
+        raise invalid_at(("experiment",), "is missing")
+    return wanted
+
+
+def _done(trials: Trials, wanted: dict[str, str], by: str) -> dict[str, Any]:
+    """What was asked for, here at once. Raises InvalidInputError, after which nothing changed."""
+    registry, reason = trials.registry, wanted.get("reason", "by hand")
+    if wanted["do"] == "end":
+        if not registry.change("ended", wanted["experiment"], by, reason, {}):
+            raise InvalidInputError("experiment", f"{wanted['experiment']!r} does not run")
+    elif wanted["do"] == "promote":
+        version = wanted.get("version")
+        if version is not None and version not in registry.now().versions:
+            raise InvalidInputError("version", f"{version!r} is not registered")
+        promote(registry, version, by, reason)
+    else:
+        registry.roll_back(by, reason)
+    trials.look()
+    held = registry.now()
+    return {"champion": held.champion, "running": list(held.running)}
