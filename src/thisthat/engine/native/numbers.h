@@ -31,7 +31,13 @@ typedef int32_t loose_integers __attribute__((vector_size(4 * WIDE), aligned(4),
 
 static inline floats load(const float *from) { return *(const loose_floats *)from; }
 static inline void store(float *to, floats value) { *(loose_floats *)to = value; }
+#if defined(__AVX512F__)
+static inline floats spread(float value) { return (floats)_mm512_set1_ps(value); }
+#elif defined(__AVX2__)
+static inline floats spread(float value) { return (floats)_mm256_set1_ps(value); }
+#else
 static inline floats spread(float value) { return (floats){0} + value; }
+#endif
 static inline floats choose(integers where, floats yes, floats no) {
     return (floats)(((integers)yes & where) | ((integers)no & ~where));
 }

@@ -44,19 +44,24 @@ static void lay_out_row(const Rows *rows, int row, const float *values, int8_t *
     (void)bytes;
 #else
     int spans = spans_of(width), span = width / spans, terms = row < rows->coarse ? 1 : 2;
-    size_t second = width;
+    size_t apart = LANES, second = width;
 #if defined(VARIANT_AMX)
     bytes = (int8_t *)rows->laid_out + (size_t)line * width;
     second = (size_t)SECOND * width;
+#elif defined(VARIANT_VNNI)
+    /* A chunk of every line of a group, then the next chunk; a group holds both lines of a row. */
+    bytes = (int8_t *)rows->laid_out + (size_t)(line / GROUP) * GROUP * width + line % GROUP * CHUNK;
+    apart = GROUP * CHUNK;
+    second = SECOND * CHUNK;
 #endif
     for (int s = 0; s < spans; s++) {
-        int8_t *part = bytes + s * span;
-        float step = round_span(values + s * span, span, terms, part, part + second);
+        int8_t *part = bytes + s * span / LANES * apart;
+        float step = round_span(values + s * span, span, terms, apart, part, part + second);
         rows->scale[(size_t)line * spans + s] = step;
         if (terms == 2) rows->scale[(size_t)(line + SECOND) * spans + s] = step / FINER;
     }
-#if !defined(VARIANT_AMX)
-    /* A chunk of every line of a group, then the next chunk. */
+#if defined(VARIANT_NEON)
+    /* The same, in smaller chunks. */
     for (int term = 0; term < terms; term++, line += SECOND, bytes += width) {
         int8_t *out = (int8_t *)rows->laid_out + (size_t)(line / GROUP) * GROUP * width + line % GROUP * CHUNK;
         for (int k = 0; k < width; k += CHUNK, out += GROUP * CHUNK) memcpy(out, bytes + k, CHUNK);
