@@ -45,7 +45,14 @@ TASKS = Path("/proc/self/task")
 TRIED = [one for one in variants_to_try() if one in variants_here() or one != "vnni"]
 
 
-NEAR: dict[Variant, float] = {"plain": 5e-3, "vnni": 0.05, "neon": 0.2, "amx": 0.4}
+NEAR: dict[Variant, float] = {
+    "plain": 5e-3,
+    "vnni": 0.05,
+    "avxvnni": 0.05,
+    "avx2": 0.05,
+    "neon": 0.2,
+    "amx": 0.4,
+}
 """How far logits of about ten may be: two terms of eight bits leave a thousandth, attention in
 halves, which have eleven bits, a few hundredths, and in bfloat16, which has eight, some more."""
 

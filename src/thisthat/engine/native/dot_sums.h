@@ -4,6 +4,7 @@
 
 #include "rows.h"
 #include "rounding.h"
+#include "spans.h"
 
 #define SECOND 1
 
@@ -13,7 +14,13 @@
 #define PIECES 2
 #define STEP_OF_LINES 4
 #define CHUNK 16 /* bytes of a line that stand together */
-typedef __m512i Sum;
+typedef integers Sum;
+#elif defined(VARIANT_AVXVNNI)
+#define GROUP 6
+#define PIECES 2
+#define STEP_OF_LINES 2
+#define CHUNK 16
+typedef integers Sum;
 #else
 #define GROUP 6
 #define PIECES 4
@@ -25,19 +32,15 @@ typedef int32x4_t Sum;
 
 typedef float Found[GROUP * PANEL];
 
-/* Spans are short enough to keep a large activation from coarsening many others, and long enough to cost little. */
-static int spans_of(int inputs) {
-    for (int depths = 3; depths > 1; depths--)
-        if (inputs % (depths * DEPTH) == 0) return inputs / (depths * DEPTH);
-    return inputs / DEPTH;
-}
-
-#if defined(VARIANT_VNNI)
+#if defined(__x86_64__)
 /* ``sum`` grows by four products a lane. Given the intrinsic, compilers copy every sum before and after. */
-#if defined(__AVX512VNNI__)
+#if defined(__AVXVNNI__) && defined(VARIANT_AVXVNNI)
+#define ADD_DOTS(sum, raised, weights) __asm__("{vex} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(raised), "x"(weights))
+#elif defined(__AVX512VNNI__) || defined(VARIANT_AVXVNNI)
 #define ADD_DOTS(sum, raised, weights) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(raised), "v"(weights))
 #else
-#define ADD_DOTS(sum, raised, weights) sum = _mm512_dpbusd_epi32(sum, raised, weights)
+#define ADD_DOTS(sum, raised, weights) \
+    sum = (Sum)_mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(raised), (__m512i)(weights))
 #endif
 #endif
 
@@ -47,17 +50,18 @@ static int spans_of(int inputs) {
 static inline __attribute__((always_inline)) void add_span(const int some, const int8_t *given, int inputs,
                                                            const int8_t *weights, size_t apart, const int8_t *next,
                                                            Sum sum[GROUP][PIECES]) {
-#if defined(VARIANT_VNNI)
+#if defined(__x86_64__)
     for (int k = 0; k < inputs; k += CHUNK, given += GROUP * CHUNK)
         UNROLL for (int i = 0; i < CHUNK; i += 4, weights += 4 * LANES, next += 4 * LANES) {
-            __m512i one = _mm512_loadu_si512(weights);
-            __m512i two = _mm512_loadu_si512(weights + apart);
-            __builtin_prefetch(next, 0, 2);
-            __builtin_prefetch(next + apart, 0, 2);
+            Sum wide[PIECES];
+            UNROLL for (int p = 0; p < PIECES; p++) {
+                size_t place = p * WIDE / LANES * apart + p * WIDE % LANES * 4;
+                wide[p] = *(const loose_integers *)(weights + place);
+                if (p * WIDE % LANES == 0) __builtin_prefetch(next + place, 0, 2);
+            }
             UNROLL for (int r = 0; r < some; r++) {
-                __m512i four = _mm512_set1_epi32(*(const int32_t *)(given + r * CHUNK + i));
-                ADD_DOTS(sum[r][0], four, one);
-                ADD_DOTS(sum[r][1], four, two);
+                Sum four = (Sum){0} + *(const int32_t *)(given + r * CHUNK + i);
+                UNROLL for (int p = 0; p < PIECES; p++) ADD_DOTS(sum[r][p], four, wide[p]);
             }
         }
 #else

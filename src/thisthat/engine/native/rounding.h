@@ -9,7 +9,7 @@
 /* A pair of terms leaves half a step of the first to the second, which has 127 steps either way. */
 #define FINER 254
 
-#if defined(VARIANT_VNNI)
+#if defined(VARIANT_VNNI) || defined(VARIANT_AVXVNNI)
 #define RAISED 128 /* one factor must not have a sign */
 #else
 #define RAISED 0
@@ -19,6 +19,10 @@
 static inline void narrow(const integers whole[PARTS], int8_t *to) {
 #if defined(__AVX512F__)
     _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8((__m512i)whole[0]));
+#elif defined(__AVX2__)
+    __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32((__m256i)whole[0], (__m256i)whole[1]), 0xd8);
+    __m128i left = _mm256_castsi256_si128(words), right = _mm256_extracti128_si256(words, 1);
+    _mm_storeu_si128((__m128i *)to, _mm_packus_epi16(left, right)); /* raised, so none is below zero */
 #else
     int16x8_t left = vmovn_high_s32(vmovn_s32((int32x4_t)whole[0]), (int32x4_t)whole[1]);
     int16x8_t right = vmovn_high_s32(vmovn_s32((int32x4_t)whole[2]), (int32x4_t)whole[3]);
