@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from thisthat.checkpoint.trust import read_trusted
+from thisthat.engine.native.compiler import processor, sources
 from thisthat.engine.protocol import Engine
 from thisthat.engine.rows import Branch, Row, Slot
 from thisthat.engine.runtime_form import forms_folder
@@ -117,8 +118,5 @@ def _timed(engines: Mapping[Candidate, Engine]) -> dict[Candidate, float]:
 
 def _record(checkpoint: Checkpoint) -> Path:
     """Another one for other weights, another processor or other kernels."""
-    from thisthat import __version__
-    from thisthat.engine.native.compiler import processor
-
-    about = "\0".join([checkpoint.fingerprint, processor(), __version__])
+    about = "\0".join([checkpoint.fingerprint, processor(), sources()])
     return forms_folder() / f"{hashlib.sha256(about.encode()).hexdigest()[:32]}.speed.json"

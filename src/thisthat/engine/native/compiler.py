@@ -150,9 +150,14 @@ def _key(command: list[str]) -> str:
     compiler = Path(command[0]).resolve()
     found = compiler.stat()
     about = [*command, str(compiler), str(found.st_size), str(found.st_mtime_ns), processor()]
-    sources = [*sorted(FOLDER.glob("*.h")), SOURCE]
-    about += [source.read_text(encoding="utf-8") for source in sources]
+    about.append(sources())
     return hashlib.sha256("\0".join(about).encode()).hexdigest()[:32]
+
+
+def sources() -> str:
+    """All that is compiled, as text."""
+    files = [*sorted(FOLDER.glob("*.h")), SOURCE]
+    return "\0".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def processor() -> str:
