@@ -118,18 +118,22 @@ def sheets_of(result: Result) -> list[Sheet]:
         sheets.append(Sheet(headings, rows))
     kernels = result.series.get("kernels")
     if kernels:
-        headings = ("10⁹ multiply-adds a second", *(f"{tokens:,}" for tokens in kernels["tokens"]))
-        rows = tuple(
-            (f"{shape}: {system}", *(number(rate, "number") for rate in found))
-            for shape in next(iter(kernels["rates"].values()))
-            for system, of in kernels["rates"].items()
-            for found in [of[shape]]
-        )
-        sheets.append(Sheet(headings, rows))
+        sheets.append(_kernel_sheet(**kernels))
     splits = result.series.get("splits")
     if splits:
         sheets.append(Sheet(_SPLITS, tuple(_split_cells(row) for row in splits)))
     return sheets
+
+
+def _kernel_sheet(
+    tokens: Sequence[int], rates: Mapping[str, Mapping[str, Sequence[float]]]
+) -> Sheet:
+    rows = tuple(
+        (f"{shape}: {system}", *(number(rate, "number") for rate in found[shape]))
+        for shape in next(iter(rates.values()))
+        for system, found in rates.items()
+    )
+    return Sheet(("10⁹ multiply-adds a second", *(f"{count:,}" for count in tokens)), rows)
 
 
 def _split_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -184,8 +188,8 @@ def print_result(result: Result, console: Console) -> None:
     count = result.questions.get("count", 0)
     asked = f", {count:,} questions" if count else ""
     title = escape(f"{result.title}: {result.label}{asked}")
-    headings = ("", "ours", "95 % interval", "paper", "others")
-    console.print(_table(headings, [line_cells(line) for line in result.lines], title))
+    lines = [line_cells(line) for line in result.lines]
+    console.print(_table(("", "ours", "95 % interval", "paper", "others"), lines, title))
     for sheet in sheets_of(result):
         console.print(_table(sheet.headings, sheet.rows))
     for by in kinds_of(result.groups):

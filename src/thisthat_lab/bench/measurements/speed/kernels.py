@@ -108,6 +108,7 @@ def _modules(backend: str, whole: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
     import torch
 
     found = []
+    quantized: Callable[..., Module] = torch.ao.quantization.quantize_dynamic
     torch.backends.quantized.engine = backend
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -115,8 +116,7 @@ def _modules(backend: str, whole: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
             linear = torch.nn.Linear(layer.shape[1], layer.shape[0], bias=False)
             linear.weight.data.copy_(torch.from_numpy(layer) * (0.15 / LEVELS))
             model = torch.nn.Sequential(linear).eval()
-            kinds = {torch.nn.Linear}
-            found.append(torch.ao.quantization.quantize_dynamic(model, kinds, torch.qint8))
+            found.append(quantized(model, {torch.nn.Linear}, torch.qint8))
     return found
 
 
