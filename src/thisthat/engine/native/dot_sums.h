@@ -32,7 +32,7 @@ typedef int32x4_t Sum;
 
 typedef float Found[GROUP * PANEL];
 
-#if defined(__x86_64__)
+#if !defined(VARIANT_NEON)
 /* ``sum`` grows by four products a lane. Given the intrinsic, compilers copy every sum before and after. */
 #if defined(__AVXVNNI__) && defined(VARIANT_AVXVNNI)
 #define ADD_DOTS(sum, raised, weights) __asm__("{vex} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(raised), "x"(weights))
@@ -50,7 +50,7 @@ typedef float Found[GROUP * PANEL];
 static inline __attribute__((always_inline)) void add_span(const int some, const int8_t *given, int inputs,
                                                            const int8_t *weights, size_t apart, const int8_t *next,
                                                            Sum sum[GROUP][PIECES]) {
-#if defined(__x86_64__)
+#if !defined(VARIANT_NEON)
     for (int k = 0; k < inputs; k += CHUNK, given += GROUP * CHUNK)
         UNROLL for (int i = 0; i < CHUNK; i += 4, weights += 4 * LANES, next += 4 * LANES) {
             Sum wide[PIECES];
