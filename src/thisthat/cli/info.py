@@ -25,8 +25,13 @@ def info(
         check_reading(checkpoint, lam, as_json)
         return
     from thisthat.checkpoint import describe, open_checkpoint
+    from thisthat.engine.speed import known_speed
 
-    description = describe(open_checkpoint(checkpoint, lam))
+    opened = open_checkpoint(checkpoint, lam)
+    description = describe(opened)
+    speed = known_speed(opened)
+    if speed is not None:
+        description["engine, 64 tokens"] = str(speed)
     if as_json:
         print(json.dumps(description, ensure_ascii=False, indent=2))
         return

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from thisthat.cpus import usable_cores
 from thisthat.engine.protocol import Engine
+from thisthat.engine.speed import Candidate, open_fastest
 from thisthat.errors import CheckpointError, InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ def open_engine(
         raise InvalidInputError("engine", f"{engine!r} is none of {', '.join(ENGINES)}")
     if engine == "auto":
         engine = _fitting_engine(checkpoint, device, form or default_form(checkpoint))
+        if threads is None and dtype == "auto" and form in (None, "int8"):
+            candidates = _candidates(checkpoint, label_ids, engine)
+            if len(candidates) > 1:
+                return open_fastest(checkpoint, candidates)
     if engine in ("native", "onnx") and dtype != "auto":
         raise InvalidInputError("dtype", f"{dtype!r} is for the torch engine; {engine} takes form")
     if engine == "native":
@@ -93,6 +99,26 @@ def _open_onnx(
 
     close = CLOSE if multiplies_exactly() else CLOSE_IN_SEVEN
     return SecondReading(open_one(), partial(open_one, finer=True), close)
+
+
+def _candidates(
+    checkpoint: Checkpoint, label_ids: Sequence[int], engine: EngineName
+) -> dict[Candidate, Callable[[], Engine]]:
+    """What may be faster than ``engine`` on all cores, after it; nothing where that is known."""
+    if engine not in ("native", "onnx") or default_form(checkpoint) != "int8":
+        return {}
+    from thisthat.engine.native.compiler import variants_here
+
+    cores = usable_cores()
+    found: dict[Candidate, Callable[[], Engine]] = {}
+    if engine == "onnx":
+        found[Candidate("onnx", cores)] = partial(_open_onnx, checkpoint, label_ids, "int8", cores)
+    if engine == "native" or "avx2" in variants_here():
+        for threads in sorted({cores, max(1, cores // 2)}, reverse=True):
+            found[Candidate("native", threads)] = partial(
+                _open_native, checkpoint, label_ids, threads
+            )
+    return found
 
 
 def _fitting_engine(checkpoint: Checkpoint, device: str, form: str) -> EngineName:

@@ -22,9 +22,20 @@ from thisthat.engine.native.pack import LEVELS, inner_size, write_packed
 from thisthat.engine.runtime_form import open_form
 
 _WIDE = {"avx512f", "avx512bw", "avx512vl", "avx512dq"}
-EMULATED: dict[Variant, set[str]] = {"amx": _WIDE, "vnni": _WIDE, "neon": {"sse2"}}
-"""What a processor must have so that the missing instructions of a variant can be emulated."""
-_ALIKE = {"amx": ("-march=native",), "vnni": ("-march=native",), "neon": ()}
+EMULATED: dict[Variant, set[str]] = {
+    "amx": _WIDE,
+    "vnni": _WIDE,
+    "avxvnni": {"avx512vl", "avx512_vnni"},
+    "neon": {"sse2"},
+}
+"""What a processor must have so that the missing instructions of a variant can be emulated; those
+of AVX-VNNI are then there in another encoding."""
+_ALIKE = {
+    "amx": ("-march=native",),
+    "vnni": ("-march=native",),
+    "avxvnni": ("-march=native", "-mno-avx512f"),
+    "neon": (),
+}
 """Options with which vectors are as long as the variant's own."""
 SIZES = {"intermediate_size": 128, "head_dim": 64}
 SCORES = 4.0
@@ -77,7 +88,8 @@ def library_of(variant: Variant, folder: Path) -> Library:
     """The variant's library; the test is skipped where there is no compiler for it."""
     header = Path(__file__).parent / "emulated" / f"{variant}.h"
     here = variant in variants_here()
-    emulated = {} if here else {variant: (*_ALIKE[variant], "-include", str(header))}
+    included = ("-include", str(header)) if header.exists() else ()
+    emulated = {} if here else {variant: (*_ALIKE[variant], *included)}
     try:
         with patch.dict(compiler._INSTRUCTIONS, emulated):
             return Library(compiled(variant, "cc", folder), variant)

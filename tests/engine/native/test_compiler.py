@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -16,7 +17,7 @@ from thisthat.engine.native.compiler import (
     library_here,
     variants_here,
 )
-from thisthat.engine.native.library import Library
+from thisthat.engine.native.library import Library, Variant
 from thisthat.errors import CheckpointError
 
 WIDE = "avx512f avx512bw avx512vl avx512dq"
@@ -33,6 +34,9 @@ WIDE = "avx512f avx512bw avx512vl avx512dq"
         ("x86_64", f"sse2 {WIDE} avx512_vnni", ["vnni", "plain"]),
         ("x86_64", f"sse2 {WIDE}", ["plain"]),
         ("x86_64", "sse2 avx2 avx512_vnni", ["plain"]),
+        ("x86_64", f"sse2 avx2 fma {WIDE} avx512_vnni", ["vnni", "avx2", "plain"]),
+        ("x86_64", "sse2 avx2 fma avx_vnni", ["avxvnni", "avx2", "plain"]),
+        ("x86_64", "sse2 avx2 fma", ["avx2", "plain"]),
         ("aarch64", "fp asimd asimdhp asimddp", ["neon", "plain"]),
         ("aarch64", "fp asimd asimddp", ["plain"]),
         ("aarch64", "fp asimd avx512f", ["plain"]),
@@ -89,7 +93,7 @@ def test_another_processor_gets_another_library(
     monkeypatch.setattr(compiler, "_compile", lambda command: b"a library")
     monkeypatch.setattr("shutil.which", lambda name: __file__)
     first = compiled("plain", "cc", tmp_path)
-    monkeypatch.setattr(compiler, "_processor", lambda: "one that no home has")
+    monkeypatch.setattr(compiler, "processor", lambda: "one that no home has")
     assert compiled("plain", "cc", tmp_path) != first
 
 
@@ -138,10 +142,10 @@ def test_a_slower_variant_takes_the_place_of_one_that_does_not_compile(
 
 
 def test_what_a_library_wants_and_costs() -> None:
-    wants = {name: Library(Path("x"), name) for name in ("amx", "vnni", "neon", "plain")}
+    wants = {name: Library(Path("x"), name) for name in get_args(Variant)}
     assert [name for name, it in wants.items() if it.order == "by ones"] == ["plain"]
-    assert [name for name, it in wants.items() if not it.multiplies_bytes] == ["plain"]
-    assert [name for name, it in wants.items() if it.doubling_costs] == ["vnni", "neon"]
+    assert [name for name, it in wants.items() if not it.multiplies_bytes] == ["avx2", "plain"]
+    assert [name for name, it in wants.items() if it.doubling_costs] == ["vnni", "avxvnni", "neon"]
 
 
 @pytest.fixture

@@ -16,25 +16,33 @@ from thisthat.engine.native.library import Library, Variant
 def test_kernels_agree_with_plain_arithmetic(variant: Variant, tmp_path: Path) -> None:
     library = library_of(variant, tmp_path)
     assert proof.largest_error(library) < proof.LARGEST_ERROR
+    assert proof.largest_rounding(library) < proof.LARGEST_ROUNDING
     assert proof.why_wrong(library) is None
 
 
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "told"),
+    [
+        ("attention.h", "1 / sqrtf(width)", "1.02f / sqrtf(width)", "a logit is wrong by"),
+        ("plain_sums.h", "k < inputs", "k < inputs - (inputs == 128)", "a product is wrong by"),
+    ],
+)
 def test_kernels_that_count_otherwise_are_found_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: str, right: str, wrong: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sources = tmp_path / "sources"
     sources.mkdir()
     for source in compiler.FOLDER.glob("*.[ch]"):
         text = source.read_text()
-        if source.name == "attention.h":
-            assert "1 / sqrtf(width)" in text
-            text = text.replace("1 / sqrtf(width)", "1.02f / sqrtf(width)")
+        if source.name == file:
+            assert right in text
+            text = text.replace(right, wrong)
         (sources / source.name).write_text(text)
     monkeypatch.setattr(compiler, "SOURCE", sources / "kernels.c")
     monkeypatch.setattr(compiler, "FOLDER", sources)
-    wrong = proof.why_wrong(library_of("plain", tmp_path / "store"))
-    assert wrong is not None
-    assert wrong.startswith("the plain kernels fail here: a logit is wrong by")
+    reason = proof.why_wrong(library_of("plain", tmp_path / "store"))
+    assert reason is not None
+    assert reason.startswith(f"the plain kernels fail here: {told}")
 
 
 def test_a_library_that_ends_the_process_ends_only_the_trial(tmp_path: Path) -> None:

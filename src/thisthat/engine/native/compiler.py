@@ -33,6 +33,9 @@ _FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-Wno-psabi")
 _INSTRUCTIONS = {
     "amx": ("-march=native", "-mamx-tile", "-mamx-int8", "-mamx-bf16", "-mavx512bf16"),
     "vnni": ("-march=native", "-mavx512vnni"),
+    # Vectors of 512 bits would be counted in other blocks.
+    "avxvnni": ("-march=native", "-mno-avx512f", "-mavxvnni"),
+    "avx2": ("-march=native", "-mno-avx512f", "-mavx2", "-mfma"),
     "neon": ("-mcpu=native",),
     "plain": ("-march=native" if platform.machine() == "x86_64" else "-mcpu=native",),
 }
@@ -62,6 +65,8 @@ def variants_here(cpu_info: Path = _CPU_INFO) -> list[Variant]:
             found.append("amx")
         if "avx512_vnni" in flags:
             found.append("vnni")
+    if machine == "x86_64" and {"avx2", "fma"} <= flags:
+        found += ["avxvnni", "avx2"] if "avx_vnni" in flags else ["avx2"]
     return [*found, "plain"]
 
 
@@ -144,13 +149,18 @@ def _key(command: list[str]) -> str:
     """Differs whenever the library would: other source, compiler, flags or processor."""
     compiler = Path(command[0]).resolve()
     found = compiler.stat()
-    about = [*command, str(compiler), str(found.st_size), str(found.st_mtime_ns), _processor()]
-    sources = [*sorted(FOLDER.glob("*.h")), SOURCE]
-    about += [source.read_text(encoding="utf-8") for source in sources]
+    about = [*command, str(compiler), str(found.st_size), str(found.st_mtime_ns), processor()]
+    about.append(sources())
     return hashlib.sha256("\0".join(about).encode()).hexdigest()[:32]
 
 
-def _processor() -> str:
+def sources() -> str:
+    """All that is compiled, as text."""
+    files = [*sorted(FOLDER.glob("*.h")), SOURCE]
+    return "\0".join(file.read_text(encoding="utf-8") for file in files)
+
+
+def processor() -> str:
     """What tells one kind of processor from another, as far as the system says."""
     try:
         lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -4,53 +4,69 @@
 
 #include "rows.h"
 #include "rounding.h"
+#include "spans.h"
 
 #define SECOND 1
-#define CHUNK 4
 
 /* As many sums as registers hold: GROUP lines, PIECES registers of each. */
 #if defined(VARIANT_VNNI)
 #define GROUP 12
 #define PIECES 2
 #define STEP_OF_LINES 4
-typedef __m512i Sum;
-#define NOTHING _mm512_setzero_si512()
+#define CHUNK 16 /* bytes of a line that stand together */
+typedef integers Sum;
+#elif defined(VARIANT_AVXVNNI)
+#define GROUP 6
+#define PIECES 2
+#define STEP_OF_LINES 2
+#define CHUNK 16
+typedef integers Sum;
 #else
 #define GROUP 6
 #define PIECES 4
 #define STEP_OF_LINES 2
+#define CHUNK 4
 typedef int32x4_t Sum;
-#define NOTHING vdupq_n_s32(0)
 #endif
 #define AT_ONCE GROUP
 
 typedef float Found[GROUP * PANEL];
 
-/* Spans are short enough to keep a large activation from coarsening many others, and long enough to cost little. */
-static int spans_of(int inputs) {
-    for (int depths = 3; depths > 1; depths--)
-        if (inputs % (depths * DEPTH) == 0) return inputs / (depths * DEPTH);
-    return inputs / DEPTH;
-}
+#if !defined(VARIANT_NEON)
+/* ``sum`` grows by four products a lane. Given the intrinsic, compilers copy every sum before and after. */
+#if defined(__AVXVNNI__) && defined(VARIANT_AVXVNNI)
+#define ADD_DOTS(sum, raised, weights) __asm__("{vex} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(raised), "x"(weights))
+#elif defined(__AVX512VNNI__) || defined(VARIANT_AVXVNNI)
+#define ADD_DOTS(sum, raised, weights) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(raised), "v"(weights))
+#else
+#define ADD_DOTS(sum, raised, weights) \
+    sum = (Sum)_mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(raised), (__m512i)(weights))
+#endif
+#endif
 
-/* Sums of the first ``some`` lines grow by ``inputs`` of them. ``given`` holds four bytes of every line, then the next
- * four; weights of LANES outputs stand together, those of the next are ``apart``. */
+/* Sums of the first ``some`` lines grow by ``inputs`` of them. ``given`` holds a chunk of every line, then the next
+ * chunks; weights of LANES outputs stand together, those of the next are ``apart``. Meanwhile as much is fetched from
+ * ``next`` on. */
 static inline __attribute__((always_inline)) void add_span(const int some, const int8_t *given, int inputs,
-                                                           const int8_t *weights, size_t apart,
+                                                           const int8_t *weights, size_t apart, const int8_t *next,
                                                            Sum sum[GROUP][PIECES]) {
-#if defined(VARIANT_VNNI)
-    const int32_t *fours = (const int32_t *)given;
-    for (int k = 0; k < inputs; k += CHUNK, fours += GROUP, weights += CHUNK * LANES) {
-        __m512i one = _mm512_loadu_si512(weights);
-        __m512i two = _mm512_loadu_si512(weights + apart);
-        UNROLL for (int r = 0; r < some; r++) {
-            __m512i four = _mm512_set1_epi32(fours[r]);
-            sum[r][0] = _mm512_dpbusd_epi32(sum[r][0], four, one);
-            sum[r][1] = _mm512_dpbusd_epi32(sum[r][1], four, two);
+#if !defined(VARIANT_NEON)
+    for (int k = 0; k < inputs; k += CHUNK, given += GROUP * CHUNK)
+        UNROLL for (int i = 0; i < CHUNK; i += 4, weights += 4 * LANES, next += 4 * LANES) {
+            Sum wide[PIECES];
+            UNROLL for (int p = 0; p < PIECES; p++) {
+                size_t place = p * WIDE / LANES * apart + p * WIDE % LANES * 4;
+                wide[p] = *(const loose_integers *)(weights + place);
+                if (p * WIDE % LANES == 0) __builtin_prefetch(next + place, 0, 2);
+            }
+            UNROLL for (int r = 0; r < some; r++) {
+                Sum four = (Sum){0} + *(const int32_t *)(given + r * CHUNK + i);
+                UNROLL for (int p = 0; p < PIECES; p++) ADD_DOTS(sum[r][p], four, wide[p]);
+            }
         }
-    }
 #else
     (void)apart;
+    (void)next;
     for (int k = 0; k < inputs; k += CHUNK, given += GROUP * CHUNK, weights += CHUNK * LANES) {
         int8x16_t front = vld1q_s8(given);
         int8x8_t back = vld1_s8(given + 16);
@@ -71,36 +87,38 @@ static inline __attribute__((always_inline)) void add_span(const int some, const
 
 /* ``some`` is known when this is compiled. */
 static inline __attribute__((always_inline)) void multiply_some(const int some, const Rows *rows, int first,
-                                                                const int8_t *panel, const int32_t *lost,
-                                                                Found found) {
+                                                                const int8_t *panel, const int8_t *next,
+                                                                const int32_t *lost, Found found) {
     int inputs = rows->inputs, spans = spans_of(inputs), span = inputs / spans;
     const int8_t *lines = (const int8_t *)rows->laid_out + (size_t)first * inputs;
     const float *scale = rows->scale + (size_t)first * spans;
     for (int column = 0; column < PANEL; column += PIECES * WIDE)
         for (int s = 0; s < spans; s++) {
+            size_t place = (size_t)column * inputs + (size_t)s * span * LANES;
             Sum sum[GROUP][PIECES];
-            UNROLL for (int r = 0; r < some; r++)
-                UNROLL for (int p = 0; p < PIECES; p++) sum[r][p] = NOTHING;
-            add_span(some, lines + (size_t)s * span * GROUP, span,
-                     panel + (size_t)column * inputs + (size_t)s * span * LANES, (size_t)inputs * LANES, sum);
+            UNROLL for (int p = 0; p < PIECES; p++) {
+                integers less = *(const loose_integers *)(lost + s * PANEL + column + p * WIDE) * -RAISED;
+                UNROLL for (int r = 0; r < some; r++) sum[r][p] = (Sum)less;
+            }
+            add_span(some, lines + (size_t)s * span * GROUP, span, panel + place, (size_t)inputs * LANES, next + place,
+                     sum);
             UNROLL for (int r = 0; r < some; r++)
                 UNROLL for (int p = 0; p < PIECES; p++) {
-                    int place = column + p * WIDE;
-                    integers raised = *(const loose_integers *)(lost + s * PANEL + place) * RAISED;
-                    floats whole = __builtin_convertvector((integers)sum[r][p] - raised, floats);
-                    float *to = found + r * PANEL + place;
+                    floats whole = __builtin_convertvector((integers)sum[r][p], floats);
+                    float *to = found + r * PANEL + column + p * WIDE;
                     store(to, add_product(s ? load(to) : spread(0), whole, spread(scale[r * spans + s])));
                 }
         }
 }
 
-/* Sums of a group of lines, of which ``used`` from ``first`` on are read, with one panel of weights. */
+/* Sums of a group of lines, of which ``used`` from ``first`` on are read, with one panel of weights; meanwhile the
+ * ``next`` panel, if there is one, is fetched. */
 static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next,
                      const int32_t *lost, Found found) {
-    (void)next;
-    if (used <= STEP_OF_LINES) multiply_some(STEP_OF_LINES, rows, first, panel, lost, found);
-    else if (used <= 2 * STEP_OF_LINES) multiply_some(2 * STEP_OF_LINES, rows, first, panel, lost, found);
-    else multiply_some(GROUP, rows, first, panel, lost, found);
+    if (!next) next = panel;
+    if (used <= STEP_OF_LINES) multiply_some(STEP_OF_LINES, rows, first, panel, next, lost, found);
+    else if (used <= 2 * STEP_OF_LINES) multiply_some(2 * STEP_OF_LINES, rows, first, panel, next, lost, found);
+    else multiply_some(GROUP, rows, first, panel, next, lost, found);
 }
 
 /* WIDE sums of one line of the group. */

@@ -51,10 +51,10 @@ def why_not_native(checkpoint: Checkpoint) -> str | None:
 def why_not_faster(checkpoint: Checkpoint) -> str | None:
     """Why the native kernels are not known to be faster here than onnxruntime; None: they are.
 
-    They are where the processor has dot products of bytes, and as fast as float32 elsewhere.
+    They are where the processor has dot products of bytes.
     """
     # Asked first, so that nothing is compiled where it would not be used.
-    if variants_here() == ["plain"]:
+    if not {"amx", "vnni", "avxvnni", "neon"} & set(variants_here()):
         return "this processor has no dot products of bytes that its kernels know"
     reason = why_not_native(checkpoint)
     if reason is None and not library_here().multiplies_bytes:

@@ -431,11 +431,18 @@ void close_engine(Engine *engine) {
     free(engine);
 }
 
+/* Whether the system lets us use what the variant needs. */
+static int has_leave(void) {
+#if defined(VARIANT_AMX)
+    return !syscall(SYS_arch_prctl, 0x1023, 18); /* tiles */
+#else
+    return 1;
+#endif
+}
+
 /* NULL where the system does not give what is needed. */
 Engine *open_engine(const Model *model, int threads) {
-#if defined(VARIANT_AMX)
-    if (syscall(SYS_arch_prctl, 0x1023, 18)) return NULL; /* leave to use tiles */
-#endif
+    if (!has_leave()) return NULL;
     Engine *engine = calloc(1, sizeof(Engine));
     Worker *workers = calloc(threads, sizeof(Worker));
     if (!engine || !workers) {
@@ -472,4 +479,29 @@ int run(Engine *engine, const Pass *pass) {
     for (int seen; (seen = atomic_load(&engine->finished)) < engine->meeting.threads - 1;)
         wait_until_changed(&engine->finished, seen);
     return atomic_load(&engine->failed);
+}
+
+/* One product by itself: ``values`` are count x inputs, ``out`` is count x outputs. 0, or 1 where the system
+ * does not give what is needed. */
+int multiply_alone(const Matrix *matrix, const float *values, int count, int inputs, int outputs, int terms, float *out) {
+    int batch = batch_of(count);
+    size_t room = (size_t)room_for(batch) * inputs;
+    void *laid_out = aligned_alloc(64, room * (TERMS == 1 ? sizeof(float) : 1));
+    float *scale = aligned_alloc(64, (room / DEPTH * sizeof(float) + 63) / 64 * 64);
+    int8_t *bytes = aligned_alloc(64, 2 * inputs);
+    int failed = !laid_out || !scale || !bytes || !has_leave();
+    if (!failed) set_up_thread();
+    for (int first = 0; first < count && !failed; first += batch) {
+        int some = up_to(count - first, batch);
+        Rows rows = {inputs, terms == 1 || TERMS == 1 ? some : 0, laid_out, scale};
+        for (int r = 0; r < some; r++) lay_out_row(&rows, r, values + (size_t)(first + r) * inputs, bytes);
+        product(&rows, some, matrix, 0, outputs, STORE, out + (size_t)first * outputs, outputs);
+    }
+#if defined(VARIANT_AMX)
+    _tile_release();
+#endif
+    free(laid_out);
+    free(scale);
+    free(bytes);
+    return failed;
 }

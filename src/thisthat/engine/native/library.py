@@ -15,7 +15,7 @@ from thisthat.checkpoint.trust import open_trusted, read_trusted
 from thisthat.errors import CheckpointError
 from thisthat.files import write_atomically
 
-Variant: TypeAlias = Literal["amx", "vnni", "neon", "plain"]
+Variant: TypeAlias = Literal["amx", "vnni", "avxvnni", "avx2", "neon", "plain"]
 Order: TypeAlias = Literal["by fours", "by ones"]
 """How weights are packed: four inputs of an output together, for dot products of bytes, or one."""
 
@@ -66,18 +66,18 @@ class Library:
 
     @property
     def multiplies_bytes(self) -> bool:
-        """Whether activations become bytes; else weights become float32 as they are read."""
-        return self.variant != "plain"
+        """Whether activations become bytes; else they stay finer than any rounding shows."""
+        return self.variant not in ("avx2", "plain")
 
     @property
     def order(self) -> Order:
         """How these kernels want weights to be packed."""
-        return "by fours" if self.multiplies_bytes else "by ones"
+        return "by ones" if self.variant == "plain" else "by fours"
 
     @property
     def doubling_costs(self) -> bool:
         """Whether a second term of activations makes a pass much longer."""
-        return self.variant in ("vnni", "neon")
+        return self.variant in ("vnni", "avxvnni", "neon")
 
 
 @cache

@@ -31,13 +31,22 @@ typedef int32_t loose_integers __attribute__((vector_size(4 * WIDE), aligned(4),
 
 static inline floats load(const float *from) { return *(const loose_floats *)from; }
 static inline void store(float *to, floats value) { *(loose_floats *)to = value; }
+#if defined(__AVX512F__)
+static inline floats spread(float value) { return (floats)_mm512_set1_ps(value); }
+#elif defined(__AVX2__)
+static inline floats spread(float value) { return (floats)_mm256_set1_ps(value); }
+#else
 static inline floats spread(float value) { return (floats){0} + value; }
+#endif
 static inline floats choose(integers where, floats yes, floats no) {
     return (floats)(((integers)yes & where) | ((integers)no & ~where));
 }
 #if defined(__AVX512F__)
 static inline floats larger(floats a, floats b) { return (floats)_mm512_max_ps((__m512)a, (__m512)b); }
 static inline floats smaller(floats a, floats b) { return (floats)_mm512_min_ps((__m512)a, (__m512)b); }
+#elif defined(__AVX2__)
+static inline floats larger(floats a, floats b) { return (floats)_mm256_max_ps((__m256)a, (__m256)b); }
+static inline floats smaller(floats a, floats b) { return (floats)_mm256_min_ps((__m256)a, (__m256)b); }
 #elif defined(__aarch64__)
 static inline floats larger(floats a, floats b) { return (floats)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
 static inline floats smaller(floats a, floats b) { return (floats)vminq_f32((float32x4_t)a, (float32x4_t)b); }
@@ -49,6 +58,8 @@ static inline floats smaller(floats a, floats b) { return choose(a < b, a, b); }
 static inline floats add_product(floats sum, floats a, floats b) {
 #if defined(__AVX512F__)
     return (floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
+#elif defined(__FMA__)
+    return (floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
 #elif defined(__aarch64__)
     return (floats)vfmaq_f32((float32x4_t)sum, (float32x4_t)a, (float32x4_t)b);
 #else
@@ -121,7 +132,17 @@ static inline integers nearest(floats value) {
          (rest * rest) +                                                                                       \
      rest + 1.0f)
 
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(VARIANT_AMX)
+/* exp for values of at most about 80, next to nothing far below: a power of two and what is left of it. */
+static inline floats exponential(floats value) {
+    floats twos = value * 1.44269504f;
+    __m512 power = _mm512_roundscale_ps((__m512)twos, 8);
+    floats rest = twos - (floats)power;
+    floats series = (1.32765e-3f * rest + 9.67554e-3f) * rest + 5.550713e-2f;
+    series = ((series * rest + 2.402212e-1f) * rest + 6.9314697e-1f) * rest + 1.0f;
+    return (floats)_mm512_scalef_ps((__m512)series, power);
+}
+#elif defined(__AVX512F__)
 /* The same to the fourth digit. */
 #define SHORT_SERIES(rest) ((((0.0416667f * rest + 0.1666667f) * rest + 0.5f) * rest + 1.0f) * rest + 1.0f)
 

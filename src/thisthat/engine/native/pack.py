@@ -92,7 +92,7 @@ def tensor_bytes(shape: LlamaShape, inner: int, labels: int) -> dict[str, int]:
         for name, (outputs, inputs) in matrices.items():
             found[f"{layer}.{name}"] = outputs * inputs
             found[f"{layer}.{name}.steps"] = 4 * outputs
-            found[f"{layer}.{name}.sums"] = 4 * outputs * (inputs // _span(inputs))
+            found[f"{layer}.{name}.sums"] = 4 * outputs * (inputs // span_of(inputs))
     return found
 
 
@@ -123,13 +123,14 @@ def _write_layer(writer: _Writer, weights: Mapping[str, Array], layer: int, orde
 def span_sums(whole: NDArray[np.int8]) -> NDArray[np.int32]:
     """Sums of the weights [outputs, inputs] in every span of inputs: panels x spans x PANEL."""
     outputs, inputs = whole.shape
-    span = _span(inputs)
+    span = span_of(inputs)
     parts = whole.reshape(outputs // PANEL, PANEL, inputs // span, span)
     sums: NDArray[np.int32] = parts.sum(axis=3, dtype=np.int32)
     return sums.transpose(0, 2, 1)
 
 
-def _span(inputs: int) -> int:
+def span_of(inputs: int) -> int:
+    """How many inputs of a token share a step."""
     return next(size for size in SPANS if inputs % size == 0)
 
 

@@ -1,7 +1,8 @@
 /* Activations times weights of eight bits, in the way the processor does it fastest.
  *
- * VARIANT_AMX, VARIANT_VNNI and VARIANT_NEON multiply bytes: an activation is one or two eight-bit terms, with a
- * step for every span of a token's inputs. VARIANT_PLAIN widens weights to float32 as they are read and rounds nothing.
+ * VARIANT_AMX, VARIANT_VNNI, VARIANT_AVXVNNI and VARIANT_NEON multiply bytes: an activation is one or two eight-bit
+ * terms, with a step for every span of a token's inputs. For VARIANT_AVX2 it is sixteen bits. VARIANT_PLAIN widens
+ * weights to float32 as they are read and rounds nothing.
  */
 
 #pragma once
@@ -14,6 +15,8 @@
 
 #if defined(VARIANT_PLAIN)
 #include "plain_sums.h"
+#elif defined(VARIANT_AVX2)
+#include "word_sums.h"
 #elif defined(VARIANT_AMX)
 #include "tile_sums.h"
 #else
@@ -42,21 +45,30 @@ static void lay_out_row(const Rows *rows, int row, const float *values, int8_t *
     float *out = (float *)rows->laid_out + (size_t)(line / GROUP) * width * GROUP + line % GROUP;
     for (int k = 0; k < width; k++) out[(size_t)k * GROUP] = values[k];
     (void)bytes;
+#elif defined(VARIANT_AVX2)
+    lay_out_words(rows, line, values);
+    (void)width;
+    (void)bytes;
 #else
     int spans = spans_of(width), span = width / spans, terms = row < rows->coarse ? 1 : 2;
-    size_t second = width;
+    size_t apart = LANES, second = width;
 #if defined(VARIANT_AMX)
     bytes = (int8_t *)rows->laid_out + (size_t)line * width;
     second = (size_t)SECOND * width;
+#elif defined(VARIANT_VNNI) || defined(VARIANT_AVXVNNI)
+    /* A chunk of every line of a group, then the next chunk; a group holds both lines of a row. */
+    bytes = (int8_t *)rows->laid_out + (size_t)(line / GROUP) * GROUP * width + line % GROUP * CHUNK;
+    apart = GROUP * CHUNK;
+    second = SECOND * CHUNK;
 #endif
     for (int s = 0; s < spans; s++) {
-        int8_t *part = bytes + s * span;
-        float step = round_span(values + s * span, span, terms, part, part + second);
+        int8_t *part = bytes + s * span / LANES * apart;
+        float step = round_span(values + s * span, span, terms, apart, part, part + second);
         rows->scale[(size_t)line * spans + s] = step;
         if (terms == 2) rows->scale[(size_t)(line + SECOND) * spans + s] = step / FINER;
     }
-#if !defined(VARIANT_AMX)
-    /* A chunk of every line of a group, then the next chunk. */
+#if defined(VARIANT_NEON)
+    /* The same, in smaller chunks. */
     for (int term = 0; term < terms; term++, line += SECOND, bytes += width) {
         int8_t *out = (int8_t *)rows->laid_out + (size_t)(line / GROUP) * GROUP * width + line % GROUP * CHUNK;
         for (int k = 0; k < width; k += CHUNK, out += GROUP * CHUNK) memcpy(out, bytes + k, CHUNK);

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from thisthat.engine.flat_pass import FlatPass, lay_flat
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.library import Library
-from thisthat.engine.native.pack import LEVELS, write_packed
+from thisthat.engine.native.pack import LEVELS, span_of, write_packed
+from thisthat.engine.native.product import Product
 from thisthat.engine.native.runtime import NativeRuntime
 from thisthat.engine.rope import rotary_tables
 from thisthat.engine.rows import Branch, Row, Slot
@@ -49,6 +50,9 @@ TREE = Row(
 LARGEST_ERROR = 0.002
 """Of a logit, as a share of the largest one; attention in bfloat16 leaves a bit more than half of
 that, two terms of eight bits far less."""
+
+LARGEST_ROUNDING = 8.0
+"""Of a product, in standard deviations of what rounding its activations leaves."""
 
 _PATIENCE = 60
 
@@ -86,6 +90,34 @@ def largest_error(library: Library) -> float:
     if not np.isfinite(found).all():
         return np.inf
     return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+
+
+def largest_rounding(library: Library) -> float:
+    """How far products are off, in standard deviations of what rounding may leave.
+
+    All the ways in which kernels take rows and inputs: groups of them whole and not, with one term
+    and with two, spans of every length.
+    """
+    random = np.random.default_rng(0)
+    found = []
+    for inputs in (64, 128, 576):
+        whole = random.integers(-LEVELS, LEVELS + 1, (96, inputs), np.int8)
+        steps = random.uniform(0.5, 1.5, 96).astype(np.float32)
+        product = Product(library, whole, steps)
+        # Spans of very different sizes, so that a wrong step shows.
+        sizes = 10 ** random.uniform(-2, 2, (41, inputs // span_of(inputs), 1))
+        spans = random.standard_normal((41, inputs // span_of(inputs), span_of(inputs))) * sizes
+        weights = whole * steps[:, None].astype(np.float64)
+        squares = (weights**2).reshape(96, *spans.shape[1:]).sum(axis=2)
+        for terms, count in ((1, 1), (1, 5), (1, 24), (1, 41), (2, 1), (2, 7), (2, 16), (2, 41)):
+            values = spans[:count].reshape(count, inputs).astype(np.float32)
+            step = np.abs(spans[:count]).max(axis=2) / (LEVELS if terms == 1 else 254 * LEVELS)
+            if library.variant == "amx":  # tiles have one step for all inputs
+                step[:] = step.max(axis=1, keepdims=True)
+            wanted = values.astype(np.float64) @ weights.T
+            spread = np.sqrt(step**2 @ squares.T / 12) + 1e-6 * np.abs(wanted).max()
+            found.append(np.abs((product(values, terms) - wanted) / spread).max())
+    return float(np.max(found))
 
 
 def _weights() -> Weights:
@@ -176,9 +208,13 @@ def _rope(heads: Array, cosine: NDArray[np.float32], sine: NDArray[np.float32]) 
 
 
 def _main(path: str, variant: str) -> None:
-    error = largest_error(Library(Path(path), variant))  # type: ignore[arg-type]
+    library = Library(Path(path), variant)  # type: ignore[arg-type]
+    error = largest_error(library)
     if not error <= LARGEST_ERROR:
         sys.exit(f"a logit is wrong by {error:.2g} of the largest")
+    rounding = largest_rounding(library)
+    if not rounding <= LARGEST_ROUNDING:
+        sys.exit(f"a product is wrong by {rounding:.2g} times what rounding leaves")
 
 
 if __name__ == "__main__":

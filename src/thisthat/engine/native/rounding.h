@@ -9,7 +9,7 @@
 /* A pair of terms leaves half a step of the first to the second, which has 127 steps either way. */
 #define FINER 254
 
-#if defined(VARIANT_VNNI)
+#if defined(VARIANT_VNNI) || defined(VARIANT_AVXVNNI)
 #define RAISED 128 /* one factor must not have a sign */
 #else
 #define RAISED 0
@@ -19,6 +19,10 @@
 static inline void narrow(const integers whole[PARTS], int8_t *to) {
 #if defined(__AVX512F__)
     _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8((__m512i)whole[0]));
+#elif defined(__AVX2__)
+    __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32((__m256i)whole[0], (__m256i)whole[1]), 0xd8);
+    __m128i left = _mm256_castsi256_si128(words), right = _mm256_extracti128_si256(words, 1);
+    _mm_storeu_si128((__m128i *)to, _mm_packus_epi16(left, right)); /* raised, so none is below zero */
 #else
     int16x8_t left = vmovn_high_s32(vmovn_s32((int32x4_t)whole[0]), (int32x4_t)whole[1]);
     int16x8_t right = vmovn_high_s32(vmovn_s32((int32x4_t)whole[2]), (int32x4_t)whole[3]);
@@ -26,25 +30,33 @@ static inline void narrow(const integers whole[PARTS], int8_t *to) {
 #endif
 }
 
-/* A span in bytes; the step of its first term. */
-static float round_span(const float *row, int width, int terms, int8_t *coarse, int8_t *fine) {
-    floats most = {0};
-    for (int k = 0; k < width; k += WIDE) {
-        floats value = load(row + k);
-        most = larger(most, larger(value, -value));
+/* A span in bytes, LANES of them at a time and those ``apart``; the step of its first term. ``terms`` are known when this
+ * is compiled. */
+static inline __attribute__((always_inline)) float round_terms(const int terms, const float *row, int width,
+                                                               size_t apart, int8_t *coarse, int8_t *fine) {
+    floats most = {0}, more = {0};
+    for (int k = 0; k < width; k += 2 * WIDE) {
+        floats one = load(row + k), two = load(row + k + WIDE);
+        most = larger(most, larger(one, -one));
+        more = larger(more, larger(two, -two));
     }
-    float limit = largest(most);
+    float limit = largest(larger(most, more));
     float step = limit / 127, inverse = limit > 0 ? 127 / limit : 0;
-    for (int k = 0; k < width; k += LANES) {
+    for (int k = 0; k < width; k += LANES, coarse += apart, fine += apart) {
         integers near[PARTS], rest[PARTS];
         UNROLL for (int p = 0; p < PARTS; p++) {
             floats scaled = load(row + k + p * WIDE) * inverse;
             integers whole = nearest(scaled);
             near[p] = whole + RAISED;
-            rest[p] = nearest((scaled - __builtin_convertvector(whole, floats)) * FINER) + RAISED;
+            if (terms == 2) rest[p] = nearest((scaled - __builtin_convertvector(whole, floats)) * FINER) + RAISED;
         }
-        narrow(near, coarse + k);
-        if (terms == 2) narrow(rest, fine + k);
+        narrow(near, coarse);
+        if (terms == 2) narrow(rest, fine);
     }
     return step;
+}
+
+static float round_span(const float *row, int width, int terms, size_t apart, int8_t *coarse, int8_t *fine) {
+    return terms == 2 ? round_terms(2, row, width, apart, coarse, fine)
+                      : round_terms(1, row, width, apart, coarse, fine);
 }

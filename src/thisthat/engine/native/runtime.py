@@ -19,6 +19,7 @@ from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.library import Library
 from thisthat.engine.native.pack import tensor_bytes
+from thisthat.engine.native.product import Matrix
 from thisthat.errors import CheckpointError
 
 _Pointer = ctypes.c_void_p
@@ -28,19 +29,11 @@ _BLOCK = 32
 _MATRICES = ("projections", "out", "gate_up", "down")
 
 
-class _Matrix(ctypes.Structure):
-    _fields_: ClassVar = [
-        ("weights", _Pointer),
-        ("steps", _Pointer),
-        ("sums", _Pointer),
-    ]
-
-
 class _Step(ctypes.Structure):
     _fields_: ClassVar = [
         ("before", _Pointer),
         ("after", _Pointer),
-        *((name, _Matrix) for name in _MATRICES),
+        *((name, Matrix) for name in _MATRICES),
     ]
 
 
@@ -220,7 +213,7 @@ class NativeRuntime:
 
     def _layer(self, layer: int) -> _Step:
         matrices = [
-            _Matrix(*(self._at(f"{layer}.{name}{part}") for part in ("", ".steps", ".sums")))
+            Matrix(*(self._at(f"{layer}.{name}{part}") for part in ("", ".steps", ".sums")))
             for name in _MATRICES
         ]
         return _Step(self._at(f"{layer}.before"), self._at(f"{layer}.after"), *matrices)

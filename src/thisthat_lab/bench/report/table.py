@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -115,10 +116,24 @@ def sheets_of(result: Result) -> list[Sheet]:
         )
         rows = tuple(_timing_cells(timing) for timing in timings)
         sheets.append(Sheet(headings, rows))
+    kernels = result.series.get("kernels")
+    if kernels:
+        sheets.append(_kernel_sheet(**kernels))
     splits = result.series.get("splits")
     if splits:
         sheets.append(Sheet(_SPLITS, tuple(_split_cells(row) for row in splits)))
     return sheets
+
+
+def _kernel_sheet(
+    tokens: Sequence[int], rates: Mapping[str, Mapping[str, Sequence[float]]]
+) -> Sheet:
+    rows = tuple(
+        (f"{shape}: {system}", *(number(rate, "number") for rate in found[shape]))
+        for shape in next(iter(rates.values()))
+        for system, found in rates.items()
+    )
+    return Sheet(("10⁹ multiply-adds a second", *(f"{count:,}" for count in tokens)), rows)
 
 
 def _split_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -173,22 +188,14 @@ def print_result(result: Result, console: Console) -> None:
     count = result.questions.get("count", 0)
     asked = f", {count:,} questions" if count else ""
     title = escape(f"{result.title}: {result.label}{asked}")
-    table = Table(title=title, title_justify="left")
-    for heading, justify in (
-        ("", "left"),
-        ("ours", "right"),
-        ("95 % interval", "right"),
-        ("paper", "right"),
-        ("others", "left"),
-    ):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for line in result.lines:
-        table.add_row(*map(escape, line_cells(line)))
-    console.print(table)
+    lines = [line_cells(line) for line in result.lines]
+    console.print(_table(("", "ours", "95 % interval", "paper", "others"), lines, title))
     for sheet in sheets_of(result):
-        console.print(_sheet_table(sheet))
+        console.print(_table(sheet.headings, sheet.rows))
     for by in kinds_of(result.groups):
-        console.print(_group_table(result, by))
+        headings = (by, "questions", "no answer", "accuracy", "95 % interval", "chance", "paper")
+        groups = [group_cells(group) for group in result.grouped(by)]
+        console.print(_table(headings, groups, f"By {by}"))
     if result.problems:
         told = ", ".join(f"{count} {why}" for why, count in result.problems.items())
         console.print(f"No answer: {told}.", markup=False)
@@ -199,20 +206,14 @@ def print_result(result: Result, console: Console) -> None:
     console.print(f"{machine} · {software}", style="dim", markup=False)
 
 
-def _sheet_table(sheet: Sheet) -> Table:
-    table = Table()
-    for number_of, heading in enumerate(sheet.headings):
-        table.add_column(escape(heading), justify="right" if number_of else "left")
-    for row in sheet.rows:
-        table.add_row(*map(escape, row))
-    return table
-
-
-def _group_table(result: Result, by: str) -> Table:
-    table = Table(title=f"By {by}", title_justify="left")
-    headings = (by, "questions", "no answer", "accuracy", "95 % interval", "chance", "paper")
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == by else "right")
-    for group in result.grouped(by):
-        table.add_row(*map(escape, group_cells(group)))
+def _table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None
+) -> Table:
+    """Without columns that are empty in every row: a terminal has room for eighty characters."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    shown = [at for at in range(len(headings)) if not at or any(row[at] for row in rows)]
+    for at in shown:
+        table.add_column(escape(headings[at]), justify="right" if at else "left")
+    for row in rows:
+        table.add_row(*(escape(row[at]) for at in shown))
     return table
