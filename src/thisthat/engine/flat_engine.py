@@ -9,8 +9,9 @@ several callers take turns, pass by pass.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from threading import Lock
 
@@ -66,6 +67,9 @@ class FlatEngine(Engine):
         self._worker = ThreadPoolExecutor(1, "thisthat-engine", initializer=flush_denormals)
         # Opening a runtime may set that mode too, for the thread that opens it.
         self._runtime = self._worker.submit(open_runtime).result()
+        # A server that has switched checkpoints drops an engine once its last job is done.
+        self._closing = weakref.finalize(self, _close, self._worker, self._runtime)
+        self._closing.atexit = False
         shares = self._runtime.trees_apart and self._keeps_prefixes
         self.capabilities = Capabilities(
             rows_apart=True,
@@ -97,9 +101,13 @@ class FlatEngine(Engine):
         )
 
     def close(self) -> None:
-        """Give back the memory of weights and kept prefixes; the engine cannot run afterwards."""
-        self._worker.submit(self._runtime.close).result()
-        self._worker.shutdown()
+        """Give back the memory of weights and kept prefixes; the engine cannot run afterwards.
+
+        An engine that nobody holds any more does so by itself.
+        """
+        closed = self._closing()
+        if closed is not None:
+            closed.result()
         self._prefixes.clear()
 
     def run(self, rows: Sequence[Row]) -> list[RowResult]:
@@ -195,6 +203,13 @@ class FlatEngine(Engine):
         self._passes += 1
         self._computed_tokens += len(flat.tokens)
         return self._runtime.read(flat, kept, keep, layers)
+
+
+def _close(worker: ThreadPoolExecutor, runtime: Runtime) -> Future[None]:
+    """Give the memory back, in the runtime's thread; this may be that thread, so do not wait."""
+    closed = worker.submit(runtime.close)
+    worker.shutdown(wait=False)
+    return closed
 
 
 def _result(row: Row, answer: Answer, cached: int) -> RowResult:
