@@ -96,6 +96,20 @@ class DecisionLog:
                 self._last_failure,
             )
 
+    def begin(self) -> None:
+        """Begin the log before its first line, which would take longer than others.
+
+        A failure is counted and reported; the first line tries again.
+        """
+        try:
+            self.store.append([])
+        except Exception as error:  # drivers raise their own types; a log never stops a program
+            with self._changed:
+                self._failures += 1
+                self._failing = True
+                self._last_failure = str(error)
+            _logger.warning("decision log: %s; decisions continue", error)
+
     def record(
         self,
         state: Text,

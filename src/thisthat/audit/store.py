@@ -127,7 +127,7 @@ class SQLiteStore:
         self._warned = False
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write the lines in one transaction.
+        """Write the lines in one transaction; without any, only the chain is begun.
 
         Raises LogError, also when the file or places that this object wrote have disappeared; such
         a loss is recorded in the chain before.
@@ -303,8 +303,11 @@ class SQLiteStore:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         self._check_there()
+        # What a kill left half written before the first line must be rolled back to be read.
+        half = self.path.with_name(f"{self.path.name}-journal").exists()
         try:
-            with closing(self._connect("?mode=ro")) as connection:
+            with closing(self._connect("?mode=rw" if half else "?mode=ro")) as connection:
+                connection.execute("PRAGMA query_only = ON")
                 yield connection
         except sqlite3.Error as error:
             raise LogError(f"{self.path}: {error}") from error
