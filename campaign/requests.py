@@ -190,8 +190,9 @@ def send(
             client.close()
             continue
         seen[str(answer.status)] += 1
-        if answer.status == 503 and json.loads(content)["code"] not in ("overloaded", "deadline"):
-            seen["503 unlike overload"] += 1
+        if answer.status == 503:
+            stated = json.loads(content)["error"]["code"] in ("overloaded", "deadline")
+            seen["503 unlike overload"] += not stated
         try:
             for line in content.splitlines() if path == "/v1/decide" else [content]:
                 json.loads(line)

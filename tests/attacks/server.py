@@ -1,4 +1,4 @@
-"""``python -m tests.attacks.server LOG``: default limits, and an engine that takes 2 ms a row."""
+"""``python -m tests.attacks.server LOG [sync]``: default limits, 2 ms a row."""
 
 import sys
 import time
@@ -31,5 +31,5 @@ def opened(ref: str, lam: float | None) -> Decider:
 
 if __name__ == "__main__":
     start_logging()
-    log = DecisionLog(sys.argv[1]) if sys.argv[1] else None
+    log = DecisionLog(sys.argv[1], required="sync" in sys.argv) if sys.argv[1] else None
     run_server(Service(Settings(port=0, keys=keys_in(KEYS_VARIABLE)), opened, log=log))

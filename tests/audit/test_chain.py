@@ -346,6 +346,19 @@ def test_a_log_whose_first_write_was_killed_is_readable(tmp_path: Path) -> None:
         assert base.execute("SELECT name FROM sqlite_master").fetchall() == [("kept",)]
 
 
+def test_a_log_on_a_read_only_disk_is_read_without_a_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log.sqlite"
+    store = store_of(str(path))
+    store.close()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    report = verify(SQLiteStore(path))
+    assert report.whole
+    assert report.lines
+    assert [each.name for each in tmp_path.iterdir()] == ["log.sqlite"], "nothing written beside"
+
+
 def test_a_log_can_be_begun_before_its_first_line(place: str) -> None:
     log = DecisionLog(place)
     log.begin()
