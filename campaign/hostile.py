@@ -24,7 +24,7 @@ from campaign.requests import broken
 from campaign.served import serving
 from thisthat.errors import ThisThatError
 
-COUNT = {"short": 60, "full": 2_000}
+COUNT = {"short": 60, "full": 500}
 SECONDS = 60
 MOST_BYTES = 4 << 30
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -64,7 +64,7 @@ def damage(folder: Path, rng: random.Random) -> None:
         path.unlink()
     elif deed == 2 or path.suffix != ".json":
         for _ in range(rng.randint(1, 20)):
-            at = rng.randrange(min(len(content), 4000))
+            at = rng.randrange(rng.choice([len(content), min(len(content), 4000)]))
             content[at] = rng.randrange(256)
         path.write_bytes(content)
     else:
@@ -146,6 +146,12 @@ class Judge:
         self.seen[said] += 1
         return said
 
+    def check(self, whole: str) -> None:
+        """Raise RuntimeError unless what is not damaged works."""
+        if (said := self.judge(whole)) != "works":
+            raise RuntimeError(f"what is not damaged: {said}")
+        self.seen.clear()
+
     def close(self) -> None:
         if self._process is not None:
             self._process.kill()
@@ -171,6 +177,7 @@ def checkpoints(count: int, folder: Path) -> list[Finding]:
         folder / "whole", **sizes, num_attention_heads=2, num_key_value_heads=1
     )
     judge = Judge(open_checkpoint_at)
+    judge.check(str(whole))
     rng = random.Random(3)
     for number in range(count):
         place = folder / str(number)
@@ -210,6 +217,7 @@ def reloads(folder: Path) -> list[Finding]:
 
 def texts(what: str, count: int, use: Callable[[str], None], whole: Any) -> list[Finding]:
     judge = Judge(use)
+    judge.check(json.dumps(whole))
     rng = random.Random(4)
     for _ in range(count):
         value = copy.deepcopy(whole)

@@ -175,14 +175,14 @@ def make_form(pipe: Connection, folder: str) -> None:
 
 def kill_forms(folder: Path, kills: int) -> list[Finding]:
     whole = folder / "whole"
-    run_to_end(make_form, str(whole))
+    seconds = run_to_end(make_form, str(whole))
     expected = files_under(whole)
     return resumed(
         "runtime form",
         make_form,
         folder / "forms",
         kills,
-        0.25,
+        seconds,
         lambda at: files_under(at) != expected,
     )
 
@@ -216,7 +216,8 @@ def kill_batches(folder: Path, kills: int) -> list[Finding]:
         ids = [row["id"] for row in read_parts(at / "out")]
         return ids != [f"t-{number}" for number in range(1000)]
 
-    return resumed("batch", answer_batch, folder / "batch", kills, 0.6, wrong)
+    seconds = run_to_end(answer_batch, str(folder / "whole"))
+    return resumed("batch", answer_batch, folder / "batch", kills, seconds / 4, wrong)
 
 
 def teach_light(pipe: Connection, folder: str) -> None:
@@ -240,14 +241,14 @@ def kill_teach(folder: Path, kills: int) -> list[Finding]:
 
     sizes = {"hidden_size": 128, "intermediate_size": 192, "head_dim": 64}
     tiny.write_checkpoint(folder / "parent", **sizes, num_attention_heads=2, num_key_value_heads=1)
-    run_to_end(teach_light, str(folder / "whole"))
+    seconds = run_to_end(teach_light, str(folder / "whole"))
     expected = files_under(folder / "whole" / "taught")
 
     def wrong(at: Path) -> bool:
         open_checkpoint(at / "taught").weights()
         return files_under(at / "taught") != expected
 
-    return resumed("teach", teach_light, folder, kills, 1.5, wrong)
+    return resumed("teach", teach_light, folder, kills, seconds, wrong)
 
 
 def train_small(pipe: Connection, folder: str) -> None:
@@ -271,14 +272,14 @@ def kill_train(folder: Path, kills: int) -> list[Finding]:
 
     tiny.write_checkpoint(folder / "model")
     tiny.write_colours(folder / "colours.jsonl", 300)
-    run_to_end(train_small, str(folder / "whole"))
+    seconds = run_to_end(train_small, str(folder / "whole"))
     expected = weights(folder / "whole")
 
     def wrong(at: Path) -> bool:
         found = weights(at)
         return not all(np.array_equal(found[name], expected[name]) for name in expected)
 
-    return resumed("train", train_small, folder, kills, 2.0, wrong)
+    return resumed("train", train_small, folder, kills, seconds / 4, wrong)
 
 
 def run_to_end(work: Callable[..., None], folder: str) -> float:
@@ -299,7 +300,7 @@ def resumed(
     longest: float,
     wrong: Callable[[Path], bool],
 ) -> list[Finding]:
-    """Kill it until it has been killed so often, starting anew in a new folder when it ends."""
+    """Kill it so often, each time within ``longest`` seconds; anew in a new folder when it ends."""
     rng = random.Random(2)
     killed = failed = finished = bad = 0
     for number in itertools.count():
