@@ -27,7 +27,8 @@ MOST_WAITING = 10_000
 _BATCH = 1_000
 _RETRY_SECONDS = 0.2
 _CLOSE_SECONDS = 10.0
-_GATHER_SECONDS = 0.1
+_GATHER_SECONDS = 0.05
+"""Lines of so long share a sync; with the sync itself, less than a crash may lose."""
 
 _logger = logging.getLogger("thisthat.audit")
 
