@@ -50,7 +50,7 @@ FORMATS: dict[str, Any] = {
         "response_format": CHAT_FORM,
         "logprobs": True,
     },
-    "/v1/outcomes": {"outcomes": [{"request_id": "r", "question": "q", "value": "yes"}]},
+    "/v1/outcomes": {"outcomes": [{"request": "r", "question": "q", "option": "yes"}]},
 }
 ODD: list[Any] = [
     None, True, 0, -1, 1.5, 1e308, 2**70, "", " ", "\x00", "\ud800", "x" * 3000, "é\u202e🎉", [],
@@ -191,8 +191,9 @@ def send(
             continue
         seen[str(answer.status)] += 1
         if answer.status == 503:
-            stated = json.loads(content)["error"]["code"] in ("overloaded", "deadline")
-            seen["503 unlike overload"] += not stated
+            said = json.loads(content)
+            kind = said.get("code") or said["error"]["code"]
+            seen["503 unlike overload"] += kind not in ("overloaded", "deadline")
         try:
             for line in content.splitlines() if path == "/v1/decide" else [content]:
                 json.loads(line)
