@@ -37,7 +37,7 @@ def main() -> int:
         part = importlib.import_module(f"campaign.{name}")
         started = time.monotonic()
         findings = part.run(asked.size)
-        about = " ".join(part.__doc__.split("\n\n")[0].split())
+        about = " ".join((part.__doc__ or "").split("\n\n")[0].split())
         seconds = time.monotonic() - started
         result = Result(name, about, asked.size, seconds, findings, machine())
         result.write(asked.results)

@@ -13,7 +13,7 @@ import multiprocessing
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ def repeat(attack: Callable[[Target], None], target: Target, seconds: float) -> 
 
 
 def attack_all(
-    attacks: dict[str, Callable[[Target], None]], seconds: float, *words: str, **more: Any
+    attacks: Mapping[str, Callable[[Target], None]], seconds: float, *words: str, **more: Any
 ) -> list[Finding]:
     with serving(*words, **more) as served:
         target = Attacked(served.process, served.port)  # type: ignore[arg-type]

@@ -74,10 +74,9 @@ def broken(rng: random.Random, value: Any) -> Any:
             changed[name] = broken(rng, value[name])
         return changed
     if isinstance(value, list) and value and rng.random() < 0.8:
-        changed = list(value)
         at = rng.randrange(len(value))
-        changed[at : at + 1] = rng.choice([[], [value[at]] * 2, [broken(rng, value[at])]])
-        return changed
+        middle = rng.choice([[], [value[at]] * 2, [broken(rng, value[at])]])
+        return [*value[:at], *middle, *value[at + 1 :]]
     return rng.choice([rng.choice(ODD), [value], {"x": value}])
 
 
@@ -93,7 +92,10 @@ def by_breaking(rng: random.Random) -> tuple[str, bytes, dict[str, str]]:
         body = body[:at] + rng.randbytes(rng.randrange(4)) + body[at + rng.randrange(3) :]
     if rng.random() < 0.1:
         headers["content-encoding"] = rng.choice(["gzip", "zstd", "br", "identity"])
-        pack = {"gzip": gzip.compress, "zstd": zstandard.compress}
+        pack: dict[str, Callable[[bytes], bytes]] = {
+            "gzip": gzip.compress,
+            "zstd": zstandard.compress,
+        }
         body = pack.get(headers["content-encoding"], bytes)(body)
     if rng.random() < 0.1:
         name = rng.choice(["x-request-timeout-ms", "x-request-id", "traceparent", "content-type"])
