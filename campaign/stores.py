@@ -61,7 +61,7 @@ def sqlite(rounds: int) -> list[Finding]:
         ),
         yes(
             "SQLite: deleted, warned of and on record in the file that follows",
-            gone and "had disappeared" in told.stdout,
+            gone and "had disappeared" in told.stderr,
         ),
     ]
 
