@@ -23,7 +23,7 @@ from campaign.served import Served, serving
 MEBIBYTE = 1 << 20
 BEYOND = 256 + 128 + 64
 """Requests in flight, kept prefixes, and what Python and the allocator keep for themselves."""
-ROUNDS = {"short": 1, "full": 10}
+ROUNDS = {"short": 1, "full": 4}
 
 
 @contextlib.contextmanager

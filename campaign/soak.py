@@ -85,6 +85,7 @@ class Client:
         self.tally = tally
 
     async def live(self, until: float) -> None:
+        self.until = until
         deeds = [self.ask, self.stream, self.leave, self.half, self.slow]
         while time.monotonic() < until:
             deed = self.rng.choices(deeds, [80, 8, 6, 3, 3])[0]
@@ -98,6 +99,8 @@ class Client:
         """Some questions over one connection."""
         async with connected(self.port) as (reader, writer):
             for _ in range(self.rng.randint(1, 20)):
+                if time.monotonic() > self.until:
+                    return
                 self.tally.serial += 1
                 name, state = f"q{self.tally.serial}", self.rng.choice(STATES)
                 started = time.monotonic()
