@@ -321,8 +321,11 @@ class PausingEngine(PathEngine):
             before_pass()
             self.passes += 1
             self.on_pass()
-        self.order.append(len(rows[0].trunk) - len("Context:\n"))
         return self.run(rows)
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        self.order.append(len(rows[0].trunk) - len("Context:\n"))
+        return super().run(rows)
 
 
 def pausing() -> tuple[PausingEngine, Decider, Scheduler]:
