@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint types unit browser oracle clients schema performance sbom audit clean
+.PHONY: help demo test lint types unit browser oracle clients schema performance campaign sbom audit clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s%s\n", $$1, $$2}'
@@ -53,6 +53,12 @@ clients: .venv/.ready ## every client of the wire formats, unmodified; needs npm
 schema: .venv/.ready ## five thousand requests made up from the OpenAPI document
 	THISTHAT_SCHEMA_EXAMPLES=600 THISTHAT_SCHEMA_LEAST=5000 \
 		.venv/bin/python -m pytest -s tests/serve/formats/test_openapi.py
+
+# Attacks, faults and long runs against a real server, into docs/reliability.md. Root can do more.
+SIZE ?= short
+campaign: .venv/.ready ## attacks, faults, kills, soak: PARTS="kills disk", SIZE=full; renews docs/reliability.md
+	.venv/bin/thisthat pull
+	.venv/bin/python -m campaign $(PARTS) --size $(SIZE) --write docs/reliability.md
 
 # Speed and cost of one numeric form on this machine, into docs/performance.md.
 FORM ?= int8

@@ -98,6 +98,12 @@ def test_a_process_killed_while_it_fills_a_folder_leaves_the_name_free(tmp_path:
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "new")], check=False)
     assert done.returncode == 9
     assert not (tmp_path / "new").exists()
+    with new_folder(tmp_path / "new"):
+        held = [path.name for path in tmp_path.iterdir()]
+        assert len(held) == (2 if sys.platform == "win32" else 1), "what was left is removed"
+        with new_folder(tmp_path / "new"):
+            assert len(list(tmp_path.iterdir())) == len(held) + 1, "not what another one fills"
+        (tmp_path / "new").rmdir()
 
 
 def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path) -> None:

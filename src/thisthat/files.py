@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,28 +50,63 @@ def write_atomically(
 def new_folder(path: Path) -> Iterator[Path]:
     """A folder to fill with ``write_atomically``; it becomes ``path`` when the block ends.
 
-    After an error nothing is left of it. Raises FileExistsError where ``path`` already holds
-    something, which stays as it is.
+    After an error nothing is left of it, and what a kill left is removed by the next one. Raises
+    FileExistsError where ``path`` already holds something, which stays as it is.
     """
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise FileExistsError(f"{path} already exists and is not an empty folder")
-    beside = path.resolve().with_name(f".{path.resolve().name}.{secrets.token_hex(8)}")
+    whole = path.resolve()
+    beside = whole.with_name(f".{whole.name}.{secrets.token_hex(8)}")
     beside.mkdir(parents=True)
+    with _taken(beside):
+        for other in whole.parent.glob(_beside(whole)):
+            with _taken(other) as ours:
+                if ours and other != beside:
+                    shutil.rmtree(other, ignore_errors=True)
+        try:
+            yield beside
+            _sync_folder(beside)
+            if path.exists():
+                path.rmdir()
+            beside.rename(path)
+        except BaseException:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+    _sync_folder(whole.parent)
+
+
+@contextmanager
+def _taken(folder: Path) -> Iterator[bool]:
+    """Hold a folder until the block or the process ends; False if another does, or on Windows."""
+    if sys.platform == "win32":
+        yield False
+        return
+    import fcntl
+
     try:
-        yield beside
-        _sync_folder(beside)
-        if path.exists():
-            path.rmdir()
-        beside.rename(path)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
-    _sync_folder(path.resolve().parent)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:  # its writer has just renamed or removed it
+        yield False
+        return
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)
+
+
+def _beside(path: Path) -> str:
+    """A pattern of what writers of ``path`` leave beside it if they are killed."""
+    return f".{glob.escape(path.name)}.{'[0-9a-f]' * 16}"
 
 
 def remove_leftovers(path: Path) -> None:
     """Delete what killed writers of ``path`` left beside it. Nobody may be writing it now."""
-    for beside in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 16}"):
+    for beside in path.parent.glob(_beside(path)):
         beside.unlink(missing_ok=True)
 
 

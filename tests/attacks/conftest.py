@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,21 @@ from tests.serve.support import REQUEST
 MEBIBYTE = 1 << 20
 MOST_GROWTH = 256 * MEBIBYTE
 LONGEST_PROBE = 0.5
+PATIENCE = 20.0
+
+
+@dataclass
+class Seen:
+    """The most memory, seconds of probes and of honest requests, their statuses.
+
+    ``late`` is by how much this process was woken too late.
+    """
+
+    most: int
+    late: float = 0.0
+    probes: list[float] = field(default_factory=list)
+    honest: list[float] = field(default_factory=list)
+    statuses: set[int] = field(default_factory=set)
 
 
 class Target:
@@ -65,52 +81,61 @@ class Target:
 
     def _timed(self, method: str, path: str) -> tuple[int, float]:
         started = time.perf_counter()
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         body = json.dumps(REQUEST) if method == "POST" else None
         client.request(method, path, body, {"content-type": "application/json"})
         with contextlib.closing(client):
             return client.getresponse().status, time.perf_counter() - started
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
-        """Fails unless memory, probes and honest clients are as promised during the attack."""
+    def observed(self) -> Iterator[Seen]:
+        """What memory, probes and an honest client see meanwhile."""
         done = threading.Event()
-        most = [self.base]
-        probes: list[float] = []
-        late = [self.calm]
-        honest: list[int] = []
+        seen = Seen(self.base)
 
         def measure() -> None:
             while not done.wait(0.005):
-                most[0] = max(most[0], self.memory())
+                seen.most = max(seen.most, self.memory())
 
         def probe() -> None:
             slept = time.perf_counter()
             while not done.wait(0.02):
-                late.append(time.perf_counter() - slept - 0.02)
-                probes.append(self._timed("GET", "/healthz")[1])
+                seen.late = max(seen.late, time.perf_counter() - slept - 0.02)
+                seen.probes.append(self._timed("GET", "/healthz")[1])
                 slept = time.perf_counter()
 
         def ask() -> None:
             while not done.wait(0.05):
-                honest.append(self._timed("POST", "/v1/systemone")[0])
+                try:
+                    status, seconds = self._timed("POST", "/v1/systemone")
+                except TimeoutError:
+                    status, seconds = 0, PATIENCE
+                seen.statuses.add(status)
+                seen.honest.append(seconds)
 
         threads = [threading.Thread(target=each) for each in (measure, probe, ask)]
         for thread in threads:
             thread.start()
         try:
-            yield
+            yield seen
             time.sleep(0.1)
         finally:
             done.set()
             for thread in threads:
                 thread.join()
-        grown = (most[0] - self.base) / MEBIBYTE
-        print(f"grown {grown:.0f} MiB, longest probe {max(probes):.3f} s, honest {len(honest)}")
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Fails unless memory, probes and honest clients are as promised during the attack."""
+        with self.observed() as seen:
+            yield
+        grown = (seen.most - self.base) / MEBIBYTE
+        honest = len(seen.honest)
+        print(f"grown {grown:.0f} MiB, longest probe {max(seen.probes):.3f} s, honest {honest}")
         assert grown <= MOST_GROWTH / MEBIBYTE
         # What a busy machine adds, to this process too, is not the server's.
-        assert max(probes) <= LONGEST_PROBE + 3 * max(late)
-        assert set(honest) == {200}
+        assert max(seen.probes) <= LONGEST_PROBE + 3 * max(seen.late, self.calm)
+        assert seen.statuses == {200}
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""``python -m tests.attacks.server``: default limits, and an engine that takes 2 ms a row."""
+"""``python -m tests.attacks.server LOG [sync]``: default limits, 2 ms a row."""
 
 import sys
 import time
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from tests.path_engine import PathEngine, path_decider
 from thisthat.audit.log import DecisionLog
+from thisthat.cli.serve import KEYS_VARIABLE
 from thisthat.decide.decider import Decider
 from thisthat.engine.rows import Row, RowResult
+from thisthat.serve.http.keys import keys_in
 from thisthat.serve.http.run import run_server
 from thisthat.serve.logs import start_logging
 from thisthat.serve.service import Service
@@ -29,4 +31,5 @@ def opened(ref: str, lam: float | None) -> Decider:
 
 if __name__ == "__main__":
     start_logging()
-    run_server(Service(Settings(port=0), opened, log=DecisionLog(sys.argv[1])))
+    log = DecisionLog(sys.argv[1], required="sync" in sys.argv) if sys.argv[1] else None
+    run_server(Service(Settings(port=0, keys=keys_in(KEYS_VARIABLE)), opened, log=log))

@@ -328,6 +328,48 @@ def test_a_killed_writer_leaves_a_chain_that_fits_and_all_it_acknowledged(
     assert verify(SQLiteStore(path)).whole
 
 
+def test_a_log_whose_first_write_was_killed_is_readable(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    program = (
+        "import os, sqlite3, sys; base = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "base.execute('PRAGMA cache_spill = 1'); base.execute('PRAGMA cache_size = 1')\n"
+        "base.execute('CREATE TABLE kept (x)'); base.execute('BEGIN IMMEDIATE')\n"
+        "base.execute('CREATE TABLE half (x)')\n"
+        "base.executemany('INSERT INTO half VALUES (?)', [('x' * 4000,)] * 500)\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(path)], check=False)
+    assert path.with_name("log.sqlite-journal").exists(), "a journal that must be rolled back"
+    with pytest.raises(LogError, match="no such table: decisions"):
+        verify(SQLiteStore(path))
+    with closing(sqlite3.connect(path)) as base:
+        assert base.execute("SELECT name FROM sqlite_master").fetchall() == [("kept",)]
+
+
+def test_a_log_on_a_read_only_disk_is_read_without_a_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log.sqlite"
+    store = store_of(str(path))
+    store.close()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    report = verify(SQLiteStore(path))
+    assert report.whole
+    assert report.lines
+    assert [each.name for each in tmp_path.iterdir()] == ["log.sqlite"], "nothing written beside"
+
+
+def test_a_log_can_be_begun_before_its_first_line(place: str) -> None:
+    log = DecisionLog(place)
+    log.begin()
+    report = verify(open_store(place))
+    assert report.whole
+    assert report.lines == 0
+    log.begin()
+    log.close()
+    assert verify(open_store(place)).last == report.last
+
+
 def written(log: DecisionLog, lines: int) -> None:
     until = time.monotonic() + 20
     while log.health.written < lines:

@@ -13,11 +13,11 @@ from tests.lab.train import tiny
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import CARD_FILE, write_card
 from thisthat.engine import second_reading, select
-from thisthat.engine.flat_engine import KeptTokens
 from thisthat.engine.native import engine as native_engine
 from thisthat.engine.native.compiler import CannotCompileError, library_here
 from thisthat.engine.native.library import Library, Variant
 from thisthat.engine.onnx import int8_probe
+from thisthat.engine.row_reader import KeptTokens
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt_format import Layout
 

@@ -67,6 +67,23 @@ def test_compose_runs_the_same_command() -> None:
     assert int(service["stop_grace_period"].removesuffix("s")) > Settings().drain_seconds
 
 
+def test_every_deployment_drops_what_it_does_not_need() -> None:
+    (compose,) = documents("compose.yaml")
+    service = compose["services"]["thisthat"]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    deployment, _ = documents("kubernetes.yaml")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    lines = unit()
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert lines["ProtectSystem"] == "strict"
+    limits = service["mem_limit"], container["resources"]["limits"]["memory"], lines["MemoryMax"]
+    assert limits == ("2g", "2Gi", "2G")
+    assert service["pids_limit"] == int(lines["TasksMax"])
+    assert "USER thisthat" in (DEPLOY / "Dockerfile").read_text()
+
+
 def test_the_unit_starts_the_server_and_lets_it_drain(tmp_path: Path) -> None:
     lines = unit()
     words = shlex.split(lines["ExecStart"])

@@ -50,6 +50,17 @@ def test_relief_is_told_once() -> None:
     give_back()
 
 
+def test_relief_is_told_of_while_others_still_hold_much() -> None:
+    told: list[int] = []
+    memory = Memory(MOST, lambda: told.append(memory.used))
+    Holding(memory).add(10 * SMALL)
+    passing = Holding(memory)
+    for _ in range(4):
+        passing.add(3 * SMALL)
+        passing.add(-3 * SMALL)
+    assert told == [10 * SMALL, 10 * SMALL], "after every second one"
+
+
 def test_a_request_beyond_the_budget_is_refused_before_it_is_built() -> None:
     service = service_for(memory_bytes=1 << 20)
     answered = post(service, "/v1/systemone", {**REQUEST, "state": ["x" * 900_000]})

@@ -87,7 +87,7 @@ class AlchemyStore:
         self._written: Place | None = None
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write the lines in one transaction.
+        """Write the lines in one transaction; without any, only the chain is begun.
 
         Raises LogError, also when places that this object wrote have disappeared; such a loss is
         recorded in the chain before.
@@ -105,7 +105,8 @@ class AlchemyStore:
                     {"id": place.line, **dict(zip(COLUMNS, values_of(entry), strict=True))}
                     for place, entry in zip(places, entries, strict=True)
                 ]
-                connection.execute(self._table.insert(), rows)
+                if rows:
+                    connection.execute(self._table.insert(), rows)
                 for other, more in beside(entries).items():
                     self._add(connection, other, more)
             self._insert(connection, places)

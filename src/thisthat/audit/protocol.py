@@ -33,7 +33,7 @@ class Store(Protocol):
     """A place for log lines."""
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write the lines durably, all or none.
+        """Write the lines durably, all or none; without any, only the chain is begun.
 
         Raises LogError, after which a retry may help; any other error is about one of the lines.
         """

@@ -127,7 +127,7 @@ class SQLiteStore:
         self._warned = False
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write the lines in one transaction.
+        """Write the lines in one transaction; without any, only the chain is begun.
 
         Raises LogError, also when the file or places that this object wrote have disappeared; such
         a loss is recorded in the chain before.
@@ -304,10 +304,22 @@ class SQLiteStore:
     def _reading(self) -> Iterator[sqlite3.Connection]:
         self._check_there()
         try:
-            with closing(self._connect("?mode=ro")) as connection:
+            with closing(self._connect(self._how_to_read())) as connection:
+                connection.execute("PRAGMA query_only = ON")
                 yield connection
         except sqlite3.Error as error:
             raise LogError(f"{self.path}: {error}") from error
+
+    def _how_to_read(self) -> str:
+        path = self.path.resolve()
+        # What a kill left half written before the first line must be rolled back to be read.
+        if path.with_name(f"{path.name}-journal").exists():
+            return "?mode=rw"
+        # A read-only disk has no room for the index of a journal, and needs none if there is none.
+        journal = path.with_name(f"{path.name}-wal")
+        if not os.access(path.parent, os.W_OK) and not journal.exists():
+            return "?mode=ro&immutable=1"
+        return "?mode=ro"
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:

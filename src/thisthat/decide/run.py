@@ -12,7 +12,7 @@ from thisthat.decide.job import Job, JobResult
 from thisthat.decide.procedures import Procedure
 from thisthat.engine.flat_pass import pack
 from thisthat.engine.protocol import Engine
-from thisthat.engine.rows import RowResult
+from thisthat.engine.rows import Row, RowResult
 
 _CHUNK_TOKENS = 16_384
 _FIRST_WAVE, _LARGEST_WAVE = 32, 128
@@ -22,13 +22,18 @@ _Begun: TypeAlias = tuple[int, Procedure, Job]
 
 
 def run_jobs(
-    engine: Engine, jobs: Sequence[Job], *, together: bool = False
+    engine: Engine,
+    jobs: Sequence[Job],
+    *,
+    together: bool = False,
+    before_pass: Callable[[], None] | None = None,
 ) -> Iterator[tuple[int, JobResult]]:
     """Run several jobs: (number of the job, its result), as they finish.
 
     ``together`` runs jobs that an engine can read in one pass at once, which takes less time in
     all; each is credited with its share by tokens. Where the engine computes rows separately, a
     job's numbers do not depend on the others; an engine that batches may change their last bits.
+    With ``before_pass`` the engine pauses where it can.
     """
     groups = [list(range(len(jobs)))]
     if engine.capabilities.rows_apart:
@@ -37,13 +42,21 @@ def run_jobs(
     for group in groups:
         started = time.perf_counter()
         rows = [row for number in group for row in jobs[number].rendered.rows]
-        results = iter(engine.run(rows) if rows else [])
+        results = iter(_answered(engine, rows, before_pass))
         tokens = sum(jobs[number].fresh_tokens for number in group)
         each = (time.perf_counter() - started) / max(tokens, 1)
         for number in group:
             job = jobs[number]
             own = list(itertools.islice(results, len(job.rendered.rows)))
             yield number, JobResult(own, each * job.fresh_tokens)
+
+
+def _answered(
+    engine: Engine, rows: Sequence[Row], before_pass: Callable[[], None] | None
+) -> list[RowResult]:
+    if not rows:
+        return []
+    return engine.run(rows) if before_pass is None else engine.run_in_passes(rows, before_pass)
 
 
 def run_procedures(

@@ -16,7 +16,8 @@ class Capabilities:
 
     ``rows_apart``: a row's numbers and its time do not depend on the rows that are run with it.
     ``tokens_together``: rows of so many tokens in all are worth running together; 0 where each has
-    its own pass. ``runs_ahead``: ``begin`` returns before the answers are there.
+    its own pass. ``pauses``: ``run_in_passes`` cuts long rows and asks before each part, and may be
+    called again meanwhile. ``runs_ahead``: ``begin`` returns before the answers are there.
     ``bidirectional``: trunks may have tokens that see later ones. ``layers``: rows may ask for
     hidden states after layers 1 to so many; 0 where for none. ``on_gpu``: it runs on one, so large
     batches are worth it.
@@ -24,6 +25,7 @@ class Capabilities:
 
     rows_apart: bool = False
     tokens_together: int = 0
+    pauses: bool = False
     runs_ahead: bool = False
     bidirectional: bool = False
     layers: int = 0
@@ -50,6 +52,15 @@ class Engine(Protocol):
 
     def run(self, rows: Sequence[Row]) -> list[RowResult]:
         """Answer all rows, batched as the engine sees fit, in the caller's order."""
+
+    def run_in_passes(
+        self, rows: Sequence[Row], before_pass: Callable[[], None]
+    ) -> list[RowResult]:
+        """Like ``run``; an engine that pauses calls ``before_pass`` before each of its passes.
+
+        It may use the engine, and what it raises ends the call.
+        """
+        return self.run(rows)
 
     def begin(self, rows: Sequence[Row]) -> Callable[[], list[RowResult]]:
         """Start answering; the function returned waits for the answers."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Lock
+from typing import TypeAlias
 
 import numpy as np
 
@@ -30,6 +31,8 @@ CLOSE_IN_SEVEN = 0.2
 FLAT = 0.1
 """If no option is as likely as this, there is no close call to settle: a finer reading would only
 name another of many options that are all unlikely."""
+
+_RunRows: TypeAlias = Callable[[Engine, Sequence[Row]], list[RowResult]]
 
 
 class SecondReading(Engine):
@@ -83,14 +86,23 @@ class SecondReading(Engine):
 
     def run(self, rows: Sequence[Row]) -> list[RowResult]:
         """Answer all rows, in the caller's order; raises what the fast engine raises."""
-        results = self._fast.run(rows)
+        return self._run(rows, lambda engine, some: engine.run(some))
+
+    def run_in_passes(
+        self, rows: Sequence[Row], before_pass: Callable[[], None]
+    ) -> list[RowResult]:
+        """See Engine."""
+        return self._run(rows, lambda engine, some: engine.run_in_passes(some, before_pass))
+
+    def _run(self, rows: Sequence[Row], run: _RunRows) -> list[RowResult]:
+        results = run(self._fast, rows)
         again = [
             (number, row)
             for number, result in enumerate(results)
             if (row := self._unsure(rows[number], result)) is not None
         ]
         if again:
-            answers = self._opened().run([row for _, row in again])
+            answers = run(self._opened(), [row for _, row in again])
             with self._lock:
                 self._second_readings += sum(len(answer.logits) for answer in answers)
             for (number, _), answer in zip(again, answers, strict=True):

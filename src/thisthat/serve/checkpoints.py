@@ -5,6 +5,7 @@ A switch replaces the whole set at once; running jobs keep the decider they star
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from datetime import date, datetime, timezone
 from thisthat.audit.log import DecisionLog
 from thisthat.decide.decider import Decider
 from thisthat.questions import Boolean, Choice, Question
+from thisthat.serve.memory import give_back
 from thisthat.serve.problems import Problem, invalid_at
 from thisthat.serve.settings import Settings
 
@@ -60,7 +62,11 @@ class Checkpoints:
 
     def load(self, ref: str, lam: float | None) -> Loaded:
         """Open and warm up, then switch. If anything raises, the old checkpoint stays."""
-        return self.switch(self.prepare(ref, lam))
+        loaded = self.switch(self.prepare(ref, lam))
+        # Weights read on the way and the old engine stand in circles; nobody waits for those.
+        gc.collect()
+        give_back()
+        return loaded
 
     def switch(self, loaded: Loaded) -> Loaded:
         """Answer with what was prepared from now on."""

@@ -29,11 +29,12 @@ class Memory:
     """Counts the bytes held by all requests together. Safe from any thread."""
 
     def __init__(self, most_bytes: int, on_relief: Callable[[], object] = lambda: None) -> None:
-        """``on_relief`` is called when little is held after much was."""
+        """``on_relief`` is called when little is held after much was, and after much was let go."""
         self.most_bytes = most_bytes
         self.used = 0
         self._on_relief = on_relief
         self._peak = 0
+        self._let_go = 0
         self._lock = threading.Lock()
 
     @property
@@ -50,9 +51,11 @@ class Memory:
                 return False
             self.used = used
             self._peak = max(self._peak, used)
+            self._let_go += max(0, before - after)
             relieved = used < self.most_bytes // 16 and self._peak > self.most_bytes // 8
+            relieved |= self._let_go > self.most_bytes // 8
             if relieved:
-                self._peak = 0
+                self._peak = self._let_go = 0
         if relieved:
             self._on_relief()
         return True

@@ -110,7 +110,9 @@ class Service:
             else None
         )
         self.checkpoints = Checkpoints(open_decider, settings, log)
-        self.memory = Memory(settings.memory_bytes, lambda: self._reader.submit(give_back))
+        # Not the reader's thread: what one large body leaves must be gone before the next.
+        trimmer = ThreadPoolExecutor(1, "thisthat-trim")
+        self.memory = Memory(settings.memory_bytes, lambda: trimmer.submit(give_back))
         self._json_limits = JsonLimits(settings.depth, settings.values, settings.text_bytes)
         # One thread: large bodies are expanded, parsed and tokenised one after the other.
         self._reader = ThreadPoolExecutor(1, "thisthat-read")

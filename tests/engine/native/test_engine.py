@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -191,6 +192,20 @@ def test_an_answer_depends_on_neither_threads_nor_neighbours(
         engine.close()
     for other in found[1:]:
         assert all(np.array_equal(one, two) for one, two in zip(found[0], other, strict=True))
+
+
+@pytest.mark.skipif(not TASKS.exists(), reason="needs /proc")
+def test_an_engine_that_nobody_holds_ends_its_threads(model: Any, folder: Path) -> None:
+    before = len(list(TASKS.iterdir()))
+    engine = engine_of(model, folder, threads=3)
+    engine.run([long_row(40)])
+    assert len(list(TASKS.iterdir())) > before
+    del engine
+    gc.collect()
+    until = time.monotonic() + 10
+    while len(list(TASKS.iterdir())) > before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(list(TASKS.iterdir())) == before
 
 
 def test_one_term_is_near_and_two_are_nearer(model: Any, folder: Path, variant: Variant) -> None:

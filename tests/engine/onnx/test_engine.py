@@ -92,6 +92,25 @@ def test_rows_longer_than_a_pass_are_read_in_parts(
         assert_same(found, path_by_path(model, row))
 
 
+def test_others_are_answered_between_the_passes_of_a_row(model: Any, folder: Path) -> None:
+    engine = engine_of(model, folder, pass_tokens=4)
+    long = Row((), tuple(range(1, 23)), (Branch((3,), (Slot(0, 4),)),))
+    short = Row((1, 2), (5,), (Branch((3,), (Slot(0, 4),)),))
+    between: list[Any] = []
+    (found,) = engine.run_in_passes([long], lambda: between.append(engine.run([short])[0]))
+    assert len(between) == 6
+    assert_same(found, path_by_path(model, long))
+    for each in between:
+        assert_same(each, path_by_path(model, short))
+
+    def leave() -> None:
+        raise RuntimeError("gone")
+
+    with pytest.raises(RuntimeError, match="gone"):
+        engine.run_in_passes([long], leave)
+    assert_same(engine.run([long])[0], path_by_path(model, long))
+
+
 @settings(deadline=None, max_examples=40)
 @given(
     rows=st.lists(open_rows(), min_size=1, max_size=4),

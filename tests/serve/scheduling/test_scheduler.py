@@ -1,8 +1,9 @@
 """Batches by budget, fairness, cancellation, deadlines, a bounded queue."""
 
 import asyncio
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -300,3 +301,85 @@ def test_one_job_that_fails_does_not_take_the_others_down() -> None:
     assert isinstance(first, Outcome)
     assert isinstance(second, MemoryError)
     assert isinstance(third, Outcome)
+
+
+class PausingEngine(PathEngine):
+    """Reads ten tokens a pass, and lets the test in before each."""
+
+    capabilities = Capabilities(rows_apart=True, pauses=True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: list[int] = []
+        self.passes = 0
+        self.on_pass: Callable[[], None] = lambda: None
+
+    def run_in_passes(
+        self, rows: Sequence[Row], before_pass: Callable[[], None]
+    ) -> list[RowResult]:
+        for _ in range(0, sum(row.fresh_tokens for row in rows), 10):
+            before_pass()
+            self.passes += 1
+            self.on_pass()
+        return self.run(rows)
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        self.order.append(len(rows[0].trunk) - len("Context:\n"))
+        return super().run(rows)
+
+
+def pausing() -> tuple[PausingEngine, Decider, Scheduler]:
+    engine, decider = PausingEngine(), path_decider()
+    decider.engine = engine
+    return engine, decider, Scheduler(batch_tokens=500, bulk_tokens=200, queue_tokens=1_000)
+
+
+def test_others_go_between_the_passes_of_a_long_job() -> None:
+    async def scene() -> None:
+        engine, decider, scheduler = pausing()
+        begun, go = threading.Event(), threading.Event()
+        engine.on_pass = lambda: (begun.set(), go.wait(20))[0]
+        scheduler.start()
+
+        def submit(size: int, stream: object | None = None) -> asyncio.Task[Outcome]:
+            work = scheduler.submit(engine, job(decider, size), later(), stream)
+            return asyncio.ensure_future(work)
+
+        long = [submit(900), submit(800, "many")]
+        await asyncio.to_thread(begun.wait, 20)
+        # More than may wait: neither counts for the short ones' queue.
+        short = [submit(size) for size in (20, 30, 40)]
+        await asyncio.sleep(0)
+        with pytest.raises(OverloadedError):
+            await submit(850)
+        go.set()
+        outcomes = await asyncio.gather(*short, *long)
+        await asyncio.to_thread(scheduler.close)
+        assert engine.order == [20, 30, 40, 900, 800]
+        expected = path_decider().decide("x" * 900, {"q": "Is it?"})
+        prepared = job(decider, 900)
+        found = decider.processor.decision(prepared, outcomes[3].result)
+        assert found.answers == expected.answers
+        assert scheduler.admission.unanswered_tokens == 0
+
+    run(scene())
+
+
+def test_a_long_job_ends_when_its_caller_leaves() -> None:
+    async def scene() -> None:
+        engine, decider, scheduler = pausing()
+        begun, go = threading.Event(), threading.Event()
+        engine.on_pass = lambda: (begun.set(), go.wait(20))[0]
+        scheduler.start()
+        task = asyncio.ensure_future(scheduler.submit(engine, job(decider, 900), later()))
+        await asyncio.to_thread(begun.wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go.set()
+        await asyncio.to_thread(scheduler.close)
+        assert engine.passes == 1
+        assert not engine.order
+        assert scheduler.admission.expected_seconds == 0
+
+    run(scene())

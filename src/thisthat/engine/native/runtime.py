@@ -14,12 +14,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.engine.flat_engine import KeptTokens, Passed
 from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.library import Library
 from thisthat.engine.native.pack import tensor_bytes
 from thisthat.engine.native.product import Matrix
+from thisthat.engine.row_reader import KeptTokens, Passed
 from thisthat.errors import CheckpointError
 
 _Pointer = ctypes.c_void_p

@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thisthat.cpus import usable_cores
-from thisthat.engine.flat_engine import (
-    PASS_TOKENS,
-    PREFIX_CACHE_BYTES,
-    FlatEngine,
-    KeptTokens,
-    Passed,
-)
+from thisthat.engine.flat_engine import PASS_TOKENS, PREFIX_CACHE_BYTES, FlatEngine
 from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_shape import LlamaShape, read_shape, supports
 from thisthat.engine.onnx.llama_form import Source, check_form, describe_form, open_llama_form
+from thisthat.engine.row_reader import KeptTokens, Passed
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:

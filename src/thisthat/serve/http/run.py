@@ -87,6 +87,8 @@ class Server(uvicorn.Server):
         settings = self.service.settings
         started = time.perf_counter()
         try:
+            if self.service.log is not None:
+                self.service.log.begin()
             loaded = self.service.checkpoints.load(settings.checkpoint, settings.lam)
         # Everything: this is a thread of its own, where an unhandled error would leave a
         # server that listens and is never ready. ``run_server`` raises it again.

@@ -62,9 +62,9 @@ class Pace:
 class Admission:
     """Counts what is accepted and unanswered, and refuses what would wait too long."""
 
-    def __init__(self, queue_tokens: int, bulk_tokens: int) -> None:
+    def __init__(self, queue_tokens: int, bulk_tokens: int, pace: Pace | None = None) -> None:
         """``bulk_tokens`` is the most that streams of many states take of a batch."""
-        self.pace = Pace()
+        self.pace = pace or Pace()
         self._queue_tokens = queue_tokens
         self._bulk_tokens = bulk_tokens
         self._single = 0

@@ -4,7 +4,9 @@ Every round takes a new batch, so a request joins as soon as the batch before it
 requests go first, up to a budget of tokens; streams of many states share the rest of a batch, in
 turn, up to a smaller budget, so that none of them delays a single request by more than one batch.
 If the engine runs rows separately, a batch has one job of a stream: more would only delay the
-others. The accepted but unanswered work is bounded, so that nobody waits long for a refusal.
+others. Long jobs wait apart and run pass by pass where the engine can pause: others go in between,
+and a job whose caller has left ends there. The accepted but unanswered work is bounded, so that
+nobody waits long for a refusal.
 """
 
 from __future__ import annotations
@@ -12,119 +14,31 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
 
-from thisthat.decide.job import Job, JobResult
+from thisthat.decide.job import Job
 from thisthat.decide.run import run_jobs
 from thisthat.engine.protocol import Engine
 from thisthat.serve.scheduling.admission import Admission
+from thisthat.serve.scheduling.waiting import Outcome, Ticket, Waiting
+
+__all__ = ["ClosedError", "DeadlineError", "Outcome", "Scheduler"]
+
+_LONG_PREFIX = 4
+"""A prefix counts a quarter for a job's length: it is mostly kept already."""
 
 
 class DeadlineError(Exception):
     """The job had not begun by its deadline."""
 
 
+class _LeftError(Exception):
+    """Nobody waits for the job any more."""
+
+
 class ClosedError(Exception):
     """The scheduler accepts no more jobs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A job's result and when it was queued, started and finished (monotonic seconds).
-
-    ``batch`` is how many jobs ran together.
-    """
-
-    result: JobResult
-    entered: float
-    started: float
-    finished: float
-    batch: int
-
-
-@dataclass(eq=False, slots=True)
-class _Ticket:
-    engine: Engine
-    job: Job
-    future: asyncio.Future[Outcome]
-    loop: asyncio.AbstractEventLoop
-    deadline: float
-    entered: float
-    stream: object | None
-    stage: Literal["waits", "begun", "given up"] = "waits"
-
-    @property
-    def tokens(self) -> int:
-        return self.job.fresh_tokens
-
-    @property
-    def apart(self) -> bool:
-        """Whether it takes as long among others as alone."""
-        return self.engine.capabilities.rows_apart
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """Waiting jobs: single ones in order of arrival, and a queue per stream."""
-
-    singles: OrderedDict[_Ticket, None] = field(default_factory=OrderedDict)
-    streams: OrderedDict[object, deque[_Ticket]] = field(default_factory=OrderedDict)
-    single_tokens: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.singles or self.streams)
-
-    def add(self, ticket: _Ticket) -> None:
-        if ticket.stream is None:
-            self.singles[ticket] = None
-            self.single_tokens += ticket.tokens
-        else:
-            self.streams.setdefault(ticket.stream, deque()).append(ticket)
-
-    def remove(self, ticket: _Ticket) -> None:
-        """Remove the ticket, if it is still queued."""
-        if ticket.stream is None:
-            if ticket in self.singles:
-                del self.singles[ticket]
-                self.single_tokens -= ticket.tokens
-            return
-        queue = self.streams.get(ticket.stream, deque())
-        if ticket not in queue:
-            return
-        queue.remove(ticket)
-        if not queue:
-            del self.streams[ticket.stream]
-
-    def take(self, batch_tokens: int, bulk_tokens: int) -> list[_Ticket]:
-        """The next batch, at least one job: single ones in order of arrival, then streams.
-
-        Not by length: late, short requests would overtake, batch after batch.
-        """
-        batch: list[_Ticket] = []
-        tokens = 0
-        while self.singles:
-            ticket = next(iter(self.singles))
-            if batch and tokens + ticket.tokens > batch_tokens:
-                break
-            self.remove(ticket)
-            batch.append(ticket)
-            tokens += ticket.tokens
-        bulk = 0
-        while self.streams:
-            stream = next(iter(self.streams))
-            ticket = self.streams[stream][0]
-            if bulk and (ticket.apart or tokens + ticket.tokens > bulk_tokens):
-                break
-            self.remove(ticket)
-            if stream in self.streams:
-                self.streams.move_to_end(stream)
-            batch.append(ticket)
-            tokens += ticket.tokens
-            bulk += 1
-        return batch
 
 
 class Scheduler:
@@ -145,8 +59,11 @@ class Scheduler:
         self._batch_tokens = batch_tokens
         self._bulk_tokens = min(bulk_tokens, batch_tokens)
         self.admission = Admission(queue_tokens, self._bulk_tokens)
+        self._long_admission = Admission(queue_tokens, 0, self.admission.pace)
         self._on_batch = on_batch
-        self._waiting = _Waiting()
+        self._waiting = Waiting()
+        self._long = Waiting()
+        self._aside = 0.0
         self._lock = threading.Lock()
         # Released when there is work; a condition would take far more steps.
         self._bell = threading.Lock()
@@ -184,12 +101,13 @@ class Scheduler:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
-        ticket = _Ticket(engine, job, future, loop, deadline, time.monotonic(), stream)
+        long = engine.capabilities.pauses and self._is_long(job)
+        ticket = Ticket(engine, job, future, loop, deadline, time.monotonic(), stream, long)
         with self._lock:
             if self._closing:
                 raise ClosedError
-            self.admission.enter(ticket.tokens, stream is not None)
-            self._waiting.add(ticket)
+            self._enter(ticket)
+            self._queue(ticket).add(ticket)
             self._ring()
         alarm = loop.call_later(max(0.0, deadline - ticket.entered), self._expire, ticket)
         try:
@@ -199,24 +117,41 @@ class Scheduler:
             if future.cancelled():
                 self._give_up(ticket)
 
-    def _give_up(self, ticket: _Ticket) -> bool:
+    def _give_up(self, ticket: Ticket) -> bool:
         """Give up a job not yet begun; False if it has begun or is already given up."""
         with self._lock:
             if ticket.stage != "waits":
                 return False
             ticket.stage = "given up"
-            self._waiting.remove(ticket)
+            self._queue(ticket).remove(ticket)
             self._finish(ticket)
             return True
 
-    def _finish(self, ticket: _Ticket) -> None:
-        self.admission.leave(ticket.tokens, ticket.stream is not None)
+    def _is_long(self, job: Job) -> bool:
+        most = self._bulk_tokens
+        return job.fresh_tokens > most or job.rendered.tokens > _LONG_PREFIX * most
 
-    def _expire(self, ticket: _Ticket) -> None:
+    def _queue(self, ticket: Ticket) -> Waiting:
+        return self._long if ticket.long else self._waiting
+
+    def _enter(self, ticket: Ticket) -> None:
+        """Count an accepted job; a long one delays others no more than a stream does."""
+        bulk = ticket.stream is not None
+        if ticket.long:
+            self._long_admission.enter(ticket.tokens, bulk)
+        self.admission.enter(ticket.tokens, bulk or ticket.long)
+
+    def _finish(self, ticket: Ticket) -> None:
+        bulk = ticket.stream is not None
+        if ticket.long:
+            self._long_admission.leave(ticket.tokens, bulk)
+        self.admission.leave(ticket.tokens, bulk or ticket.long)
+
+    def _expire(self, ticket: Ticket) -> None:
         if self._give_up(ticket):
             _deliver(ticket.future, DeadlineError())
 
-    def _begins(self, ticket: _Ticket) -> bool:
+    def _begins(self, ticket: Ticket) -> bool:
         """Whether to run a job whose turn has come: it may have been abandoned within its batch."""
         if time.monotonic() >= ticket.deadline and self._give_up(ticket):
             self._tell(ticket, DeadlineError())
@@ -227,41 +162,64 @@ class Scheduler:
 
     def _work(self) -> None:
         while batch := self._next_batch():
-            tokens = sum(ticket.tokens for ticket in batch)
-            engines = {id(ticket.engine): ticket.engine for ticket in batch}
-            for engine in engines.values():
-                together = [ticket for ticket in batch if ticket.engine is engine]
-                apart = together[0].apart
-                for group in [[each] for each in together] if apart else [together]:
-                    self._run(engine, group, len(batch))
-            self._on_batch(len(batch), tokens)
+            self._run_batch(batch)
 
-    def _next_batch(self) -> list[_Ticket]:
-        """Wait for work; empty when the scheduler is closed and done."""
+    def _run_batch(self, batch: Sequence[Ticket]) -> None:
+        tokens = sum(ticket.tokens for ticket in batch)
+        engines = {id(ticket.engine): ticket.engine for ticket in batch}
+        for engine in engines.values():
+            together = [ticket for ticket in batch if ticket.engine is engine]
+            apart = together[0].apart
+            for group in [[each] for each in together] if apart else [together]:
+                self._run(engine, group, len(batch))
+        self._on_batch(len(batch), tokens)
+
+    def _next_batch(self) -> list[Ticket]:
+        """Wait for work; empty when the scheduler is closed and done.
+
+        A long job goes first, because the others go between its passes.
+        """
         while True:
             with self._lock:
+                if self._long:
+                    return self._long.take(1, 1)
                 if self._waiting:
                     return self._waiting.take(self._batch_tokens, self._bulk_tokens)
                 if self._closing:
                     return []
             self._bell.acquire()
 
+    def _pause(self, ticket: Ticket) -> None:
+        """Before a pass of a long job: a small batch of others. Raises when nobody waits for it."""
+        if ticket.future.cancelled():
+            raise _LeftError
+        with self._lock:
+            others = self._waiting.take(self._bulk_tokens, self._bulk_tokens)
+        if others:
+            started = time.monotonic()
+            self._run_batch(others)
+            self._aside += time.monotonic() - started
+
     def _ring(self) -> None:
         """Wake the engine's thread; the caller holds the lock."""
         if self._bell.locked():
             self._bell.release()
 
-    def _run(self, engine: Engine, tickets: Sequence[_Ticket], batch: int) -> None:
+    def _run(self, engine: Engine, tickets: Sequence[Ticket], batch: int) -> None:
         tickets = [ticket for ticket in tickets if self._begins(ticket)]
         if not tickets:
             return
         started = time.monotonic()
         left = dict(enumerate(tickets))
+        aside = self._aside
+        pause = partial(self._pause, tickets[0]) if tickets[0].long else None
         try:
-            for number, result in run_jobs(engine, [ticket.job for ticket in tickets]):
+            jobs = [ticket.job for ticket in tickets]
+            for number, result in run_jobs(engine, jobs, before_pass=pause):
                 finished = time.monotonic()
                 ticket = left.pop(number)
-                self.admission.pace.learn(finished - started, ticket.tokens)
+                own = finished - started - (self._aside - aside)
+                self.admission.pace.learn(own, ticket.tokens)
                 self._settle(ticket, Outcome(result, ticket.entered, started, finished, batch))
                 started = finished
         # Everything: engines raise their runtime's own types, the thread must survive, and one
@@ -273,12 +231,12 @@ class Scheduler:
                 for ticket in left.values():
                     self._run(engine, [ticket], batch)
 
-    def _settle(self, ticket: _Ticket, result: Outcome | Exception) -> None:
+    def _settle(self, ticket: Ticket, result: Outcome | Exception) -> None:
         with self._lock:
             self._finish(ticket)
         self._tell(ticket, result)
 
-    def _tell(self, ticket: _Ticket, result: Outcome | Exception) -> None:
+    def _tell(self, ticket: Ticket, result: Outcome | Exception) -> None:
         # The loop is gone if the server had to stop at once; then nobody waits either.
         if not ticket.loop.is_closed():
             ticket.loop.call_soon_threadsafe(_deliver, ticket.future, result)

@@ -1,0 +1,70 @@
+"""The campaign's frame: parts that are there, tables that say what was kept."""
+
+import importlib
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from campaign.__main__ import PARTS
+from campaign.report import END, START, Finding, Result, at_most, none_of, read_result, renew, table
+from campaign.requests import by_breaking
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_says_what_it_does_and_is_documented(name: str) -> None:
+    part = importlib.import_module(f"campaign.{name}")
+    assert part.__doc__
+    assert callable(part.run)
+    assert f"| {name} |" in (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+
+
+def test_every_file_of_the_campaign_is_a_part_or_its_frame() -> None:
+    files = {path.stem for path in (ROOT / "campaign").glob("*.py")}
+    assert files == {*PARTS, "__init__", "__main__", "report", "served"}
+
+
+def test_findings_know_whether_they_were_kept() -> None:
+    assert at_most("growth", 1.5, 2, "%", 1) == Finding("growth", "1.5 %", "≤ 2.0 %", True)
+    assert none_of("lost", 1) == Finding("lost", "1", "0", False)
+    kept = Result("disk", "Full.", "short", 60, [none_of("lost", 0), Finding("seen", "3")])
+    assert kept.kept
+    assert not Result("disk", "Full.", "short", 60, [none_of("lost", 2)]).kept
+
+
+def test_stored_results_become_tables_between_the_marks(tmp_path: Path) -> None:
+    result = Result("disk", "Full.", "short", 90, [none_of("lost", 1)], "2 cores")
+    result.write(tmp_path / "results")
+    assert read_result(tmp_path / "results" / "disk.json") == result
+    page = tmp_path / "page.md"
+    page.write_text(f"# Page\n{START}\nold\n{END}\nafter\n")
+    for _ in range(2):
+        renew(page, tmp_path / "results", list(PARTS))
+        assert page.read_text() == f"# Page\n{START}\n{table(result)}\n{END}\nafter\n"
+    assert "| lost | 1 | 0 | ✗ |" in table(result)
+
+
+def test_broken_requests_are_many_and_the_same_for_the_same_seed() -> None:
+    made = [by_breaking(random.Random(number)) for number in range(300)]
+    assert made == [by_breaking(random.Random(number)) for number in range(300)]
+    assert len({body for _, body, _ in made}) > 200
+    assert {path for path, _, _ in made} >= {"/v1/systemone", "/v1/decide", "/v1/outcomes"}
+
+
+def test_a_part_that_keeps_its_promises_exits_with_0(tmp_path: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("needs a preloaded library")
+    page = tmp_path / "page.md"
+    page.write_text(f"{START}\n{END}\n")
+    command = [sys.executable, "-m", "campaign", "clock", "--results", str(tmp_path)]
+    run = subprocess.run(
+        [*command, "--write", str(page)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert json.loads((tmp_path / "clock.json").read_text())["size"] == "short"
+    assert len(re.findall("✓", page.read_text())) == 5
