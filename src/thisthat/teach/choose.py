@@ -16,7 +16,7 @@ from thisthat.engine.features import READOUTS
 from thisthat.identity import state_hash
 from thisthat.items.labels import LabelledStates
 from thisthat.questions import Question, Text
-from thisthat.teach.collect import Collected, collect
+from thisthat.teach.collect import Collected, collect, collect_options
 from thisthat.teach.fit_head import Floats, Singles, fit_head
 from thisthat.teach.rows import LEAST_ROWS, Rows
 
@@ -131,7 +131,8 @@ def doubtful_labels(
             continue
         read = collect(decider, question, rows.states, lambda n, done=done: progress(done + n))  # type: ignore[misc]
         done += len(rows.states)
-        after = fit_head(question, read, np.array(rows.labels)).after
+        shown = collect_options(decider, question)
+        after = fit_head(question, read, np.array(rows.labels), shown=shown).after
         for place, (number, label) in enumerate(zip(numbers, rows.labels, strict=True)):
             best = int(after[place].argmax())
             if best != label and after[place, best] >= SURE:
