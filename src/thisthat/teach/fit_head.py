@@ -118,7 +118,13 @@ def fit_head(
     inputs = _inputs(collected, shown, buckets_for(len(design)))
     folds = folds_of(labels)
     logs = collected.logs
-    tried: list[_Candidate] = []
+    nobody = Predicted(
+        np.zeros((len(logs), 0)), np.zeros((0, design.shape[1])), np.zeros(design.shape[1])
+    )
+    # Besides learning nothing: no guesses, but a scale and a bias of the checkpoint's own answer.
+    tried = [
+        _candidate(0.0, np.zeros((len(inputs.some), 0)), nobody, 0 * logs, logs, labels, folds)
+    ]
     for number, mixture in enumerate(MIXTURES):
         tried += _candidates(inputs, mixture, logs, labels, folds, design)
         progress((number + 1) / (len(MIXTURES) + 1))
@@ -208,12 +214,24 @@ def _candidates(
         paths.append(ridge_path(components, np.concatenate([targets, design])))
     for predicted in chain(*paths):
         guesses = predicted.others[:rows] @ design.T
-        held_out = np.empty_like(logs)
-        for fold in range(FOLDS):
-            own = folds == fold
-            found = stacked(guesses[~own], logs[~own], labels[~own])
-            held_out[own] = log_softmax(found.logits(guesses[own], logs[own]))
-        yield _Candidate(mixture, turned, predicted, stacked(guesses, logs, labels), held_out)
+        yield _candidate(mixture, turned, predicted, guesses, logs, labels, folds)
+
+
+def _candidate(
+    mixture: float,
+    turned: Floats,
+    predicted: Predicted,
+    guesses: Floats,
+    logs: Floats,
+    labels: Integers,
+    folds: Integers,
+) -> _Candidate:
+    held_out = np.empty_like(logs)
+    for fold in range(FOLDS):
+        own = folds == fold
+        found = stacked(guesses[~own], logs[~own], labels[~own])
+        held_out[own] = log_softmax(found.logits(guesses[own], logs[own]))
+    return _Candidate(mixture, turned, predicted, stacked(guesses, logs, labels), held_out)
 
 
 def _head(

@@ -17,10 +17,8 @@ Integers = NDArray[np.int64]
 RIDGES = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 """Strengths of the ridge, in units of what inputs vary by, the strongest first."""
 
-BIAS_RIDGE = 0.3
-"""Of a bias, in which one unit is one nat; of the scale of a model's own logits ten times."""
-
-GUESS_RIDGE = 1e-3
+BIAS_RIDGE, OWN_RIDGE, GUESS_RIDGE = 1.0, 1.0, 0.03
+"""Of a bias, in which one unit is one nat, of the scale of a model's logits, and of guesses."""
 
 _MEMORY = 8
 _MOST_STEPS = 60
@@ -99,12 +97,11 @@ def loss_and_slope(
     loss = float((np.log(total[:, 0]) - logits[rows, labels]).sum())
     error = weights / total
     error[rows, labels] -= 1
-    held = 10 * BIAS_RIDGE
-    loss += 0.5 * (BIAS_RIDGE * float((at.bias**2).sum()) + held * (at.own - 1) ** 2)
+    loss += 0.5 * (BIAS_RIDGE * float((at.bias**2).sum()) + OWN_RIDGE * (at.own - 1) ** 2)
     loss += 0.5 * GUESS_RIDGE * at.guess**2
     slope = Stack(
         float((error * guesses).sum()) + GUESS_RIDGE * at.guess,
-        float((error * logs).sum()) + held * (at.own - 1),
+        float((error * logs).sum()) + OWN_RIDGE * (at.own - 1),
         error.sum(axis=0) + BIAS_RIDGE * at.bias,
     )
     return loss, slope
