@@ -17,7 +17,8 @@ from thisthat.identity import state_hash
 from thisthat.items.labels import LabelledStates
 from thisthat.questions import Question, Text
 from thisthat.teach.collect import Collected, collect, collect_options
-from thisthat.teach.fit_head import Floats, Singles, fit_head
+from thisthat.teach.fit_head import Singles, fit_head
+from thisthat.teach.regression import Floats
 from thisthat.teach.rows import LEAST_ROWS, Rows
 
 SURE = 0.8

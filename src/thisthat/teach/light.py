@@ -6,6 +6,7 @@ as before, bit for bit. Needs no torch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -92,7 +93,7 @@ class Learned:
         if self.half is None or self.fitted.head is None:
             return None
         # Errors fall about with the root of the number of labels.
-        return max(0.0, self.after.value - self.half) / np.sqrt(2)
+        return max(0.0, self.after.value - self.half) / math.sqrt(2)
 
     def lines(self) -> list[str]:
         """The result in words."""

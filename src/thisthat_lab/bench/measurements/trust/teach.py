@@ -150,7 +150,7 @@ def _read(context: Context, tasks: Sequence[Teachable], wheel: Path) -> dict[str
     with context.progress("reading", sum(len(task.states) for task in tasks)) as advance:
         for task in tasks:
             texts = [render_state(state) for state in task.states]
-            said = [decider.source.weights, repr(task.question), *texts]
+            said = [str(decider.source.weights), repr(task.question), *texts]
             kept = _kept(
                 folder / f"{state_hash(chr(10).join(said))[:16]}.npz",
                 partial(_collected, decider, task),
