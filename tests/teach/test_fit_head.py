@@ -126,6 +126,25 @@ def test_heads_stay_small_whatever_the_number_of_options() -> None:
     assert [buckets_for(n) * n <= 1 << 18 for n in (2, 20, 77, 255)] == [True] * 4
 
 
+def test_options_lend_their_own_texts() -> None:
+    options = [f"kind {number}" for number in range(12)]
+    random = np.random.default_rng(3)
+    meaning = random.standard_normal((12, 2, 3, 40))
+    labels = random.integers(0, 12, 400)
+    hidden = (meaning[labels] + 1.2 * random.standard_normal((400, 2, 3, 40))).astype(np.float32)
+    flat = np.full((400, 12), -np.log(12))
+    rows = Collected(flat, hidden, [""] * 400, (3, 6))
+    shown = Collected(flat[:12], meaning.astype(np.float32), [""] * 12, (3, 6))
+    few, question = np.arange(30), Choice(options, "Which kind?")
+    scores = []
+    for lent in (None, shown):
+        head = fit_head(question, rows.part(few), labels[few], shown=lent).head
+        assert head is not None
+        told = answered(head, rows.part(np.arange(30, 400))).argmax(axis=1)
+        scores.append((told == labels[30:]).mean())
+    assert scores[1] > scores[0] + 0.05
+
+
 def test_progress_ends_at_the_whole() -> None:
     told: list[float] = []
     data = collected(60, 2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from thisthat.cli import app
 from thisthat.decide.opening import open_decider
 from thisthat.errors import CheckpointError
 from thisthat.teach.collect import collect, layers_at
-from thisthat.teach.light import Taught, teach
+from thisthat.teach.light import Taught, learn, teach, write
 from thisthat.teach.rows import Rows
 
 RED = Boolean("Is it red?")
@@ -165,6 +167,35 @@ def test_a_folder_that_holds_something_is_left_alone(parent: Path, tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir()] == ["note"]
 
 
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left")])
+def test_stopped_while_writing_nothing_is_left(
+    parent: Path, tmp_path: Path, stopped: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path: path.read_bytes() for path in sorted(parent.iterdir())}
+
+    def stop(_: int) -> None:
+        raise stopped
+
+    rows = labelled()
+    with open_decider(parent, engine="onnx", threads=1) as decider:
+        learned = learn(decider, rows)
+    monkeypatch.setattr("os.fsync", stop)
+    expected = KeyboardInterrupt if isinstance(stopped, KeyboardInterrupt) else CheckpointError
+    with pytest.raises(expected, match=None if expected is KeyboardInterrupt else "No space left"):
+        write(open_checkpoint(parent), rows, learned, tmp_path / "mine")
+    assert not list(tmp_path.iterdir())
+    assert {path: path.read_bytes() for path in sorted(parent.iterdir())} == before
+
+
+def test_more_labels_are_said_to_help_only_where_the_last_did(taught: Taught) -> None:
+    red = taught.learned[0]
+    assert red.half is not None
+    more = replace(red, half=red.after.value - 0.1)
+    assert more.another_doubling == pytest.approx(0.1 / 2**0.5)
+    assert "twice as many would bring about +0.07" in more.lines()[-1]
+    assert "would bring little" in replace(red, half=1.0).lines()[-1]
+
+
 def test_the_command_teaches_from_a_csv_file(parent: Path, tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text(json.dumps({"red": "Is it red?"}))
     rows = ["id,state,red", *(f"{n},{s},{'red' in s}" for n, s in enumerate(STATES))]
@@ -186,7 +217,7 @@ def test_the_command_names_a_fault_and_writes_nothing(parent: Path, tmp_path: Pa
     for extra, message in (
         (["--schema", str(tmp_path / "schema.json")], "line 1, answers.red: 'blue' is not an"),
         ([], "--schema"),
-        (["--deep", "--schema", str(tmp_path / "schema.json")], "--deep takes rows alone"),
+        (["--deep", "--lambda", "0.5"], "--lambda: is for the light teach"),
     ):
         said = CliRunner().invoke(app, [*base, "--model", str(parent), *extra])
         assert said.exit_code != 0

@@ -19,6 +19,7 @@ from thisthat.cli import (
     delta,
     evaluate,
     info,
+    label,
     log,
     loop,
     serve,
@@ -54,6 +55,7 @@ app.command("batch")(batch.batch)
 app.command("info")(info.info)
 app.command("pull")(info.pull)
 app.command("teach")(teach.teach)
+app.command("label")(label.label)
 app.command("eval")(evaluate.evaluate)
 app.command("calibrate")(calibrate.calibrate)
 app.command("check")(check.check)

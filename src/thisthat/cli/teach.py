@@ -67,8 +67,11 @@ def teach(
 def _teach_deep(
     data: Path, output: Path, schema: Path | None, model: str, lam: float | None, minutes: float
 ) -> None:
-    for flag, given in (("--schema", schema), ("--lambda", lam)):
-        if given is not None:
-            raise InvalidInputError(flag, "is for the light teach; --deep takes rows alone")
-    for line in trainer().teach(data, output, typer.echo, initial=model, minutes=minutes).lines():
+    if lam is not None:
+        raise InvalidInputError("--lambda", "is for the light teach; --deep takes the whole")
+    questions = read_schema(schema)
+    deep = trainer().teach
+    for line in deep(
+        data, output, typer.echo, questions=questions, initial=model, minutes=minutes
+    ).lines():
         typer.echo(line)

@@ -1,10 +1,11 @@
 """Labelled states: the one reader of labels, whatever command they are for.
 
 With a schema a row is ``{"id"?, "state": …, "answers": {"question name": label}}``; a label is the
-name of an option, true or false for a boolean, a level's index for a score. In a table (CSV,
-Parquet, a pandas frame) answers are a column for each question by its name, where an empty cell is
-no label, or one column ``answers`` of JSON. No id stands twice. Without a schema the file is a
-decision file, whose rows bring their questions; a question is then called by its text.
+name of an option, true or false for a boolean, a level's index for a score; null is no label yet.
+In a table (CSV, Parquet, a pandas frame) answers are a column for each question by its name, where
+an empty cell is no label, or one column ``answers`` of JSON. No id stands twice. Without a schema
+the file is a decision file, whose rows bring their questions; a question is then called by its
+text.
 """
 
 from __future__ import annotations
@@ -228,8 +229,11 @@ def _with_schema(source: Path | Frame, questions: Mapping[str, Question]) -> Lab
                 f"{where}, id", f"{row['id']!r} stands in {named[identity]} already"
             )
         check_characters(identity or "", f"{where}, id")
+        right = _read_row(row, where, questions)
+        if not right:
+            continue
         states.append(row["state"])
-        labels.append(_read_row(row, where, questions))
+        labels.append(right)
         places.append(where)
         ids.append(identity)
     return LabelledStates(questions, states, labels, places, ids)
@@ -332,6 +336,8 @@ def _read_row(
         field = f"{where}, answers.{name}"
         if name not in questions:
             raise InvalidInputError(field, f"is not a question; known are {', '.join(questions)}")
+        if label is None:
+            continue
         try:
             labels[name] = option_index(questions[name], label)
         except InvalidInputError as error:

@@ -14,7 +14,7 @@ from thisthat.decide.job import Job, JobResult
 from thisthat.decide.run import run_jobs
 from thisthat.engine.rows import Hidden
 from thisthat.errors import CheckpointError, InvalidInputError
-from thisthat.questions import Question, Text
+from thisthat.questions import Boolean, Question, Text, compact_json
 
 DEPTHS = (0.4, 0.6, 0.8)
 """Layers whose hidden states are read, as fractions of the model's depth."""
@@ -33,6 +33,11 @@ class Collected:
     features: Hidden
     texts: Sequence[str]
     layers: tuple[int, ...]
+
+    def part(self, rows: NDArray[np.int64]) -> Collected:
+        """Some of the states."""
+        texts = [self.texts[row] for row in rows]
+        return Collected(self.logs[rows], self.features[rows], texts, self.layers)
 
 
 def layers_at(depths: Sequence[float], layers: int) -> tuple[int, ...]:
@@ -74,6 +79,21 @@ def collect(
             texts.append(decider.decode(row.trunk[slice(*row.state)]))
         progress(start + len(jobs))
     return Collected(np.array(logs), np.array(features), texts, layers)
+
+
+def collect_options(decider: Decider, question: Question) -> Collected | None:
+    """What a checkpoint makes of the texts of a choice's options; None for other questions."""
+    if question.kind != "choice":
+        return None
+    texts = [
+        ": ".join(_text(part) for part in (option.name, option.description) if part is not None)
+        for option in question.declared
+    ]
+    return collect(decider, Boolean("Is it so?"), texts)
+
+
+def _text(given: Text) -> str:
+    return given if isinstance(given, str) else compact_json(given)
 
 
 def _features(job: Job, result: JobResult, layers: tuple[int, ...]) -> Hidden:

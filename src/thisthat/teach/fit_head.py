@@ -1,14 +1,17 @@
 """A head for one question, fitted on labelled states; how much to learn is cross-validated.
 
-Hidden states and words are two kernels; the candidates are a few mixtures of both at a few
-strengths, and learning nothing. The one whose predictions of held-out rows are best is fitted on
-all rows, and its temperature on those predictions. Independent of engines and files.
+Hidden states and words are two kernels. For a few mixtures of both and a few strengths a ridge
+regression onto the labels predicts every row from the others; a small logistic regression then
+weighs those predictions against the checkpoint's own answer. Candidates, one of which is to learn
+nothing, are averaged by how well they predict rows held out. A choice's options lend their own
+texts as rows. Independent of engines and files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +21,18 @@ from thisthat.decide.words import word_counts
 from thisthat.engine.features import READOUTS
 from thisthat.questions import Question
 from thisthat.teach.collect import Collected
-from thisthat.teach.logistic import Coefficients, Floats, Integers, fit, nothing
+from thisthat.teach.regression import Floats, Integers, Predicted, Stack, ridge_path, stacked
 
-MIXTURES = (0.25, 0.5, 0.75)
+MIXTURES = (0.1, 0.3, 0.6)
 """Shares of words beside hidden states."""
-
-RIDGES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
-"""Strengths of the pull back to the checkpoint's own answer, the strongest first."""
 
 FOLDS = 5
 READ = (READOUTS.index("mean"),)
 MOST_BUCKETS = 1 << 14
 _MOST_WEIGHTS = 1 << 18
 _MOST_ROWS = 1000
-_TEMPERATURES = 2.0 ** (np.arange(-8, 17) / 8)
+_LEAST_WEIGHT = 1e-3
+_LEAST_HALF = 10
 
 Singles = NDArray[np.float32]
 
@@ -41,26 +42,45 @@ class FittedHead:
     """A head, None where nothing was learned, and predictions of rows that it was not fitted on.
 
     ``before`` and ``after`` are probabilities [rows, options] of the checkpoint and of the head;
-    for ``after``, what to learn was chosen without the row as well.
+    for ``after``, what to learn was chosen without the row as well. ``mixture`` is the share of
+    words, ``own`` how much of the checkpoint's own answer stays.
     """
 
     head: Head | None
     before: Floats
     after: Floats
     mixture: float | None
-    ridge: float | None
-    temperature: float
+    own: float
 
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Rows as hidden and word features of length 1, and what they were made with."""
+    """Rows as hidden and word features of length 1, and what they were made with.
+
+    Rows at the end may be the options' own texts.
+    """
 
     hidden: Singles
     words: Singles
     centre: Singles
     spread: Singles
     rarity: NDArray[np.float16]
+
+    @property
+    def some(self) -> Integers:
+        """Rows that components are made of."""
+        return np.arange(len(self.hidden))[:: -(-len(self.hidden) // _MOST_ROWS)]
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A way to learn: what it predicts of rows held out, and what it comes to on all rows."""
+
+    mixture: float
+    turned: Floats
+    predicted: Predicted
+    stack: Stack
+    held_out: Floats
 
 
 def design_of(question: Question) -> Floats:
@@ -88,98 +108,170 @@ def fit_head(
     collected: Collected,
     labels: Integers,
     progress: Callable[[float], None] = lambda share: None,
+    shown: Collected | None = None,
 ) -> FittedHead:
-    """The head that labels support; ``progress`` is told the share of the work that is done."""
+    """The head that labels support; ``progress`` is told the share of the work that is done.
+
+    ``shown`` is what the checkpoint makes of the options' own texts, in order.
+    """
     design = design_of(question)
-    inputs = _inputs(collected, buckets_for(len(design)))
+    inputs = _inputs(collected, shown, buckets_for(len(design)))
     folds = folds_of(labels)
-    tried: list[tuple[float | None, float | None, Floats]] = [(None, None, collected.logs)]
+    logs = collected.logs
+    nobody = Predicted(
+        np.zeros((len(logs), 0)), np.zeros((0, design.shape[1])), np.zeros(design.shape[1])
+    )
+    # Besides learning nothing: no guesses, but a scale and a bias of the checkpoint's own answer.
+    tried = [
+        _candidate(0.0, np.zeros((len(inputs.some), 0)), nobody, 0 * logs, logs, labels, folds)
+    ]
     for number, mixture in enumerate(MIXTURES):
-        components = _components(inputs, mixture)[0]
-        held_out = np.empty((len(RIDGES), *collected.logs.shape))
-        for fold in range(FOLDS):
-            own, others = folds == fold, folds != fold
-            path = _path(collected.logs[others], components[others], labels[others], design)
-            for place, found in enumerate(path):
-                held_out[place, own] = found.logits(collected.logs[own], components[own], design)
-            progress((number + (fold + 1) / FOLDS) / (len(MIXTURES) + 1))
-        tried += [(mixture, ridge, held_out[place]) for place, ridge in enumerate(RIDGES)]
-    losses = np.array([_losses(logits, labels) for _, _, logits in tried])
-    # The checkpoint's own answer has no temperature to choose.
-    losses[0] = losses[0, list(_TEMPERATURES).index(1.0)]
-    after = np.empty_like(collected.logs)
+        tried += _candidates(inputs, mixture, logs, labels, folds, design)
+        progress((number + 1) / (len(MIXTURES) + 1))
+    held_out = np.array([log_softmax(logs), *(each.held_out for each in tried)])
+    gains = np.take_along_axis(held_out, labels[None, :, None], axis=2)[:, :, 0]
+    after = np.empty_like(logs)
     for fold in range(FOLDS):
         own = folds == fold
-        place, heat = _least(losses[:, :, ~own])
-        after[own] = np.exp(log_softmax(tried[place][2][own] / heat))
-    place, temperature = _least(losses)
-    best, ridge, _ = tried[place]
-    before = np.exp(log_softmax(collected.logs))
-    if best is None or ridge is None:
-        return FittedHead(None, before, after, None, None, 1.0)
-    components, hidden_basis, word_basis = _components(inputs, best)
-    found = nothing(components.shape[1], design)
-    for strength in RIDGES[: RIDGES.index(ridge) + 1]:
-        found = fit(collected.logs, components, labels, design, strength, found)
+        weights = _weights(gains[:, ~own])
+        after[own] = np.exp(log_softmax(np.tensordot(weights, held_out[:, own], 1)))
+    before = np.exp(log_softmax(logs))
+    weights = _weights(gains)
+    nothing, kept = float(weights[0]), weights[1:]
+    if nothing > 0.5:
+        return FittedHead(None, before, after, None, 1.0)
+    head = _head(question, collected, inputs, tried, nothing, kept, design)
     progress(1.0)
-    shared = (found.weights @ design.T) / temperature
-    head = Head(
-        names=tuple(option.name for option in question.declared),
-        layers=collected.layers if hidden_basis.size else (),
-        readouts=READ,
-        scale=found.scale / temperature,
-        bias=(found.bias / temperature).astype(np.float32),
-        centre=inputs.centre if hidden_basis.size else np.empty(0, np.float32),
-        spread=inputs.spread if hidden_basis.size else np.empty(0, np.float32),
-        weights=_halves(hidden_basis @ shared, len(design)),
-        rarity=inputs.rarity if word_basis.size else np.empty(0, np.float16),
-        word_weights=_halves(word_basis @ shared, len(design)),
-    )
-    return FittedHead(head, before, after, best, ridge, temperature)
+    words = float(kept @ [each.mixture for each in tried]) / float(kept.sum())
+    return FittedHead(head, before, after, words, head.scale)
 
 
-def folds_of(labels: Integers) -> Integers:
+def taught_logs(head: Head | None, collected: Collected) -> Floats:
+    """The logarithms that a head makes of the checkpoint's own, up to a constant of each row."""
+    if head is None:
+        return collected.logs
+    rows = zip(collected.logs, collected.features, collected.texts, strict=True)
+    return np.array([logs + head.shift(logs, hidden, text) for logs, hidden, text in rows])
+
+
+def half_as_many(
+    question: Question, collected: Collected, labels: Integers, shown: Collected | None = None
+) -> float | None:
+    """The share of right answers to each half of the rows, taught with the other.
+
+    None where a half is too small to teach.
+    """
+    halves = [np.flatnonzero(folds_of(labels, 2) == half) for half in range(2)]
+    if min(map(len, halves)) < _LEAST_HALF:
+        return None
+    hits = 0
+    for own, rest in (halves, halves[::-1]):
+        head = fit_head(question, collected.part(own), labels[own], shown=shown).head
+        logs = taught_logs(head, collected.part(rest))
+        hits += int((logs.argmax(axis=1) == labels[rest]).sum())
+    return hits / len(labels)
+
+
+def folds_of(labels: Integers, count: int = FOLDS) -> Integers:
     """The fold of every row; each label is dealt out evenly."""
     order = np.random.default_rng(0).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     folds = np.empty(len(labels), np.int64)
-    folds[order] = np.arange(len(labels)) % FOLDS
+    folds[order] = np.arange(len(labels)) % count
     return folds
 
 
 def log_softmax(logits: Floats) -> Floats:
     """Logarithms of the probabilities of every row."""
-    moved = logits - logits.max(axis=1, keepdims=True)
-    found: Floats = moved - np.log(np.exp(moved).sum(axis=1, keepdims=True))
+    moved = logits - logits.max(axis=-1, keepdims=True)
+    found: Floats = moved - np.log(np.exp(moved).sum(axis=-1, keepdims=True))
     return found
 
 
-def _path(
-    logs: Floats, components: Floats, labels: Integers, design: Floats
-) -> Iterator[Coefficients]:
-    """Fits at every strength, each begun where the stronger one ended."""
-    found = nothing(components.shape[1], design)
-    for ridge in RIDGES:
-        found = fit(logs, components, labels, design, ridge, found)
-        yield found
+def _weights(gains: Floats) -> Floats:
+    """How much each candidate counts: by its likelihood on rows [candidates, rows] held out."""
+    total = gains.sum(axis=1)
+    weights = np.exp(total - total.max())
+    weights[weights < _LEAST_WEIGHT] = 0
+    found: Floats = weights / weights.sum()
+    return found
 
 
-def _losses(logits: Floats, labels: Integers) -> Floats:
-    """The loss of every row at each temperature."""
-    rows = np.arange(len(labels))
-    return np.array([-log_softmax(logits / heat)[rows, labels] for heat in _TEMPERATURES])
+def _candidates(
+    inputs: _Inputs,
+    mixture: float,
+    logs: Floats,
+    labels: Integers,
+    folds: Integers,
+    design: Floats,
+) -> Iterator[_Candidate]:
+    """One for every strength, with and without the options' own texts."""
+    rows = len(labels)
+    components, turned = _components(inputs, mixture)
+    targets = design[labels]
+    paths = [ridge_path(components[:rows], targets)]
+    if len(components) > rows:
+        paths.append(ridge_path(components, np.concatenate([targets, design])))
+    for predicted in chain(*paths):
+        guesses = predicted.others[:rows] @ design.T
+        yield _candidate(mixture, turned, predicted, guesses, logs, labels, folds)
 
 
-def _least(losses: Floats) -> tuple[int, float]:
-    """The candidate and temperature with the least mean loss of [candidates, temperatures, rows].
+def _candidate(
+    mixture: float,
+    turned: Floats,
+    predicted: Predicted,
+    guesses: Floats,
+    logs: Floats,
+    labels: Integers,
+    folds: Integers,
+) -> _Candidate:
+    held_out = np.empty_like(logs)
+    for fold in range(FOLDS):
+        own = folds == fold
+        found = stacked(guesses[~own], logs[~own], labels[~own])
+        held_out[own] = log_softmax(found.logits(guesses[own], logs[own]))
+    return _Candidate(mixture, turned, predicted, stacked(guesses, logs, labels), held_out)
 
-    Of equal ones the first: learning nothing.
-    """
-    place, heat = divmod(int(losses.mean(axis=2).argmin()), len(_TEMPERATURES))
-    return place, float(_TEMPERATURES[heat])
+
+def _head(
+    question: Question,
+    collected: Collected,
+    inputs: _Inputs,
+    tried: list[_Candidate],
+    nothing: float,
+    kept: Floats,
+    design: Floats,
+) -> Head:
+    """The candidates' average: linear in the same inputs as each of them."""
+    some = inputs.some
+    scale, bias = nothing, np.zeros(len(design))
+    hidden, words = np.zeros((2, len(some), len(design)))
+    for share, each in zip(kept, tried, strict=True):
+        if not share:
+            continue
+        part = share * each.stack.guess
+        of_rows = part * (each.turned @ (each.predicted.weights @ design.T))
+        hidden += (1 - each.mixture) * of_rows
+        words += each.mixture * of_rows
+        bias += share * each.stack.bias + part * (each.predicted.bias @ design.T)
+        scale += share * each.stack.own
+    return Head(
+        names=tuple(option.name for option in question.declared),
+        layers=collected.layers,
+        readouts=READ,
+        scale=scale,
+        bias=bias.astype(np.float32),
+        centre=inputs.centre,
+        spread=inputs.spread,
+        weights=_halves(inputs.hidden[some].T @ hidden, len(design)),
+        rarity=inputs.rarity,
+        word_weights=_halves(inputs.words[some].T @ words, len(design)),
+    )
 
 
-def _inputs(collected: Collected, buckets: int) -> _Inputs:
+def _inputs(collected: Collected, shown: Collected | None, buckets: int) -> _Inputs:
+    """Features of rows, standardised by them; options' texts, if any, come last."""
     chosen = collected.features[:, :, READ]
     flat = chosen.reshape(len(chosen), -1)
     centre, spread = flat.mean(axis=0), flat.std(axis=0)
@@ -190,6 +282,9 @@ def _inputs(collected: Collected, buckets: int) -> _Inputs:
     for each in counts:
         seen[list(each)] += 1
     rarity = (np.log((1 + len(counts)) / (1 + seen)) + 1).astype(np.float16)
+    if shown is not None:
+        chosen = np.concatenate([chosen, shown.features[:, :, READ]])
+        counts += [word_counts(text, buckets) for text in shown.texts]
     words = np.zeros((len(counts), buckets), np.float32)
     for row, each in zip(words, counts, strict=True):
         places = list(each)
@@ -198,24 +293,18 @@ def _inputs(collected: Collected, buckets: int) -> _Inputs:
     return _Inputs(standard(chosen, centre, spread), words, centre, spread, rarity)
 
 
-def _components(inputs: _Inputs, mixture: float) -> tuple[Floats, Floats, Floats]:
-    """Rows in the principal components of a mixture, and what hidden states and words add to each.
+def _components(inputs: _Inputs, mixture: float) -> tuple[Floats, Floats]:
+    """Rows in the principal components of a mixture, and the components in terms of some rows.
 
     A ridge on components is one on the inputs themselves; the components span at most so many rows.
     """
-    share = (np.sqrt(1 - mixture), np.sqrt(mixture))
-    parts = [part * each for part, each in zip((inputs.hidden, inputs.words), share, strict=True)]
-    some = np.arange(len(inputs.hidden))[:: -(-len(inputs.hidden) // _MOST_ROWS)]
-    kernel = sum((part[some] @ part[some].T).astype(np.float64) for part in parts)
-    sizes, vectors = np.linalg.eigh(kernel)
+    some = inputs.some
+    whole = (1 - mixture) * (inputs.hidden @ inputs.hidden[some].T).astype(np.float64)
+    whole += mixture * (inputs.words @ inputs.words[some].T)
+    sizes, vectors = np.linalg.eigh(whole[some])
     kept = sizes > 1e-6 * sizes[-1]
     turned = vectors[:, kept] / np.sqrt(sizes[kept])
-    bases = [
-        part[some].T.astype(np.float64) @ turned * each if each else np.empty((0, turned.shape[1]))
-        for part, each in zip(parts, share, strict=True)
-    ]
-    whole = sum(part @ (part[some].T @ turned) for part in parts)
-    return np.asarray(whole), bases[0], bases[1]
+    return whole @ turned, turned
 
 
 def _halves(weights: Floats, options: int) -> NDArray[np.float16]:

