@@ -196,6 +196,7 @@ def test_an_answer_depends_on_neither_threads_nor_neighbours(
 
 @pytest.mark.skipif(not TASKS.exists(), reason="needs /proc")
 def test_an_engine_that_nobody_holds_ends_its_threads(model: Any, folder: Path) -> None:
+    gc.collect()  # threads of engines of other tests may end at any time, so fewer may be left
     before = len(list(TASKS.iterdir()))
     engine = engine_of(model, folder, threads=3)
     engine.run([long_row(40)])
@@ -205,7 +206,7 @@ def test_an_engine_that_nobody_holds_ends_its_threads(model: Any, folder: Path) 
     until = time.monotonic() + 10
     while len(list(TASKS.iterdir())) > before and time.monotonic() < until:
         time.sleep(0.01)
-    assert len(list(TASKS.iterdir())) == before
+    assert len(list(TASKS.iterdir())) <= before
 
 
 def test_one_term_is_near_and_two_are_nearer(model: Any, folder: Path, variant: Variant) -> None:

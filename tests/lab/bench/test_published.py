@@ -191,8 +191,12 @@ def test_half_weights_run_as_their_makers_run_them(tmp_path: Path) -> None:
     assert choose_dtype("auto", torch.device("cpu"), half) == torch.float32
 
 
-@pytest.mark.parametrize("shards", [1, 3])
-def test_it_can_be_taught(shards: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("shards", "light"), [(1, False), (3, False), (1, True)])
+def test_it_can_be_taught(
+    shards: int, light: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not light:
+        monkeypatch.setattr("thisthat_lab.train.teach.fit_light", lambda *_: None)
     parent = write_published(tmp_path / FLOCK, shards=shards)
     rows = [item for item in tiny.colour_items(600) if item.kind == "boolean"]
     write_items(tmp_path / "rows.jsonl", rows)
@@ -201,7 +205,8 @@ def test_it_can_be_taught(shards: int, tmp_path: Path) -> None:
     )
     assert found.held_out_rows > 0
     before, after = open_checkpoint(parent).weights(), open_checkpoint(tmp_path / "taught")
-    assert any((before[name] != tensor).any() for name, tensor in after.weights().items())
+    changed = any((before[name] != tensor).any() for name, tensor in after.weights().items())
+    assert (bool(after.heads), changed) == (light, not light)
     for name, tensor in open_checkpoint(tmp_path / "taught", 0.0).weights().items():
         np.testing.assert_array_equal(tensor, before[name])
     with thisthat.open(tmp_path / "taught", engine="torch", device="cpu") as decider:
