@@ -21,9 +21,9 @@ from thisthat.engine.statistics import EngineStatistics
 CLOSE = 0.05
 """A lead, in logits, below which the best option may not survive rounding to eight bits."""
 
-CLOSE_IN_SPANS = 0.025
+CLOSE_IN_SPANS = 0.15
 """The same where activations have a step for every span of inputs and slots have two terms, as on
-the native engine: rounding then moves a lead half as far."""
+the native engine. Rounding moves a lead of the default 0.5.0 by 0.076 on average."""
 
 CLOSE_IN_SEVEN = 0.2
 """The same where weights have seven bits, which move logits further than activations alone."""
