@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.path_engine import PathEngine, path_decider
 from thisthat.audit.log import DecisionLog
-from thisthat.cli.serve import KEYS_VARIABLE
+from thisthat.cli.commands.serve import KEYS_VARIABLE
 from thisthat.decide.decider import Decider
 from thisthat.engine.rows import Row, RowResult
 from thisthat.serve.http.keys import keys_in

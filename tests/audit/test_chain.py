@@ -31,7 +31,7 @@ from thisthat.audit.log import DecisionLog
 from thisthat.audit.protocol import LogError, Store
 from thisthat.audit.store import SQLiteStore, open_store
 from thisthat.audit.verify import Report, anchor_of, verify
-from thisthat.cli.log import app
+from thisthat.cli.commands.log import app
 from thisthat.errors import InvalidInputError
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from thisthat.cli import (
+from thisthat.cli.commands import (
     ask,
     batch,
     calibrate,

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from tests.lab.train import tiny
 from thisthat.checkpoint import open_checkpoint
-from thisthat.cli.calibrate import calibrate
+from thisthat.cli.commands.calibrate import calibrate
 from thisthat_lab.cli.train import leakage, train
 
 RUN = """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_loop import RUNNER, refused, run
+from tests.cli.commands.test_loop import RUNNER, refused, run
 from tests.teach.test_light import RED, STATES, parent, taught
 from thisthat.audit.log import DecisionLog
 from thisthat.cli import app

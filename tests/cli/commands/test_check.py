@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 import thisthat.decide.opening
 from tests.path_engine import path_decider
 from tests.serve.support import on_loopback, service_for
-from thisthat.cli.check import check
+from thisthat.cli.commands.check import check
 
 app = typer.Typer()
 app.command()(check)

@@ -14,7 +14,7 @@ from thisthat.checkpoint.card import CARD_FILE, Limits, Loop, PathBase, read_car
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.safetensors_weights import write_model
 from thisthat.checkpoint.ship import ship_heads, ship_taught
-from thisthat.cli.delta import app
+from thisthat.cli.commands.delta import app
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.temperature import Temperatures
 

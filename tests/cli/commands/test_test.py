@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from tests.testing.samples import FILE, fixed
-from thisthat.cli.test import run_tests
+from thisthat.cli.commands.test import run_tests
 from thisthat.testing import answering
 
 app = typer.Typer()

@@ -12,7 +12,8 @@ from tests.calibrate.test_policy import DECIDER, POLICY, REFUND, SCHEMA
 from tests.path_engine import path_decider
 from tests.serve.support import on_loopback, service_for
 from thisthat.audit.log import DecisionLog
-from thisthat.cli import app, log, threshold
+from thisthat.cli import app
+from thisthat.cli.commands import log, threshold
 from thisthat.decide.policy import ConditionsPart, Policy
 from thisthat.errors import InvalidInputError
 
