@@ -13,9 +13,11 @@ from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from tests.scale.replicas.support import LambdaPlan, lambda_decider, question, skewed
 from thisthat.audit.store import open_store
+from thisthat.cli import app
 from thisthat.errors import InvalidInputError
 from thisthat.questions_json import questions_from_json
 from thisthat.scale.replicas.run import NAME, application, build
@@ -127,6 +129,19 @@ def test_it_answers_as_the_library_does() -> None:
     body = {"states": ["a", "b", "c"], "questions": question(1)}
     lines = httpx.post(f"{URL}/v1/decide", json=body, timeout=60).text.splitlines()
     assert len(lines) == 3
+
+
+def test_the_log_knows_a_request_by_the_id_that_ray_gave_it(log_file: Path) -> None:
+    with httpx.Client(base_url=URL) as client:
+        given = ask(client, 5).headers["x-request-id"]
+        body = {"state": "a state", "questions": question(5)}
+        own = client.post("/v1/systemone", json=body, headers={"x-request-id": "mine-1"})
+    assert own.headers["x-request-id"] == "mine-1"
+    for each in (given, "mine-1"):
+        arguments = ["log", "query", str(log_file), "--client", each]
+        found = CliRunner().invoke(app, arguments)
+        assert found.exit_code == 0, found.output
+        assert len(found.output.splitlines()) == 1
 
 
 def test_a_reload_is_on_all_or_none_and_no_answer_mixes(tmp_path: Path) -> None:
