@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
+from weakref import WeakSet
 
 from thisthat.audit.log import DecisionLog
 from thisthat.decide.decider import Decider
+from thisthat.errors import CheckpointError
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.serve.memory import give_back
 from thisthat.serve.problems import Problem, invalid_at
@@ -21,6 +24,10 @@ from thisthat.serve.settings import Settings
 Open = Callable[[str, "float | None"], Decider]
 
 ALWAYS = ("default", "jev-latest")
+MOST_LEFT = 1
+"""Deciders that were switched away from and may still be in use when another one is opened."""
+_WAIT_SECONDS = 10.0
+_LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,7 @@ class Checkpoints:
         self._also = settings.also_lambdas
         self._loaded: Loaded | None = None
         self._loading = threading.Lock()
+        self._left: WeakSet[Decider] = WeakSet()
 
     @property
     def loaded(self) -> Loaded | None:
@@ -70,18 +78,36 @@ class Checkpoints:
 
     def switch(self, loaded: Loaded) -> Loaded:
         """Answer with what was prepared from now on."""
+        if self._loaded is not None:
+            self._left.add(self._loaded.main)
         self._loaded = loaded
         return loaded
 
     def prepare(self, ref: str, lam: float | None) -> Loaded:
-        """Open and warm up beside the checkpoint that answers."""
+        """Open and warm up beside the checkpoint that answers.
+
+        Requests keep the decider that they began with, so many changes in a row would hold as many
+        weights: this waits while more than ``MOST_LEFT`` old ones are in use, and raises
+        CheckpointError where that takes long.
+        """
         with self._loading:
+            self._wait_for_left()
             main = self.warmed(self._open(ref, lam))
             by_lambda = {main.source.lam: main}
             for other in self._also:
                 if other not in by_lambda:
                     by_lambda[other] = self.warmed(self._open(ref, other))
             return _loaded(ref, main, by_lambda)
+
+    def _wait_for_left(self) -> None:
+        until = time.monotonic() + _WAIT_SECONDS
+        while len(set(self._left) - {self._loaded.main if self._loaded else None}) > MOST_LEFT:
+            if time.monotonic() > until:
+                raise CheckpointError(
+                    "requests still wait for answers of earlier checkpoints; try again later"
+                )
+            time.sleep(_LOOK_SECONDS)
+            gc.collect()
 
     def use(self, ref: str, main: Decider) -> Loaded:
         """Answer with a decider that is warm from now on."""

@@ -1,0 +1,70 @@
+"""What is loaded, and how much of what was loaded before may stay."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from tests.path_engine import path_decider
+from thisthat.decide.decider import Decider
+from thisthat.errors import CheckpointError
+from thisthat.serve import checkpoints
+from thisthat.serve.checkpoints import MOST_LEFT, Checkpoints
+from thisthat.serve.settings import Settings
+
+
+def served() -> Checkpoints:
+    found = Checkpoints(lambda *_: path_decider(), Settings())
+    found.load("default", None)
+    return found
+
+
+def test_old_deciders_in_use_hold_up_a_change_and_then_refuse_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checkpoints, "_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(checkpoints, "_LOOK_SECONDS", 0.01)
+    found = served()
+    in_use: list[Decider] = []
+    for _ in range(MOST_LEFT + 1):
+        in_use.append(found.main())
+        found.load("default", None)
+    answering = found.main()
+    with pytest.raises(CheckpointError, match="requests still wait"):
+        found.load("default", None)
+    assert found.main() is answering
+    in_use.pop()
+    found.load("default", None)
+    assert found.main() is not answering
+
+
+def test_a_change_waits_for_the_requests_of_earlier_checkpoints(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = served()
+    in_use: list[Decider] = []
+    for _ in range(MOST_LEFT + 1):
+        in_use.append(found.main())
+        found.load("default", None)
+    looks: list[float] = []
+
+    def answered(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            in_use.clear()
+
+    monkeypatch.setattr(checkpoints.time, "sleep", answered)
+    found.load("default", None)
+    assert len(looks) == 3
+
+
+def test_switching_back_and_forth_counts_what_answers_as_in_use_once() -> None:
+    found = served()
+    first = found.main()
+    second = path_decider()
+    for _ in range(5):
+        found.use("default", second)
+        found.use("default", first)
+    gc.collect()
+    found.load("default", None)
