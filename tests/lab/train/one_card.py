@@ -113,6 +113,7 @@ def go_through(
         del table["memory"]
         table["data"] |= {"tokens_per_batch": 512, "longest": 256}
         table["model"]["dtype"] = "float32"  # Many CPUs have no bfloat16 and emulate it slowly.
+        table["model"]["dtype"] = "float32"  # Many CPUs have no bfloat16 and emulate it slowly.
     run = parse_run(table, folder, str(RECIPE))
 
     def watch(row: dict[str, Any]) -> None:
