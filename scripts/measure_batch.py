@@ -13,7 +13,7 @@ from pathlib import Path
 import thisthat
 from thisthat.decide import opening
 from thisthat.scale.batch import Batch
-from thisthat.scale.source import Source
+from thisthat.scale.source import RowSource
 
 TEXT = "the parcel never came and I was charged twice so please refund my money now thanks"
 
@@ -40,7 +40,7 @@ def main(rows: int = 200, rounds: int = 6) -> None:
                 if which == "alone":
                     alone.decide_many(states, schema)
                 else:
-                    Batch(Source([path], "id"), decider, Path(folder) / str(number)).run()
+                    Batch(RowSource([path], "id"), decider, Path(folder) / str(number)).run()
                 spent[which] = time.perf_counter() - clock, time.process_time() - processor
             ratios.append([a / b for a, b in zip(spent["alone"], spent["batch"], strict=True)])
             print(f"round {number + 1}: {ratios[-1][0]:.3f} {ratios[-1][1]:.3f}", flush=True)

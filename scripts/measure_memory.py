@@ -18,7 +18,7 @@ from thisthat import BatchDecider, Decision
 from thisthat.decide.conditions import Conditions
 from thisthat.questions import Boolean, Source, Usage, answer_for
 from thisthat.scale.batch import Batch
-from thisthat.scale.source import Source as Rows
+from thisthat.scale.source import RowSource as Rows
 
 
 class AtOnce(BatchDecider):

@@ -13,7 +13,7 @@ from pathlib import Path
 from thisthat import BatchDecider
 from thisthat.scale.batch import Batch
 from thisthat.scale.ray import RayWorkers, Room
-from thisthat.scale.source import Source
+from thisthat.scale.source import RowSource
 
 TEXT = "the parcel never came and I was charged twice so please refund my money now thanks"
 
@@ -42,7 +42,7 @@ def main(rows: int = 200, rounds: int = 6) -> None:
                 workers = pool if which == "ray" else None
                 out = Path(folder) / f"{which}-{number}"
                 processor, clock = spent(), time.perf_counter()
-                Batch(Source([path], "id"), decider, out, workers=workers).run()
+                Batch(RowSource([path], "id"), decider, out, workers=workers).run()
                 took[which] = time.perf_counter() - clock, spent() - processor
             ratios.append([a / b for a, b in zip(took["here"], took["ray"], strict=True)])
             told = f"{rows / took['here'][0]:.1f} rows/s here, {rows / took['ray'][0]:.1f} on Ray"

@@ -1,6 +1,7 @@
-"""Which package may import which: the runtime never the laboratory, and no circles."""
+"""Which package may import which: down the documented list, never the laboratory, no circles."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,12 @@ from thisthat.errors import MissingExtraError
 SOURCE = Path(__file__).parents[1] / "src"
 HOOK = "thisthat.cli.lab"
 TABLE = "thisthat._moved"
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+UPWARDS = {
+    "thisthat": "the root gives callers their names: open, Decider, BatchDecider",
+    "thisthat.__main__": "python -m thisthat is the command line",
+}
+"""Modules that import what stands above them in the list, with their reasons; at most three."""
 
 
 def _module(path: Path) -> str:
@@ -85,6 +92,68 @@ def test_no_circle_of_packages_imports_each_other() -> None:
 
 def _package(module: str) -> str:
     return ".".join(module.split(".")[:2])
+
+
+def _documented() -> dict[str, list[str]]:
+    """The packages in the order of the page's tree, what may import the others first."""
+    tree = PAGE.read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
+    found: dict[str, list[str]] = {}
+    for top, inside in re.findall(r"^src/(\w+)/\n((?:  .*\n)+)", tree, re.MULTILINE):
+        found[top] = re.findall(r"^  (\w+)/ ", inside, re.MULTILINE)
+    return found
+
+
+ORDER = _documented()
+
+
+def _inside(module: str) -> str:
+    """The package below the top one; empty for a module at the root."""
+    top, *rest = module.split(".")
+    return rest[0] if rest and rest[0] in ORDER[top] else ""
+
+
+def _imported(top: str, package: str) -> set[str]:
+    mine = [name for name in MODULES if name.split(".")[0] == top and _inside(name) == package]
+    found = {each for name in mine for each in imports(name) if each.split(".")[0] == top}
+    return {_inside(each) for each in found} - {"", package}
+
+
+def test_the_page_lists_every_package() -> None:
+    for top in ("thisthat", "thisthat_lab"):
+        packages = {path.parent.name for path in SOURCE.glob(f"{top}/*/__init__.py")}
+        assert set(ORDER[top]) == packages
+        assert len(ORDER[top]) == len(packages)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_down_the_documented_list(module: str) -> None:
+    top = module.split(".")[0]
+    height = {name: len(ORDER[top]) - number for number, name in enumerate(ORDER[top])}
+    above = {
+        each
+        for each in imports(module)
+        if each.split(".")[0] == top
+        and height.get(_inside(each), 0) > height.get(_inside(module), 0)
+    }
+    assert bool(above) == (module in UPWARDS), above
+
+
+def test_few_modules_import_upwards() -> None:
+    assert len(UPWARDS) <= 3
+
+
+@pytest.mark.parametrize(
+    ("top", "package"), [(top, package) for top in ORDER for package in ORDER[top]]
+)
+def test_a_package_says_what_it_imports(top: str, package: str) -> None:
+    tree = ast.parse(MODULES[f"{top}.{package}"].read_text(encoding="utf-8"))
+    said = " ".join((ast.get_docstring(tree) or "").split())
+    [may] = re.findall(r"May import ([^;.]*)", said)
+    if may.startswith("every package"):
+        return
+    named = set(re.findall(r"``(\w+)``", may)) & set(ORDER[top])
+    assert named == _imported(top, package)
+    assert all(ORDER[top].index(each) > ORDER[top].index(package) for each in named)
 
 
 def test_answering_loads_no_laboratory_and_no_torch() -> None:

@@ -292,7 +292,7 @@ Action: TypeAlias = Literal["act", "abstain", "escalate"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PolicyOutcome:
     """What a policy makes of an answer, and why.
 
     ``action`` is "act" (take ``option``), "abstain" (do nothing) or "escalate" (somebody else
@@ -323,7 +323,7 @@ class Answer:
 
     probabilities: Mapping[str, float]
     abstain: str | None = None
-    outcome: Outcome | None = field(default=None, kw_only=True)
+    outcome: PolicyOutcome | None = field(default=None, kw_only=True)
     kind: ClassVar[Kind]
 
     @property

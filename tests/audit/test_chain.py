@@ -30,7 +30,7 @@ from thisthat.audit.chain import (
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.protocol import LogError, Store
 from thisthat.audit.store import SQLiteStore, open_store
-from thisthat.audit.verify import Report, anchor_of, verify
+from thisthat.audit.verify import VerifyReport, anchor_of, verify
 from thisthat.cli.commands.log import app
 from thisthat.errors import InvalidInputError
 
@@ -69,7 +69,7 @@ def test_what_nobody_touched_fits(place: str) -> None:
     store = store_of(place)
     store.append([entry(600.0, sure=1, lam=0, state="ü\n")])
     report = verify(store, [anchor_of(store)])
-    assert report == Report(lines=6, last=6, fitting=1)
+    assert report == VerifyReport(lines=6, last=6, fitting=1)
     assert report.whole
 
 
@@ -211,13 +211,13 @@ def test_a_log_from_before_the_chain_is_read_and_goes_on_with_one(place: str) ->
     with closing(sqlite3.connect(place.removeprefix("sqlite:///"))) as connection:
         connection.executescript(OLD)
     store = open_store(place)
-    assert verify(store) == Report(unchained=2)
+    assert verify(store) == VerifyReport(unchained=2)
     assert not verify(store).whole
     with pytest.raises(LogError, match="has no chain: it was written by an older version"):
         anchor_of(store)
     assert len(list(store.read({}, None, None, None))) == 2
     store.append([entry(3.0)])
-    assert verify(store) == Report(lines=1, unchained=2, last=1)
+    assert verify(store) == VerifyReport(lines=1, unchained=2, last=1)
     edit(place, "INSERT INTO decisions (id, time, question) VALUES (-5, 3, 'c')")
     assert found(store) == ["1 lines were inserted among those from before the chain"]
     edit(place, "DELETE FROM decisions WHERE id = -5")
@@ -473,7 +473,7 @@ def test_a_line_that_cannot_be_written_takes_no_other_with_it(place: str) -> Non
             decider.ask(f"s{number}", "Is it?", request_id="r\ud800" if number in (3, 7) else "r")
     assert (log.health.written, log.health.dropped) == (7, 2)
     assert "surrogates not allowed" in str(log.health.last_failure)
-    assert verify(open_store(place)) == Report(lines=7, last=7)
+    assert verify(open_store(place)) == VerifyReport(lines=7, last=7)
 
 
 def test_a_required_line_that_is_not_on_disk_is_an_error(tmp_path: Path) -> None:

@@ -25,12 +25,12 @@ pytestmark = pytest.mark.skipif(not URL, reason="THISTHAT_DATABASE is not set")
 def store() -> Iterator[AlchemyStore]:
     found = AlchemyStore(URL)
     yield found
-    found._metadata.drop_all(found._engine)
+    found.database.metadata.drop_all(found.database.engine)
     found.close()
 
 
 def edit(store: AlchemyStore, statement: str) -> None:
-    with store._engine.begin() as connection:
+    with store.database.engine.begin() as connection:
         connection.exec_driver_sql(statement)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.path_engine import PathEngine, path_decider
 from tests.prompt.byte_tokenizer import decode
 from thisthat import Boolean, Choice, InvalidInputError, Score
-from thisthat.calibrate.coherence import CHECKS, Report, Tolerance, check_schema
+from thisthat.calibrate.coherence import CHECKS, CoherenceReport, Tolerance, check_schema
 from thisthat.calibrate.wordings import Wordings, wordings_from_json
 from thisthat.decide.decider import Decider
 from thisthat.engine.rows import Row, RowResult
@@ -64,7 +64,7 @@ def sound(state: str, question: str, names: list[str]) -> list[float]:
     return [liked.get(name.split(": ")[-1], 0.0) for name in names]
 
 
-def findings(report: Report) -> dict[tuple[str, str], bool]:
+def findings(report: CoherenceReport) -> dict[tuple[str, str], bool]:
     return {(finding.question, finding.check): finding.passed for finding in report.findings}
 
 

@@ -18,7 +18,7 @@ from thisthat.audit.store import SQLiteStore
 from thisthat.decide.decider import Decider
 from thisthat.errors import InvalidInputError
 from thisthat.loop.assignment_log import Assigned
-from thisthat.loop.evaluate import Evaluation, evaluate
+from thisthat.loop.evaluate import CandidateEvaluation, evaluate
 from thisthat.loop.outcomes import Outcome, record
 from thisthat.prompt_format import PromptFormat
 from thisthat.questions import Boolean, Choice, Source
@@ -52,7 +52,7 @@ def fill(store: SQLiteStore, decider: Decider, draws: Mapping[str, Any] | None =
     decider.log = None
 
 
-def judged(store: SQLiteStore, other: Decider, **more: Any) -> Evaluation:
+def judged(store: SQLiteStore, other: Decider, **more: Any) -> CandidateEvaluation:
     given = {"mature_after": 0.0, "until": time.time() + 1, **more}
     return evaluate(store, path_decider(), other, QUESTIONS, **given)
 

@@ -20,7 +20,7 @@ from thisthat.questions_json import questions_from_json
 from thisthat.remote import decider as remote
 from thisthat.remote.conditions_header import conditions_header
 from thisthat.remote.decider import RemoteDecider
-from thisthat.remote.server import Server, ServerError
+from thisthat.remote.server import RemoteServer, ServerError
 
 SCHEMA: dict[str, Question] = {
     **questions_from_json(QUESTIONS),
@@ -37,7 +37,7 @@ def address() -> Iterator[str]:
 
 
 def at(address: str, **how: Any) -> RemoteDecider:
-    return RemoteDecider(Server(address, timeout=20), **how)
+    return RemoteDecider(RemoteServer(address, timeout=20), **how)
 
 
 def comparable(decision: Decision) -> Decision:
@@ -97,13 +97,13 @@ def test_pairs_with_equal_questions_share_a_stream(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     posted: list[int] = []
-    post = Server.post
+    post = RemoteServer.post
 
-    def counted(self: Server, path: str, body: Any, about: str) -> Any:
+    def counted(self: RemoteServer, path: str, body: Any, about: str) -> Any:
         posted.append(len(body["states"]))
         return post(self, path, body, about)
 
-    monkeypatch.setattr(Server, "post", counted)
+    monkeypatch.setattr(RemoteServer, "post", counted)
     pairs = [(f"s{n}", {"q": Boolean("Is it?" if n % 3 else "Was it?")}) for n in range(9)]
     same(at(address).decide_pairs(pairs), path_decider().decide_pairs(pairs))
     assert posted == [3, 6]
@@ -146,9 +146,9 @@ def test_what_the_server_refuses_is_told(address: str) -> None:
 def test_keys_are_sent_and_asked_for() -> None:
     with on_loopback(service_for(keys=("secret",))) as address:
         with pytest.raises(ServerError, match=r"HTTP 401 .*THISTHAT_ENDPOINT_KEY") as raised:
-            RemoteDecider(Server(address, "wrong-key")).decide_many(["s"], ASKED)
+            RemoteDecider(RemoteServer(address, "wrong-key")).decide_many(["s"], ASKED)
         assert "wrong-key" not in str(raised.value)
-        assert len(RemoteDecider(Server(address, "secret")).decide_many(["s"], ASKED)) == 1
+        assert len(RemoteDecider(RemoteServer(address, "secret")).decide_many(["s"], ASKED)) == 1
 
 
 def test_a_rate_limit_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from thisthat.errors import InvalidInputError
 from thisthat.remote import server
-from thisthat.remote.server import Server, ServerError
+from thisthat.remote.server import RemoteServer, ServerError
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_waits_are_those_asked_for_and_bounded(headers: dict[str, str], seconds:
 
 
 def test_an_address_is_the_root() -> None:
-    roots = {Server(f"http://x:1{end}").root for end in ("", "/", "/v1", "/v1/")}
+    roots = {RemoteServer(f"http://x:1{end}").root for end in ("", "/", "/v1", "/v1/")}
     assert roots == {"http://x:1"}
 
 
@@ -40,18 +40,18 @@ def test_an_address_is_the_root() -> None:
 )
 def test_what_is_no_address_is_named(url: str) -> None:
     with pytest.raises(InvalidInputError, match=r"server: .* is not an http or https address"):
-        Server(url)
+        RemoteServer(url)
 
 
 def test_bad_settings_are_named() -> None:
     with pytest.raises(InvalidInputError, match="timeout: is 0; it must be a positive number"):
-        Server("http://x:1", timeout=0)
+        RemoteServer("http://x:1", timeout=0)
 
 
 @pytest.mark.parametrize("key", ["secret\n", "secret\u2192"])
 def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(InvalidInputError, match="key: has characters") as caught:
-        Server("http://x:1", key)
+        RemoteServer("http://x:1", key)
     assert "secret" not in str(caught.value)
 
 
@@ -72,7 +72,7 @@ def test_a_key_is_not_taken_to_where_a_server_redirects() -> None:
 
     with HTTPServer(("127.0.0.1", 0), Elsewhere) as redirecting:
         Thread(target=redirecting.serve_forever, daemon=True).start()
-        there = Server(f"http://127.0.0.1:{redirecting.server_port}", "secret")
+        there = RemoteServer(f"http://127.0.0.1:{redirecting.server_port}", "secret")
         with pytest.raises(ServerError, match="HTTP 302"):
             there.post("/v1/decide", {}, "a state")
         redirecting.shutdown()

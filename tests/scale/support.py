@@ -15,7 +15,7 @@ from thisthat.decide.protocol import Decides
 from thisthat.questions import Source, Usage, answer_for
 from thisthat.scale.batch import Batch
 from thisthat.scale.decider import BatchDecider
-from thisthat.scale.source import Source as Rows
+from thisthat.scale.source import RowSource as Rows
 
 QUESTIONS = {
     "refund": Boolean("Is it within policy?"),

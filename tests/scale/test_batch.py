@@ -32,7 +32,7 @@ from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.scale import manifest, parts
 from thisthat.scale.batch import Batch, Progress
 from thisthat.scale.decider import BatchDecider
-from thisthat.scale.source import Source
+from thisthat.scale.source import RowSource
 
 ROOT = Path(__file__).parents[2]
 KILLS = 5
@@ -187,8 +187,8 @@ def test_what_changed_is_refused_by_name(tmp_path: Path) -> None:
         (replace(batch, decider=asked), "the schema changed"),
         (replace(batch, format="csv"), "format is csv, not parquet"),
         (replace(batch, sample=2), "sample is 2, not None"),
-        (replace(batch, source=Source([more], "id")), r"b\.jsonl is new; .*a\.jsonl is gone"),
-        (replace(batch, source=Source([path])), "id is None, not id"),
+        (replace(batch, source=RowSource([more], "id")), r"b\.jsonl is new; .*a\.jsonl is gone"),
+        (replace(batch, source=RowSource([path])), "id is None, not id"),
     ):
         with pytest.raises(InvalidInputError, match=f"something else: .*{fault}.*--restart"):
             changed.run()
@@ -329,7 +329,7 @@ def test_settings_have_limits(tmp_path: Path, setting: str) -> None:
 
 
 def test_a_column_of_answers_is_no_id(tmp_path: Path) -> None:
-    source = Source([tmp_path / "a.jsonl"], "q_best")
+    source = RowSource([tmp_path / "a.jsonl"], "q_best")
     with pytest.raises(InvalidInputError, match="id: 'q_best' is a column of answers"):
         Batch(source, BatchDecider({"q": "Is it?"}), tmp_path / "out")
 

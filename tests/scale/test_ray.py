@@ -22,7 +22,7 @@ from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.scale import ray as on_ray
 from thisthat.scale.batch import Batch
 from thisthat.scale.ray import STORE_BYTES, RayWorkers, Room, WorkerError, connect, decide
-from thisthat.scale.source import Source
+from thisthat.scale.source import RowSource
 
 pytest.importorskip("ray")
 ROOT = Path(__file__).parents[2]
@@ -126,7 +126,7 @@ class UnopenedDecider(PathBatchDecider):
 
 
 def batch_of(path: Path, folder: Path, decider: PathBatchDecider, **settings: Any) -> Batch:
-    return Batch(Source([path], "id"), decider, folder, **{"part_rows": 20, **settings})
+    return Batch(RowSource([path], "id"), decider, folder, **{"part_rows": 20, **settings})
 
 
 def test_a_batch_on_ray_writes_what_a_batch_writes(cluster: Any, tmp_path: Path) -> None:

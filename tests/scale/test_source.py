@@ -10,7 +10,7 @@ import zstandard
 
 from tests.scale.support import numbered, write_lines
 from thisthat.errors import InvalidInputError
-from thisthat.scale.source import Source, find_files
+from thisthat.scale.source import RowSource, find_files
 
 ROWS = [{"id": "a", "state": "one, two"}, {"id": "b", "state": 'three\n\n"four" é'}]
 
@@ -35,17 +35,17 @@ def write(path: Path, rows: list[dict[str, Any]] = ROWS) -> Path:
     "name", ["a.jsonl", "a.csv", "a.tsv", "a.parquet", "a.jsonl.gz", "a.jsonl.zst", "a.csv.gz"]
 )
 def test_every_format_gives_the_same_rows(tmp_path: Path, name: str) -> None:
-    rows = list(Source([write(tmp_path / name)], "id").rows())
+    rows = list(RowSource([write(tmp_path / name)], "id").rows())
     assert [{"id": row.id, "state": row.state} for row in rows] == ROWS
-    assert Source([tmp_path / name], "id").survey() == (2, "text")
+    assert RowSource([tmp_path / name], "id").survey() == (2, "text")
 
 
 def test_several_columns_make_an_object_and_a_line_may_be_the_state(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", [{"n": 7, "x": 1, "y": None}])
-    (row,) = Source([path], "n", ("x", "y")).rows()
+    (row,) = RowSource([path], "n", ("x", "y")).rows()
     assert (row.id, row.state) == (7, {"x": 1, "y": None})
     lines = write_lines(tmp_path / "b.jsonl", ["text", ["a"], {"state": {"a": 1}}])
-    assert [(r.id, r.state) for r in Source([lines]).rows()] == [
+    assert [(r.id, r.state) for r in RowSource([lines]).rows()] == [
         (1, "text"),
         (2, ["a"]),
         (3, {"a": 1}),
@@ -56,7 +56,10 @@ def test_globs_are_sorted_and_rows_are_numbered_through(tmp_path: Path) -> None:
     for name in ("b.jsonl", "a.jsonl"):
         write_lines(tmp_path / name, [name])
     files = find_files([str(tmp_path / "*.jsonl")])
-    assert [(row.id, row.state) for row in Source(files).rows()] == [(1, "a.jsonl"), (2, "b.jsonl")]
+    assert [(row.id, row.state) for row in RowSource(files).rows()] == [
+        (1, "a.jsonl"),
+        (2, "b.jsonl"),
+    ]
     for patterns, fault in (
         ([str(tmp_path)], "is a folder"),
         ([str(tmp_path / "*.csv")], "matches none"),
@@ -87,18 +90,18 @@ def test_what_is_wrong_with_a_row_belongs_to_it(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(data)
-    good, bad = Source([path]).rows()
+    good, bad = RowSource([path]).rows()
     assert good.state in ("a", "a\n\nb")
     assert bad.id == 2
     with pytest.raises(InvalidInputError, match=fault):
         raise bad.state  # type: ignore[misc]
-    assert Source([path]).survey() == (2, "integer")
+    assert RowSource([path]).survey() == (2, "integer")
 
 
 def test_a_text_in_parquet_that_is_not_utf8_spoils_its_row(tmp_path: Path) -> None:
     texts = pyarrow.array([b"a", b"\xff", b"c"]).view(pyarrow.string())
     pyarrow.parquet.write_table(pyarrow.table({"state": texts}), tmp_path / "a.parquet")
-    first, second, third = Source([tmp_path / "a.parquet"]).rows()
+    first, second, third = RowSource([tmp_path / "a.parquet"]).rows()
     assert (first.state, third.state) == ("a", "c")
     assert "row 2: is not UTF-8" in str(second.state)
 
@@ -125,7 +128,7 @@ def test_bad_ids_and_missing_columns_are_refused(
 ) -> None:
     path = write(tmp_path / name, rows)
     with pytest.raises(InvalidInputError, match=fault):
-        Source([path], "id").survey()
+        RowSource([path], "id").survey()
 
 
 def test_ids_are_compared_across_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,20 +136,20 @@ def test_ids_are_compared_across_all_rows(tmp_path: Path, monkeypatch: pytest.Mo
     first = numbered(tmp_path / "a.jsonl", 50)
     second = write_lines(tmp_path / "b.jsonl", [{"id": "t-3", "state": ""}])
     with pytest.raises(InvalidInputError, match=r"b\.jsonl, line 1, id: 't-3' .*a\.jsonl, line 4"):
-        Source([first, second], "id").survey()
+        RowSource([first, second], "id").survey()
 
 
 def test_damaged_and_empty_files_are_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl.gz", ROWS * 5000)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InvalidInputError, match=r"a\.jsonl\.gz, after line \d+: .*ends in the mid"):
-        Source([path]).survey()
+        RowSource([path]).survey()
     (tmp_path / "b.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(InvalidInputError, match=r"b\.parquet, after row 0: cannot be read"):
-        Source([tmp_path / "b.parquet"]).survey()
+        RowSource([tmp_path / "b.parquet"]).survey()
     (tmp_path / "c.jsonl").write_bytes(b"\n")
     with pytest.raises(InvalidInputError, match=r"c\.jsonl: has no rows"):
-        Source([tmp_path / "c.jsonl"]).survey()
+        RowSource([tmp_path / "c.jsonl"]).survey()
     (tmp_path / "d.csv").write_bytes(b"state,state\n1,2\n")
     with pytest.raises(InvalidInputError, match=r"d\.csv: has the column 'state' twice"):
-        Source([tmp_path / "d.csv"]).survey()
+        RowSource([tmp_path / "d.csv"]).survey()

@@ -11,7 +11,7 @@ from thisthat import InvalidInputError
 from thisthat.testing.cases import Case, read_cases
 from thisthat.testing.compare import compare
 from thisthat.testing.junit import junit_xml
-from thisthat.testing.run import Outcome, Run, read_run, run_cases, write_run
+from thisthat.testing.run import CaseOutcome, Run, read_run, run_cases, write_run
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def outcomes(*probabilities: float, least: float = 0.5) -> Run:
     return Run(
         "made",
         tuple(
-            Outcome(f"case {number}", "q", "yes", least, "yes" if p > 0.5 else "no", p)
+            CaseOutcome(f"case {number}", "q", "yes", least, "yes" if p > 0.5 else "no", p)
             for number, p in enumerate(probabilities)
         ),
     )
@@ -80,7 +80,7 @@ def test_cases_of_one_run_only_are_named() -> None:
 
 def test_junit_lists_every_expectation(cases: list[Case]) -> None:
     run = run_cases(cases, fixed(yes=0.7))
-    odd = Run("x\x00y", (*run.outcomes, Outcome("bell \x07 <&", "q", "a", 0, "b", 0.1)))
+    odd = Run("x\x00y", (*run.outcomes, CaseOutcome("bell \x07 <&", "q", "a", 0, "b", 0.1)))
     root = ElementTree.fromstring(junit_xml(odd, "cases.yaml", 1.5))
     suite = root.find("testsuite")
     assert suite is not None

@@ -3,54 +3,55 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, TABLES, Row, Table, beside, fresh
-from thisthat.audit.chain import (
-    Place,
-    beginning,
-    loss_of,
-    note_of,
-    places_of,
-    purge_of,
-    rows_of,
-    runs_of,
-)
+from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, TABLES, Row, Table
+from thisthat.audit.chain import Place
+from thisthat.audit.chained_store import CHAIN, ChainedStore, Result, Transaction
 from thisthat.audit.entry import COLUMNS, NUMBERS, Entry, values_of
-from thisthat.audit.protocol import LogError, check_past, covers, known_filter, lost
+from thisthat.audit.protocol import LogError, known_filter
 from thisthat.errors import InvalidInputError, MissingExtraError
 
 _TRIES = 5
 _KEYS_AT_ONCE = 500
 
 
-class AlchemyStore:
+class AlchemyStore(ChainedStore):
     """A database; its own permissions decide who may change lines, the chain shows who did.
 
     Several processes may write to it: each append locks the first row of the chain before it reads
     where the chain ends.
     """
 
+    database: AlchemyDatabase
+
+    def __init__(self, url: str) -> None:
+        super().__init__(AlchemyDatabase(url))
+
+
+class AlchemyDatabase:
+    """A ``Database`` at a URL; its tables are made on the first write."""
+
     def __init__(self, url: str) -> None:
         try:
             sqlalchemy: Any = importlib.import_module("sqlalchemy")
         except ImportError:
             raise MissingExtraError(f"the decision log {url.split(':')[0]}://", "audit") from None
-        self._alchemy = sqlalchemy
+        self.alchemy = sqlalchemy
         self._name = url.split("://")[0]
         try:
             # An error must not carry states into the program's own log.
-            self._engine = sqlalchemy.create_engine(url, hide_parameters=True)
+            self.engine = sqlalchemy.create_engine(url, hide_parameters=True)
         # An unusable URL, a missing driver, or bad driver arguments.
         except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError, TypeError) as error:
             raise InvalidInputError("log", f"{self._name}: cannot be used: {error}") from error
         column, integer, text = sqlalchemy.Column, sqlalchemy.Integer, sqlalchemy.Text
-        self._metadata = sqlalchemy.MetaData()
-        self._table = sqlalchemy.Table(
+        self.metadata = sqlalchemy.MetaData()
+        self.table = sqlalchemy.Table(
             "decisions",
-            self._metadata,
+            self.metadata,
             column("id", integer, primary_key=True, autoincrement=True),
             *(
                 # Float is too short for a time in some databases.
@@ -58,19 +59,19 @@ class AlchemyStore:
                 for name in COLUMNS
             ),
         )
-        self._chain = sqlalchemy.Table(
-            "chain",
-            self._metadata,
+        self.chain = sqlalchemy.Table(
+            CHAIN,
+            self.metadata,
             column("number", sqlalchemy.BigInteger, primary_key=True, autoincrement=False),
             column("line", sqlalchemy.BigInteger, index=True),
             column("event", text),
             column("link", sqlalchemy.String(64), nullable=False),
         )
         types = {str: text, int: sqlalchemy.BigInteger, float: sqlalchemy.Double}
-        self._beside = {
+        self.beside = {
             table.name: sqlalchemy.Table(
                 table.name,
-                self._metadata,
+                self.metadata,
                 column("key", sqlalchemy.String(KEY_CHARACTERS), primary_key=True),
                 *(column(each, types[kind]) for each, kind in table.content.items()),
                 column("recorded", sqlalchemy.Double, nullable=False),
@@ -79,267 +80,60 @@ class AlchemyStore:
             for table in TABLES
         }
         for index, found in (
-            ("decisions_by_request", self._table.c.request),
-            ("requests_by_client", self._beside[CLIENT_REQUESTS.name].c.client),
+            ("decisions_by_request", self.table.c.request),
+            ("requests_by_client", self.beside[CLIENT_REQUESTS.name].c.client),
         ):
             sqlalchemy.Index(index, found, mysql_length=128)
         self._ready = False
-        self._written: Place | None = None
 
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Write the lines in one transaction; without any, only the chain is begun.
+    @contextmanager
+    def writing(self, *, create: bool = True) -> Iterator[AlchemyStatements]:
+        """A transaction over tables that are there; a database needs no other making."""
+        with self._transaction(create=True) as connection:
+            yield AlchemyStatements(self, connection)
 
-        Raises LogError, also when places that this object wrote have disappeared; such a loss is
-        recorded in the chain before.
-        """
-        ids = self._table.c.id
-        with self._writing() as connection:
-            last, known = self._last(connection), self._written
-            gone = known is not None and not self._has(connection, known)
-            if known is not None and gone:
-                places = [loss_of(last, known)]
-            else:
-                used = connection.scalar(self._alchemy.select(self._alchemy.func.max(ids)))
-                places = places_of(last, (used or 0) + 1, entries)
-                rows = [
-                    {"id": place.line, **dict(zip(COLUMNS, values_of(entry), strict=True))}
-                    for place, entry in zip(places, entries, strict=True)
-                ]
-                if rows:
-                    connection.execute(self._table.insert(), rows)
-                for other, more in beside(entries).items():
-                    self._add(connection, other, more)
-            self._insert(connection, places)
-        if places:
-            self._written = places[-1]
-        if known is not None and gone:
-            raise lost(known, last)
+    @contextmanager
+    def reading(self) -> Iterator[AlchemyStatements]:
+        """A transaction that makes no tables."""
+        with self._transaction(create=False) as connection:
+            yield AlchemyStatements(self, connection)
 
-    def read(
-        self,
-        where: Mapping[str, str] | None = None,
-        since: float | None = None,
-        until: float | None = None,
-        limit: int | None = None,
-    ) -> Iterator[Entry]:
-        """The lines that match, newest first."""
-        for _, entry in self.lines(where, since, until, limit):
-            yield entry
-
-    def lines(
-        self,
-        where: Mapping[str, str] | None = None,
-        since: float | None = None,
-        until: float | None = None,
-        limit: int | None = None,
-    ) -> Iterator[tuple[int, Entry]]:
-        """Like ``read``, with the lines' ids."""
-        columns = self._table.c
-        query = self._table.select()
-        for name, value in (where or {}).items():
-            column = columns[known_filter(name, value)]
-            query = query.where(column == (int(value) if name == "id" else value))
-        if since is not None:
-            query = query.where(columns.time >= since)
-        if until is not None:
-            query = query.where(columns.time < until)
-        query = query.order_by(columns.id.desc()).limit(limit)
-        with self._transaction() as connection:
-            for line, *values in connection.execution_options(stream_results=True).execute(query):
-                yield line, Entry(*values)
-
-    def add(self, table: Table, rows: Sequence[Row]) -> int:
-        """Write the rows whose keys are new; any thread may call."""
-
-        def add(connection: Any) -> int:
-            self._lock(connection)
-            return self._add(connection, table, rows)
-
-        return self._tried(add)
-
-    def note(self, about: Mapping[str, Any]) -> None:
-        """Write a note into the chain; any thread may call."""
-
-        def add(connection: Any) -> int:
-            self._insert(connection, [note_of(self._last(connection), about)])
-            return 1
-
-        self._tried(add)
-
-    def _tried(self, work: Callable[[Any], int]) -> int:
+    def run(self, work: Callable[[Transaction], Result]) -> Result:
+        """Do some work, again if another writer came first."""
         for tried in range(1, _TRIES + 1):
             try:
-                with self._writing() as connection:
-                    return work(connection)
+                with self.writing() as statements:
+                    return work(statements)
             except LogError as error:
                 # Without a chain there is no lock: another writer began it or had a key first.
-                if tried == _TRIES or not isinstance(
-                    error.__cause__, self._alchemy.exc.IntegrityError
-                ):
+                clash = isinstance(error.__cause__, self.alchemy.exc.IntegrityError)
+                if tried == _TRIES or not clash:
                     raise
         raise AssertionError
 
-    def rows(self, table: Table, where: Mapping[str, str] | None = None) -> Iterator[Row]:
-        """The rows of a table beside the decisions that match, in no order."""
-        found = self._beside[table.name]
-        query = self._alchemy.select(*(found.c[name] for name in table.columns)).where(
-            *(found.c[name] == value for name, value in (where or {}).items())
-        )
-        yield from self._found(table, query)
-
-    def rows_after(self, table: Table, place: int | None) -> Iterator[tuple[int | None, Row]]:
-        """The rows of a chained table behind a place, in order; all of them for None."""
-        found = self._beside[table.name]
-        columns = (found.c[name] for name in ("place", *table.columns))
-        query = self._alchemy.select(*columns).order_by(found.c.place)
-        query = query if place is None else query.where(found.c.place > place)
-        for at, *row in self._found(table, query):
-            yield at, tuple(row)
-
-    def _found(self, table: Table, query: Any) -> Iterator[tuple[Any, ...]]:
-        with self._transaction() as connection:
-            if self._alchemy.inspect(connection).has_table(table.name):
-                for row in connection.execution_options(stream_results=True).execute(query):
-                    yield tuple(row)
-
-    def purge(self, before: float) -> int:
-        """Delete lines older than ``before`` and record the purge in the chain."""
-        check_past(before)
-        table, chain = self._table, self._chain
-        with self._writing() as connection:
-            last = self._last(connection)
-            joined = chain.join(table, chain.c.line == table.c.id)
-            chained = self._alchemy.select(chain.c.number, chain.c.link).select_from(joined)
-            chained = chained.where(table.c.time < before).order_by(chain.c.number)
-            runs = runs_of((number, link) for number, link in connection.execute(chained))
-            gone = connection.execute(table.delete().where(table.c.time < before)).rowcount
-            for first, final, _ in runs:
-                connection.execute(chain.delete().where(chain.c.number.between(first, final)))
-            for other in self._beside.values():
-                connection.execute(other.delete().where(other.c.recorded < before))
-            self._insert(connection, [purge_of(last, before, int(gone), runs)])
-        return int(gone)
-
-    def ends(self) -> tuple[Place, Place] | None:
-        """The first and the last place of the chain."""
-        number = self._chain.c.number
-        with self._transaction() as connection:
-            if not self._has_chain(connection):
-                return None
-            both = [
-                connection.execute(self._chain.select().order_by(order).limit(1)).first()
-                for order in (number.asc(), number.desc())
-            ]
-        return None if both[0] is None else (Place(*both[0]), Place(*both[1]))
-
-    def chain(self, *, events: bool = False) -> Iterator[tuple[Place, Entry | None]]:
-        """The places of the chain in order, with their lines, or only its events."""
-        table, chain = self._table, self._chain
-        joined = chain.outerjoin(table, chain.c.line == table.c.id)
-        query = self._alchemy.select(*chain.c, *table.c).select_from(joined)
-        if events:
-            query = query.where(chain.c.event.is_not(None))
-        query = query.order_by(chain.c.number)
-        with self._transaction() as connection:
-            if self._has_chain(connection):
-                lines = connection.execution_options(stream_results=True).execute(query)
-                for number, line, event, link, found, *values in lines:
-                    entry = None if found is None else Entry(*values)
-                    yield Place(number, line, event, link), entry
-
-    def strays(self) -> Iterator[tuple[int, Entry]]:
-        """Lines that have no place in the chain, by their id."""
-        table, chain = self._table, self._chain
-        query = table.select().order_by(table.c.id)
-        with self._transaction() as connection:
-            if self._has_chain(connection):
-                known = self._alchemy.select(chain.c.number).where(chain.c.line == table.c.id)
-                query = query.where(~known.exists())
-            for number, *values in connection.execute(query):
-                yield number, Entry(*values)
-
     def close(self) -> None:
         """Close the database."""
-        self._engine.dispose()
-
-    def _has_chain(self, connection: Any) -> bool:
-        return bool(self._alchemy.inspect(connection).has_table(self._chain.name))
-
-    def _last(self, connection: Any) -> Place:
-        """The last place of the chain, locked until the transaction ends; it begins if need be."""
-        chain, table = self._chain, self._table
-        self._lock(connection)
-        row = connection.execute(chain.select().order_by(chain.c.number.desc()).limit(1)).first()
-        if row is not None:
-            return Place(*row)
-        func = self._alchemy.func
-        count = self._alchemy.select(func.coalesce(func.max(table.c.id), 0), func.count(table.c.id))
-        begun = beginning(*connection.execute(count).one())
-        self._insert(connection, [begun])
-        return begun
-
-    def _lock(self, connection: Any) -> None:
-        """Keep other writers out until the transaction ends, unless the chain has not begun."""
-        chain = self._chain
-        connection.execute(chain.update().where(chain.c.number == 0).values(link=chain.c.link))
-
-    def _add(self, connection: Any, table: Table, rows: Sequence[Row]) -> int:
-        found, keys = self._beside[table.name], [row[0] for row in rows]
-        known: dict[str, Row] = {}
-        for start in range(0, len(keys), _KEYS_AT_ONCE):
-            some = self._alchemy.select(*(found.c[name] for name in table.columns))
-            some = some.where(found.c.key.in_(keys[start : start + _KEYS_AT_ONCE]))
-            known |= {row[0]: tuple(row) for row in connection.execute(some)}
-        new = fresh(table, rows, known)
-        if new:
-            values = [dict(zip(table.columns, row, strict=True)) for row in new]
-            if table.chained:
-                places = rows_of(self._last(connection), table.name, new)
-                self._insert(connection, places)
-                for row, place in zip(values, places, strict=True):
-                    row["place"] = place.number
-            connection.execute(found.insert(), values)
-        return len(new)
-
-    def _has(self, connection: Any, known: Place) -> bool:
-        """Whether a place is still in the chain, or was purged."""
-        number = self._chain.c.number
-        row = connection.execute(self._chain.select().where(number == known.number)).first()
-        if row is not None:
-            return Place(*row).link == known.link
-        later = self._chain.select().where(self._chain.c.event.is_not(None), number > known.number)
-        return covers([Place(*event) for event in connection.execute(later)], known.number)
-
-    def _insert(self, connection: Any, places: Sequence[Place]) -> None:
-        names = ("number", "line", "event", "link")
-        rows = [{name: getattr(each, name) for name in names} for each in places]
-        if rows:
-            connection.execute(self._chain.insert(), rows)
+        self.engine.dispose()
 
     def _create(self) -> None:
         """Create the tables that are not there; another writer may be creating them, too."""
         for tried in range(1, _TRIES + 1):
             try:
-                self._metadata.create_all(self._engine)
+                self.metadata.create_all(self.engine)
                 break
-            except self._alchemy.exc.DBAPIError:
+            except self.alchemy.exc.DBAPIError:
                 if tried == _TRIES:
                     raise
         self._ready = True
 
     @contextmanager
-    def _writing(self) -> Iterator[Any]:
-        with self._transaction(create=True) as connection:
-            yield connection
-
-    @contextmanager
-    def _transaction(self, create: bool = False) -> Iterator[Any]:
+    def _transaction(self, *, create: bool) -> Iterator[Any]:
         """A transaction whose errors are LogError, unless they are about a value."""
-        wrong = self._alchemy.exc
+        wrong = self.alchemy.exc
         try:
             if create and not self._ready:
                 self._create()
-            with self._engine.begin() as connection:
+            with self.engine.begin() as connection:
                 yield connection
         except wrong.DataError:
             raise
@@ -347,3 +141,170 @@ class AlchemyStore:
             if type(error) is wrong.StatementError:  # its subclasses come from the driver
                 raise
             raise LogError(f"{self._name}: {error}") from error
+
+
+class AlchemyStatements:
+    """A ``Transaction`` over a connection that is in one."""
+
+    def __init__(self, database: AlchemyDatabase, connection: Any) -> None:
+        self._alchemy, self._connection = database.alchemy, connection
+        self._table, self._chain, self._beside = database.table, database.chain, database.beside
+
+    def has_table(self, name: str) -> bool:
+        """See Transaction."""
+        return bool(self._alchemy.inspect(self._connection).has_table(name))
+
+    def lock(self) -> None:
+        """See Transaction. Every writer changes the first row of the chain, to what it is."""
+        chain = self._chain
+        first = chain.update().where(chain.c.number == 0)
+        self._connection.execute(first.values(link=chain.c.link))
+
+    def end_place(self, *, last: bool) -> Place | None:
+        """See Transaction."""
+        number = self._chain.c.number
+        order = number.desc() if last else number.asc()
+        return self._place(self._chain.select().order_by(order).limit(1))
+
+    def place(self, number: int) -> Place | None:
+        """See Transaction."""
+        return self._place(self._chain.select().where(self._chain.c.number == number))
+
+    def events_after(self, number: int) -> Iterable[Place]:
+        """See Transaction."""
+        chain = self._chain.c
+        later = self._chain.select().where(chain.event.is_not(None), chain.number > number)
+        return [Place(*event) for event in self._connection.execute(later)]
+
+    def old_places(self, before: float) -> Iterable[tuple[int, str]]:
+        """See Transaction."""
+        table, chain = self._table, self._chain
+        joined = chain.join(table, chain.c.line == table.c.id)
+        query = self._alchemy.select(chain.c.number, chain.c.link).select_from(joined)
+        query = query.where(table.c.time < before).order_by(chain.c.number)
+        return ((number, link) for number, link in self._connection.execute(query))
+
+    def chained_lines(self, *, events: bool) -> Iterator[tuple[Place, Entry | None]]:
+        """See Transaction."""
+        table, chain = self._table, self._chain
+        joined = chain.outerjoin(table, chain.c.line == table.c.id)
+        query = self._alchemy.select(*chain.c, *table.c).select_from(joined)
+        if events:
+            query = query.where(chain.c.event.is_not(None))
+        for number, line, event, link, found, *values in self._streamed(
+            query.order_by(chain.c.number)
+        ):
+            entry = None if found is None else Entry(*values)
+            yield Place(number, line, event, link), entry
+
+    def insert_places(self, places: Sequence[Place]) -> None:
+        """See Transaction."""
+        names = ("number", "line", "event", "link")
+        rows = [{name: getattr(each, name) for name in names} for each in places]
+        self._insert(self._chain, rows)
+
+    def delete_places(self, first: int, last: int) -> None:
+        """See Transaction."""
+        chain = self._chain
+        self._connection.execute(chain.delete().where(chain.c.number.between(first, last)))
+
+    def line_count(self) -> tuple[int, int]:
+        """See Transaction."""
+        func, ids = self._alchemy.func, self._table.c.id
+        query = self._alchemy.select(func.coalesce(func.max(ids), 0), func.count(ids))
+        highest, count = self._connection.execute(query).one()
+        return highest, count
+
+    def last_id(self) -> int:
+        """See Transaction."""
+        return self.line_count()[0]
+
+    def lines(
+        self, where: Mapping[str, str], since: float | None, until: float | None, limit: int | None
+    ) -> Iterator[tuple[int, Entry]]:
+        """See Transaction."""
+        columns = self._table.c
+        query = self._table.select()
+        for name, value in where.items():
+            column = columns[known_filter(name, value)]
+            query = query.where(column == (int(value) if name == "id" else value))
+        if since is not None:
+            query = query.where(columns.time >= since)
+        if until is not None:
+            query = query.where(columns.time < until)
+        for line, *values in self._streamed(query.order_by(columns.id.desc()).limit(limit)):
+            yield line, Entry(*values)
+
+    def strays(self, *, chained: bool) -> Iterator[tuple[int, Entry]]:
+        """See Transaction."""
+        table, chain = self._table, self._chain
+        query = table.select().order_by(table.c.id)
+        if chained:
+            known = self._alchemy.select(chain.c.number).where(chain.c.line == table.c.id)
+            query = query.where(~known.exists())
+        for number, *values in self._connection.execute(query):
+            yield number, Entry(*values)
+
+    def insert_lines(self, lines: Sequence[tuple[int, Entry]]) -> None:
+        """See Transaction."""
+        rows = [
+            {"id": number, **dict(zip(COLUMNS, values_of(entry), strict=True))}
+            for number, entry in lines
+        ]
+        self._insert(self._table, rows)
+
+    def delete_lines(self, before: float) -> int:
+        """See Transaction."""
+        table = self._table
+        return int(self._connection.execute(table.delete().where(table.c.time < before)).rowcount)
+
+    def rows(self, table: Table, where: Mapping[str, str]) -> Iterator[Row]:
+        """See Transaction."""
+        columns = self._beside[table.name].c
+        query = self._selected(table).where(
+            *(columns[name] == each for name, each in where.items())
+        )
+        for row in self._streamed(query):
+            yield tuple(row)
+
+    def rows_after(self, table: Table, place: int | None) -> Iterator[tuple[int | None, Row]]:
+        """See Transaction."""
+        places = self._beside[table.name].c.place
+        query = self._selected(table, "place").order_by(places)
+        for at, *row in self._streamed(query if place is None else query.where(places > place)):
+            yield at, tuple(row)
+
+    def rows_of_keys(self, table: Table, keys: Sequence[Any]) -> Iterable[Row]:
+        """See Transaction."""
+        key = self._beside[table.name].c.key
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            some = self._selected(table).where(key.in_(keys[start : start + _KEYS_AT_ONCE]))
+            for row in self._connection.execute(some):
+                yield tuple(row)
+
+    def insert_rows(self, table: Table, rows: Sequence[Row], places: Sequence[Place]) -> None:
+        """See Transaction."""
+        values = [dict[str, Any](zip(table.columns, row, strict=True)) for row in rows]
+        for row, place in zip(values, places, strict=bool(places)):
+            row["place"] = place.number
+        self._insert(self._beside[table.name], values)
+
+    def delete_rows(self, table: Table, before: float) -> None:
+        """See Transaction."""
+        found = self._beside[table.name]
+        self._connection.execute(found.delete().where(found.c.recorded < before))
+
+    def _place(self, query: Any) -> Place | None:
+        row = self._connection.execute(query).first()
+        return None if row is None else Place(*row)
+
+    def _selected(self, table: Table, *more: str) -> Any:
+        found = self._beside[table.name]
+        return self._alchemy.select(*(found.c[name] for name in (*more, *table.columns)))
+
+    def _streamed(self, query: Any) -> Any:
+        return self._connection.execution_options(stream_results=True).execute(query)
+
+    def _insert(self, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+        if rows:
+            self._connection.execute(table.insert(), rows)

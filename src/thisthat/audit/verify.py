@@ -32,7 +32,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Report:
+class VerifyReport:
     """What ``verify`` found: ``findings`` in the order of the log, ``notes`` to know of.
 
     ``unchained`` lines were written before the log had a chain; nothing vouches for them.
@@ -61,7 +61,7 @@ def anchor_of(store: Store) -> Anchor:
     return Anchor(first.link, last.number, last.link, float(int(time.time())))
 
 
-def verify(store: Store, anchors: Sequence[Anchor] = ()) -> Report:
+def verify(store: Store, anchors: Sequence[Anchor] = ()) -> VerifyReport:
     """Compare every line with the chain and the chain with the anchors. Raises LogError."""
     while True:
         purges = _purges(store)
@@ -81,13 +81,13 @@ class _Walk:
         self._starts = sorted(self._runs)
         self._anchors = sorted(anchors, key=lambda anchor: anchor.number)
         self._links: dict[int, str] = {}
-        self._report = Report()
+        self._report = VerifyReport()
         self._first: Place | None = None
         self._after = self._unchained = 0
         self._rows: dict[int, tuple[str, float]] = {}
         self._purged_before = 0.0
 
-    def over(self, store: Store) -> Report:
+    def over(self, store: Store) -> VerifyReport:
         report, wanted = self._report, {anchor.number for anchor in self._anchors}
         expected, before = 0, ""
         for place, entry in store.chain():

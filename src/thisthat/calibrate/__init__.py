@@ -1,4 +1,4 @@
 """Offline: temperatures, thresholds with guarantees, policies and checks, fitted on labels.
 
-May import ``decide``, ``checkpoint``, ``prompt``, ``items`` and the plain data at the root.
+May import ``decide``, ``checkpoint``, ``items`` and the plain data at the root.
 """

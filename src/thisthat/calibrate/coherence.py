@@ -59,7 +59,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """One check of one question: how many states failed it, and the worst of them."""
 
     question: str
@@ -71,10 +71,10 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class CoherenceReport:
     """All findings; ``passed`` when every check of every question did."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckFinding, ...]
     states: int
     tokens: int
     tolerance: Tolerance = field(default_factory=Tolerance)
@@ -84,7 +84,7 @@ class Report:
         """True when no check failed."""
         return all(finding.passed for finding in self.findings)
 
-    def renumbered(self, numbers: Sequence[int]) -> Report:
+    def renumbered(self, numbers: Sequence[int]) -> CoherenceReport:
         """The report with its states renumbered as in the file they were sampled from."""
         findings = [
             finding
@@ -128,7 +128,7 @@ def check_schema(
     injections: int = 3,
     seed: int = 2026,
     progress: Callable[[int, int], None] | None = None,
-) -> Report:
+) -> CoherenceReport:
     """Probe a schema on states.
 
     ``injections`` instructions are planted into each state for each question; 0 skips that check.
@@ -151,7 +151,7 @@ def check_schema(
     }
     decisions = decider.decide_many(states, variants, progress=progress)
     tokens = sum(decision.usage.input_tokens for decision in decisions)
-    findings: list[Finding] = []
+    findings: list[CheckFinding] = []
     for name, question in questions.items():
         if len(question.declared) < 2:
             continue
@@ -167,7 +167,7 @@ def check_schema(
             tokens += read
         done = [check for check in CHECKS if check in by_check]
         findings += [_finding(name, each, by_check[each], states, limits.share) for each in done]
-    return Report(tuple(findings), len(states), tokens, limits)
+    return CoherenceReport(tuple(findings), len(states), tokens, limits)
 
 
 def _answers_of(name: str, answers: Mapping[str, Answer]) -> dict[str, list[Answer]]:
@@ -260,7 +260,7 @@ def _injected(
 
 def _finding(
     name: str, check: Check, outcomes: Sequence[_Outcome], states: Sequence[Text], share: float
-) -> Finding:
+) -> CheckFinding:
     failing = sum(outcome.failed for outcome in outcomes)
     number = max(range(len(outcomes)), key=lambda n: outcomes[n].severity)
     worst = None
@@ -269,7 +269,7 @@ def _finding(
         shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
         worst = Example(number, shown, outcomes[number].what)
     passed = failing <= share * len(outcomes)
-    return Finding(name, check, len(outcomes), failing, passed, worst)
+    return CheckFinding(name, check, len(outcomes), failing, passed, worst)
 
 
 def _yes(answer: Answer) -> float:

@@ -30,19 +30,21 @@ _BETTER, _CLEARLY_BETTER = 1.0, 2.0
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RecalibrationChoice:
     """The chosen map, and each method's cross-validated negative log-likelihood."""
 
     chosen: Recalibration
     held_out_nll: dict[Method, float]
 
 
-def choose_recalibration(probabilities: ArrayLike, labels: Sequence[int]) -> Comparison:
+def choose_recalibration(probabilities: ArrayLike, labels: Sequence[int]) -> RecalibrationChoice:
     """The simplest method whose held-out loss is clearly lower, or none."""
     p, y = np.asarray(probabilities, np.float64), np.asarray(labels)
     nothing = Recalibration()
     if len(y) < LEAST_ROWS or p.shape[1] < 2:
-        return Comparison(nothing, {"none": float(_losses(nothing, p, y).mean())} if len(y) else {})
+        return RecalibrationChoice(
+            nothing, {"none": float(_losses(nothing, p, y).mean())} if len(y) else {}
+        )
     losses: dict[Method, Floats] = {"none": _losses(nothing, p, y)}
     fold_of = np.array(Rng("recalibration folds", len(y)).shuffled(range(len(y)))) % FOLDS
     for method in _methods(len(y)):
@@ -58,7 +60,9 @@ def choose_recalibration(probabilities: ArrayLike, labels: Sequence[int]) -> Com
         if better and _gain(losses["none"], losses[method]) > _CLEARLY_BETTER:
             best = method
     chosen = nothing if best == "none" else _FITTERS[best](p, y)
-    return Comparison(chosen, {method: float(each.mean()) for method, each in losses.items()})
+    return RecalibrationChoice(
+        chosen, {method: float(each.mean()) for method, each in losses.items()}
+    )
 
 
 def _gain(losses: Floats, others: Floats) -> float:

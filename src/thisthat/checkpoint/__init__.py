@@ -1,6 +1,6 @@
 """Where weights come from: the cache, a verified download, parent + lambda * delta, and the card.
 
-May import the prompt format and the plain data at the root; never ``decide`` or ``serve``.
+May import the plain data at the root; no other package.
 """
 
 from thisthat.checkpoint.card import Card, read_card, write_card

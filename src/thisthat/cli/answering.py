@@ -29,8 +29,8 @@ def answering(
             yield decider
         return
     from thisthat.remote.decider import RemoteDecider
-    from thisthat.remote.server import Server
+    from thisthat.remote.server import RemoteServer
 
     if engine != "auto":
         raise InvalidInputError("--engine", "is for a checkpoint; a server has its own")
-    yield RemoteDecider(Server(server, key, timeout), checkpoint, lam)
+    yield RemoteDecider(RemoteServer(server, key, timeout), checkpoint, lam)

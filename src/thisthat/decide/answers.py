@@ -14,7 +14,7 @@ from thisthat.decide.heads import Heads
 from thisthat.decide.job import Job
 from thisthat.decide.option_order import AS_GIVEN, in_declared_order
 from thisthat.engine.rows import Logits, RowResult
-from thisthat.prompt.builder import Place
+from thisthat.prompt.builder import AnswerPlace
 from thisthat.questions import Answer, Question, answer_for
 from thisthat.temperature import Temperatures, softmax
 
@@ -53,7 +53,7 @@ def _moved(
     heads: Heads,
     job: Job,
     question: Question,
-    places: Sequence[Place],
+    places: Sequence[AnswerPlace],
     results: Sequence[RowResult],
     probabilities: NDArray[np.float64],
 ) -> NDArray[np.float64]:

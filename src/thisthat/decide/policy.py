@@ -30,7 +30,7 @@ from thisthat.decide.target import Target, parse_target
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 from thisthat.identity import question_hash, schema_hash
-from thisthat.questions import Answer, Decision, Outcome, Question, ScoreAnswer
+from thisthat.questions import Answer, Decision, PolicyOutcome, Question, ScoreAnswer
 
 DecisionT = TypeVar("DecisionT", bound=Decision)
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -277,7 +277,7 @@ class Policy(_Part):
 
     def _outcome(
         self, name: str, answer: Answer, was_cut: bool, forced: tuple[str, ...]
-    ) -> Outcome:
+    ) -> PolicyOutcome:
         part = self.questions[name]
         action, option, reason = self._action(part, answer, was_cut)
         known = list(answer.probabilities) == part.options
@@ -289,7 +289,7 @@ class Policy(_Part):
         if known and part.levels is not None and isinstance(answer, ScoreAnswer):
             level = float(part.levels.map()(answer.expected))
         fitted = part.set if known else None
-        return Outcome(
+        return PolicyOutcome(
             action=action,
             option=option,
             reason=reason,

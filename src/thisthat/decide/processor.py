@@ -13,7 +13,7 @@ from thisthat.decide.option_order import Places, orders_of, reordered
 from thisthat.decide.options import DecideOptions
 from thisthat.engine.rows import Tokens
 from thisthat.errors import InvalidInputError
-from thisthat.prompt.builder import Plan, PromptBuilder
+from thisthat.prompt.builder import PromptBuilder, PromptPlan
 from thisthat.prompt.sharing import with_longer_trunk
 from thisthat.prompt_format import Layout
 from thisthat.questions import Decision, Question, Source, Text, Usage
@@ -46,7 +46,7 @@ class PlannedQuestions:
     questions: Mapping[str, Question]
     orders: tuple[tuple[Places, ...], ...]
     layout: Layout
-    plan: Plan
+    plan: PromptPlan
     seconds: float
     layers: tuple[int, ...] = ()
 

@@ -18,7 +18,7 @@ Path: TypeAlias = "tuple[str | int, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StateSpan:
     """One part of a state: where it stands, what it says, and the state without it."""
 
     where: str
@@ -26,12 +26,12 @@ class Span:
     without: Text
 
 
-def spans_of(state: Text) -> list[Span]:
+def spans_of(state: Text) -> list[StateSpan]:
     """The parts of a state in order; at most ``MOST_SPANS``, each holding at least one word."""
     return _text_spans(state) if isinstance(state, str) else _json_spans(state)
 
 
-def _text_spans(text: str) -> list[Span]:
+def _text_spans(text: str) -> list[StateSpan]:
     found = [(part.start(), part.end()) for part in _PART.finditer(text)]
     ends = [(start, end) for start, end in found if _WORD.search(text, start, end)]
     spans = []
@@ -40,7 +40,7 @@ def _text_spans(text: str) -> list[Span]:
         kept = text[start:end].strip()
         start += text[start:end].index(kept)
         end = start + len(kept)
-        spans.append(Span(f"characters {start} to {end}", kept, _cut_out(text, start, end)))
+        spans.append(StateSpan(f"characters {start} to {end}", kept, _cut_out(text, start, end)))
     return spans
 
 
@@ -54,14 +54,14 @@ def _cut_out(text: str, start: int, end: int) -> str:
     return text[:start] + text[end:]
 
 
-def _json_spans(state: Mapping[str, JSONValue] | Sequence[JSONValue]) -> list[Span]:
+def _json_spans(state: Mapping[str, JSONValue] | Sequence[JSONValue]) -> list[StateSpan]:
     spans = []
     for group in _groups(list(_leaves(state, ()))):
         paths = {path for path, _ in group}
         text = ", ".join(_field_text(path, value) for path, value in group)
         where = ", ".join(_path_text(path) for path, _ in group)
         rest: Text = _without(state, (), paths)  # type: ignore[assignment]
-        spans.append(Span(where, text, rest))
+        spans.append(StateSpan(where, text, rest))
     return spans
 
 

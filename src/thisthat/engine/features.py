@@ -17,7 +17,7 @@ READOUTS = ("mean", "last", "slot")
 
 
 @dataclass(slots=True)
-class Answer:
+class RowAnswer:
     """A row's logits at its slots and, where asked for, hidden states as passes give them.
 
     ``trunk`` are parts [layers, tokens, width] that together make the row's trunk, ``slots`` states
@@ -28,14 +28,14 @@ class Answer:
     trunk: list[Hidden] = field(default_factory=list)
     slots: list[Hidden] = field(default_factory=list)
 
-    def add(self, rest: Answer) -> None:
+    def add(self, rest: RowAnswer) -> None:
         """Go on with the answer of what was left of the row."""
         self.logits += rest.logits
         self.trunk += rest.trunk
         self.slots += rest.slots
 
 
-def features_of(row: Row, answer: Answer) -> Hidden | None:
+def features_of(row: Row, answer: RowAnswer) -> Hidden | None:
     """Features [slots, layers, 3, width] of a row; None where it asks for none."""
     if not row.layers or not answer.slots:
         return None

@@ -17,7 +17,7 @@ from threading import Lock
 
 from thisthat.engine.check_rows import check_rows
 from thisthat.engine.denormals import flush_denormals
-from thisthat.engine.features import Answer, features_of
+from thisthat.engine.features import RowAnswer, features_of
 from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.prefix_cache import PrefixCache
@@ -212,5 +212,5 @@ def _close(worker: ThreadPoolExecutor, runtime: Runtime) -> Future[None]:
     return closed
 
 
-def _result(row: Row, answer: Answer, cached: int) -> RowResult:
+def _result(row: Row, answer: RowAnswer, cached: int) -> RowResult:
     return RowResult(tuple(answer.logits), cached, features_of(row, answer))

@@ -19,7 +19,7 @@ MOST_PADDING = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RowBatch:
     """Rows that run together: their places in the caller's sequence, longest row first."""
 
     indices: tuple[int, ...]
@@ -41,7 +41,7 @@ class Batch:
 class Plan:
     """Batches in the order they should run; every row is in exactly one of them."""
 
-    batches: tuple[Batch, ...]
+    batches: tuple[RowBatch, ...]
 
     def restore(self, results: Iterable[Sequence[T]]) -> list[T]:
         """Results given batch by batch, put back into the caller's order.
@@ -72,7 +72,7 @@ def plan_lengths(
     members: dict[Hashable, list[int]] = {}
     for index, key in enumerate(keys):
         members.setdefault(key, []).append(index)
-    batches: list[Batch] = []
+    batches: list[RowBatch] = []
     for indices in members.values():
         indices.sort(key=lambda index: -lengths[index])
         batches += _fill(indices, lengths, token_budget, most_padding)
@@ -81,20 +81,20 @@ def plan_lengths(
 
 def _fill(
     indices: Sequence[int], lengths: Sequence[int], token_budget: int, most_padding: float
-) -> list[Batch]:
-    batches: list[Batch] = []
+) -> list[RowBatch]:
+    batches: list[RowBatch] = []
     open_rows: list[int] = []
     width = tokens = 0
     for index in indices:
         area = width * (len(open_rows) + 1)
         padding = area - tokens - lengths[index]
         if open_rows and (area > token_budget or padding > most_padding * area):
-            batches.append(Batch(tuple(open_rows), width, tokens))
+            batches.append(RowBatch(tuple(open_rows), width, tokens))
             open_rows = []
         if not open_rows:
             width, tokens = lengths[index], 0
         open_rows.append(index)
         tokens += lengths[index]
     if open_rows:
-        batches.append(Batch(tuple(open_rows), width, tokens))
+        batches.append(RowBatch(tuple(open_rows), width, tokens))
     return batches

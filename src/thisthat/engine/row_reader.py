@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from thisthat.engine.bidirectional import blocks
-from thisthat.engine.features import Answer, layers_of, picked
+from thisthat.engine.features import RowAnswer, layers_of, picked
 from thisthat.engine.flat_pass import FlatPass, lay_flat, pack, split_evenly
 from thisthat.engine.rows import Branch, Hidden, Logits, Row, Tokens, by_row
 
@@ -78,9 +78,9 @@ class RowReader:
         self._together = together
         self._before_pass = before_pass
 
-    def answer(self, rows: Sequence[Row], kept: KeptTokens) -> list[Answer]:
+    def answer(self, rows: Sequence[Row], kept: KeptTokens) -> list[RowAnswer]:
         """Rows that continue the same tokens: short ones together, long ones in parts."""
-        answers: list[Answer] = []
+        answers: list[RowAnswer] = []
         for group in pack([row.fresh_tokens for row in rows], self._together):
             members = [rows[index] for index in group]
             if members[0].fresh_tokens > self._pass_tokens:
@@ -89,10 +89,10 @@ class RowReader:
                 answers += self._answer_short(members, kept)
         return answers
 
-    def _answer_short(self, rows: Sequence[Row], kept: KeptTokens) -> list[Answer]:
+    def _answer_short(self, rows: Sequence[Row], kept: KeptTokens) -> list[RowAnswer]:
         layers = layers_of(rows)
         passed, flat = self._pass(rows, kept, layers=layers)
-        answers = [Answer(own) for own in by_row(passed.logits, rows)]
+        answers = [RowAnswer(own) for own in by_row(passed.logits, rows)]
         taken = first = 0
         for row, answer in zip(rows, answers, strict=True):
             if row.layers:
@@ -102,8 +102,8 @@ class RowReader:
             taken, first = taken + row.slots, first + row.fresh_tokens
         return answers
 
-    def _answer_long(self, row: Row, kept: KeptTokens) -> Answer:
-        answer = Answer()
+    def _answer_long(self, row: Row, kept: KeptTokens) -> RowAnswer:
+        answer = RowAnswer()
         if row.opened:
             for start, end in blocks(row.opened):
                 part = Row((), row.trunk[start:end], (), end - start, layers=row.layers)
@@ -120,12 +120,12 @@ class RowReader:
             answer.add(each)
         return answer
 
-    def _answer_path(self, path: Branch, kept: KeptTokens, layers: tuple[int, ...]) -> Answer:
+    def _answer_path(self, path: Branch, kept: KeptTokens, layers: tuple[int, ...]) -> RowAnswer:
         """A path longer than a pass, its slots answered part by part.
 
         What it gives as its trunk goes on to the last slot.
         """
-        answer = Answer()
+        answer = RowAnswer()
         start = 0
         for size in split_evenly(len(path.tokens), self._pass_tokens):
             end = start + size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import Parent
 from thisthat.errors import InvalidInputError
-from thisthat.loop.registry import Holding, Registry, Version
+from thisthat.loop.registry import Registry, RegistryState, Version
 
 
 def registered(registry: Registry, named: str, by: str) -> Version:
@@ -27,7 +27,7 @@ def registered(registry: Registry, named: str, by: str) -> Version:
     return registry.register(name, checkpoint.ref, checkpoint.identity, by, parent, data)
 
 
-def _parent(checkpoint: Checkpoint, held: Holding) -> str | None:
+def _parent(checkpoint: Checkpoint, held: RegistryState) -> str | None:
     """The version that the checkpoint was taught on, where it is registered."""
     base = checkpoint.card.base
     if not isinstance(base, Parent):

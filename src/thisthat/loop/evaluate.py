@@ -67,7 +67,7 @@ class OffPolicy:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class CandidateEvaluation:
     """What the log says about a candidate; ``parts`` are questions, slices and times."""
 
     champion: Source
@@ -155,7 +155,7 @@ def evaluate(
     costs: Costs | None = None,
     slice_by: str | None = None,
     progress: Progress | None = None,
-) -> Evaluation:
+) -> CandidateEvaluation:
     """Compare two checkpoints on decisions from ``since`` on, as known at ``until``.
 
     ``costs`` prices what was taken for what; ``slice_by`` names a field of states that are JSON
@@ -187,7 +187,7 @@ def evaluate(
 
     partial_rows = [row for row in rows if row.found.option is None]
     off_policy, needed = _off_policy(store, partial_rows, sources, excluded, alpha)
-    return Evaluation(
+    return CandidateEvaluation(
         sources[0],
         sources[1],
         margin,

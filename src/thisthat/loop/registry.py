@@ -62,7 +62,7 @@ class Pointed:
 
 
 @dataclass(frozen=True)
-class Holding:
+class RegistryState:
     """What holds after all events; ``running`` are the experiments, oldest first."""
 
     versions: Mapping[str, Version]
@@ -99,7 +99,7 @@ class Registry:
         whole = self._path.read_bytes().split(b"\n")[:-1]
         return [_event(line, f"{self._path}, line {n}") for n, line in enumerate(whole, 1)]
 
-    def now(self) -> Holding:
+    def now(self) -> RegistryState:
         """What holds after all events."""
         return _replayed(self.history())
 
@@ -192,7 +192,7 @@ class Registry:
         return True
 
     @contextmanager
-    def _writing(self) -> Iterator[tuple[Holding, _Append]]:
+    def _writing(self) -> Iterator[tuple[RegistryState, _Append]]:
         """The file locked for this process; what holds, and how to add to it."""
         with locked(self._path.with_suffix(".lock")), self._path.open("a+b") as file:
             events = self.history()
@@ -228,13 +228,13 @@ def _event(line: bytes, where: str) -> Event:
         raise InvalidInputError(where, f"is not an event of a registry: {error}") from None
 
 
-def _known(name: str, held: Holding) -> None:
+def _known(name: str, held: RegistryState) -> None:
     if name not in held.versions:
         known = ", ".join(held.versions) or "none"
         raise InvalidInputError("version", f"{name!r} is not registered; there are: {known}")
 
 
-def _replayed(events: list[Event]) -> Holding:
+def _replayed(events: list[Event]) -> RegistryState:
     versions: dict[str, Version] = {}
     champions: list[Pointed] = []
     candidate: str | None = None
@@ -264,4 +264,4 @@ def _replayed(events: list[Event]) -> Holding:
                 champions.append(Pointed(name, facts.get("lam")))
             candidate = None if candidate == name else candidate
             running = {}
-    return Holding(versions, tuple(champions), candidate, running)
+    return RegistryState(versions, tuple(champions), candidate, running)

@@ -37,7 +37,7 @@ class ChatFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AnswerPlace:
     """Where a question's answer is read: (row, slot of that row) pairs.
 
     Empty for a question with a single option, usually one pair, one per level when a score is asked
@@ -52,7 +52,7 @@ class Rendered:
     """Rows for an engine and, for each question in order, where its answer is read."""
 
     rows: tuple[Row, ...]
-    places: tuple[Place, ...]
+    places: tuple[AnswerPlace, ...]
     cut: Cut | None
 
     @property
@@ -69,7 +69,7 @@ class Rendered:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PromptPlan:
     """Questions in one layout and packing, tokenised: a prompt without its state.
 
     ``prefixes`` and ``branches`` have an entry for every row when the schema comes first; otherwise
@@ -79,7 +79,7 @@ class Plan:
     layout: Layout
     prefixes: tuple[Tokens, ...]
     branches: tuple[Branch, ...]
-    places: tuple[Place, ...]
+    places: tuple[AnswerPlace, ...]
 
     @property
     def longest(self) -> int:
@@ -175,7 +175,7 @@ class PromptBuilder:
         *,
         layout: Layout = "state-first",
         packing: Packing = "apart",
-    ) -> Plan:
+    ) -> PromptPlan:
         """The tokenised questions, for any number of states.
 
         Raises InvalidInputError for no questions and for an unknown layout or packing.
@@ -192,7 +192,7 @@ class PromptBuilder:
         flat = [ask for group in asked for ask in group]
         groups = [flat] if packing == "together" else [[ask] for ask in flat]
         if not flat:
-            return Plan(layout, (), (), tuple(Place(()) for _ in questions))
+            return PromptPlan(layout, (), (), tuple(AnswerPlace(()) for _ in questions))
         if layout == "schema-first":
             prefixes = tuple(self._schema_prefix(group) for group in groups)
             branches = tuple(self._answer_branch(group) for group in groups)
@@ -202,12 +202,12 @@ class PromptBuilder:
             branches = tuple(self._branch_after_state(tuple(group)) for group in groups)
             slots = [(0, at) for at in range(sum(len(one.slots) for one in branches))]
         left = iter(slots)
-        places = tuple(Place(tuple(next(left) for _ in group)) for group in asked)
-        return Plan(layout, prefixes, branches, places)
+        places = tuple(AnswerPlace(tuple(next(left) for _ in group)) for group in asked)
+        return PromptPlan(layout, prefixes, branches, places)
 
     def fill(
         self,
-        plan: Plan,
+        plan: PromptPlan,
         state: Text,
         *,
         limit: int,
@@ -244,7 +244,12 @@ class PromptBuilder:
         return tuple(asks(question, self.form))
 
     def _trunk(
-        self, state: _State, plan: Plan, limit: int, state_limit: int | None, keep: Keep | None
+        self,
+        state: _State,
+        plan: PromptPlan,
+        limit: int,
+        state_limit: int | None,
+        keep: Keep | None,
     ) -> tuple[Tokens, int, Cut | None]:
         """The state behind its header, cut to the room that questions leave; where it begins."""
         text = "\n\nContext:\n" if plan.layout == "schema-first" else "Context:\n"

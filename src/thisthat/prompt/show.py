@@ -11,7 +11,7 @@ Decode = Callable[[Sequence[int]], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class SlotMark:
     """Where an answer is read: the slot's number in its row and how many options count."""
 
     number: int
@@ -26,7 +26,7 @@ class ShownRow:
     """A row as text: what every branch reads first, then each branch as texts and marks."""
 
     shared: str
-    branches: tuple[tuple[str | Mark, ...], ...]
+    branches: tuple[tuple[str | SlotMark, ...], ...]
 
 
 def shown_row(row: Row, decode: Decode) -> ShownRow:
@@ -46,11 +46,11 @@ def show_row(row: Row, decode: Decode) -> str:
     return "".join(parts) if len(row.branches) == 1 else "\n── branch ──".join(parts)
 
 
-def _pieces(branch: Branch, decode: Decode, first: int) -> Iterator[str | Mark]:
+def _pieces(branch: Branch, decode: Decode, first: int) -> Iterator[str | SlotMark]:
     at = 0
     for number, slot in enumerate(branch.slots, first):
         yield decode(branch.tokens[at : slot.at + 1])
-        yield Mark(number, slot.options)
+        yield SlotMark(number, slot.options)
         at = slot.at + 1
     if at < len(branch.tokens):
         yield decode(branch.tokens[at:])

@@ -29,7 +29,7 @@ from thisthat.questions import (
 )
 from thisthat.questions_json import question_as_json
 from thisthat.remote.conditions_header import NAME, read_conditions
-from thisthat.remote.server import LOST, TRIES, Server, ServerError, pause
+from thisthat.remote.server import LOST, TRIES, RemoteServer, ServerError, pause
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -89,7 +89,9 @@ class RemoteDecider:
     ServerError for anything else that goes wrong with a server.
     """
 
-    def __init__(self, server: Server, model: str = "default", lam: float | None = None) -> None:
+    def __init__(
+        self, server: RemoteServer, model: str = "default", lam: float | None = None
+    ) -> None:
         self._server = server
         self._address = server.root + PATH
         self._model = model

@@ -39,7 +39,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_NoRedirects)
 
 
-class Server:
+class RemoteServer:
     """A server at a root address, with or without a trailing /v1.
 
     Raises InvalidInputError for an unusable address, key or timeout.

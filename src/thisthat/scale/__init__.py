@@ -1,5 +1,5 @@
 """Decisions in bulk: files of states, columns of states, SQL, clusters.
 
-May import ``decide``, ``serve``, ``remote``, ``audit`` and the plain data at the root; only the
-command line and the root import it.
+May import ``serve``, ``remote``, ``audit``, ``decide``, ``checkpoint`` and the plain data at the
+root; only the command line and the root import it.
 """

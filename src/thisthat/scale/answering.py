@@ -15,7 +15,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.questions import Decision, Text
 from thisthat.scale.columns import answer_columns
 from thisthat.scale.decider import BatchDecider
-from thisthat.scale.source import Id, Row
+from thisthat.scale.source import Id, InputRow
 
 TOGETHER = 1024
 """Most rows that are answered together."""
@@ -49,14 +49,14 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Answerer:
+class RowAnswerer:
     """Answers rows: their ids go into a column of that name; ``log`` keeps the decisions."""
 
     decider: BatchDecider
     id_column: str
     log: bool = False
 
-    def answer(self, rows: list[Row]) -> Answered:
+    def answer(self, rows: list[InputRow]) -> Answered:
         """The answers, or what is wrong with a row, with its place."""
         began = time.perf_counter()
         found = self.decider.decide([row.state for row in rows])
@@ -87,11 +87,11 @@ class Groups:
     A group ends with every ``part_rows`` rows.
     """
 
-    def __init__(self, rows: Iterator[Row], part_rows: int) -> None:
+    def __init__(self, rows: Iterator[InputRow], part_rows: int) -> None:
         self._rows, self._part_rows = rows, part_rows
         self._size, self._given = _FIRST, 0
 
-    def next(self) -> list[Row]:
+    def next(self) -> list[InputRow]:
         """The next rows, so many or enough for their characters; empty at the end."""
         group, size = [], 0
         most = min(self._size, self._part_rows - self._given % self._part_rows)
@@ -122,7 +122,7 @@ class Workers(Protocol):
     def conditions(self) -> Conditions:
         """The conditions that the answers depend on."""
 
-    def answer(self, groups: Groups, how: Answerer) -> Iterator[Answered]:
+    def answer(self, groups: Groups, how: RowAnswerer) -> Iterator[Answered]:
         """The groups' answers, in order."""
 
 
@@ -138,7 +138,7 @@ class Here:
         """The decider's."""
         return self.decider.conditions
 
-    def answer(self, groups: Groups, how: Answerer) -> Iterator[Answered]:
+    def answer(self, groups: Groups, how: RowAnswerer) -> Iterator[Answered]:
         """The groups' answers, in order."""
         while rows := groups.next():
             answered = how.answer(rows)

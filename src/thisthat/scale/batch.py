@@ -22,7 +22,7 @@ from thisthat.checkpoint.store import hash_file
 from thisthat.errors import InvalidInputError
 from thisthat.identity import schema_hash
 from thisthat.questions_json import question_as_json
-from thisthat.scale.answering import Answered, Answerer, Groups, Here, Workers
+from thisthat.scale.answering import Answered, Groups, Here, RowAnswerer, Workers
 from thisthat.scale.columns import Kind
 from thisthat.scale.decider import BatchDecider
 from thisthat.scale.manifest import (
@@ -36,7 +36,7 @@ from thisthat.scale.manifest import (
     remove_unnamed,
 )
 from thisthat.scale.parts import Format, check_format, write_part
-from thisthat.scale.source import Row, Source
+from thisthat.scale.source import InputRow, RowSource
 
 _MOST_ERRORS = 20
 _TRIED = 64
@@ -79,7 +79,7 @@ class Batch:
     answer the rows; by default this process does.
     """
 
-    source: Source
+    source: RowSource
     decider: BatchDecider
     folder: Path
     format: Format = "parquet"
@@ -152,11 +152,11 @@ class Batch:
         """What answers the rows."""
         return self.workers or Here(self.decider)
 
-    def _answer(self, rows: Iterator[Row]) -> list[Answered]:
-        how = Answerer(self.decider, self.id_column)
+    def _answer(self, rows: Iterator[InputRow]) -> list[Answered]:
+        how = RowAnswerer(self.decider, self.id_column)
         return list(self.answering.answer(Groups(rows, _TRIED), how))
 
-    def rows(self, manifest: Manifest) -> Iterator[Row]:
+    def rows(self, manifest: Manifest) -> Iterator[InputRow]:
         """The rows that are left, in order."""
         rows = self.source.rows()
         if self.sample is not None:
@@ -236,7 +236,7 @@ class _Run:
         batch, manifest = self._batch, self._manifest
         if manifest.complete:
             return
-        how = Answerer(batch.decider, batch.id_column, batch.log is not None)
+        how = RowAnswerer(batch.decider, batch.id_column, batch.log is not None)
         groups = Groups(batch.rows(manifest), batch.part_rows)
         began = now = time.perf_counter()
         part = _Part(began)
@@ -307,7 +307,7 @@ class _Run:
             manifest.save(batch.folder)
 
 
-def _chosen(rows: Iterator[Row], total: int, sample: int) -> Iterator[Row]:
+def _chosen(rows: Iterator[InputRow], total: int, sample: int) -> Iterator[InputRow]:
     """So many of the rows, the same ones every time."""
     numbers = set(random.Random(0).sample(range(total), min(sample, total)))
     return (row for number, row in enumerate(rows) if number in numbers)

@@ -166,9 +166,9 @@ class BatchDecider:
             how: Any = {"lam": lam, "engine": engine, "threads": self.threads}
             return opening.open_decider(checkpoint, **how)
         from thisthat.remote.decider import RemoteDecider
-        from thisthat.remote.server import Server
+        from thisthat.remote.server import RemoteServer
 
-        return RemoteDecider(Server(server, key, timeout), str(checkpoint), lam)
+        return RemoteDecider(RemoteServer(server, key, timeout), str(checkpoint), lam)
 
 
 def _questions(

@@ -16,9 +16,9 @@ from typing import Any
 
 from thisthat.decide.conditions import Conditions
 from thisthat.errors import InvalidInputError, MissingExtraError, ThisThatError
-from thisthat.scale.answering import CHARACTERS, Answered, Answerer, Groups
+from thisthat.scale.answering import CHARACTERS, Answered, Groups, RowAnswerer
 from thisthat.scale.decider import BatchDecider
-from thisthat.scale.source import Row
+from thisthat.scale.source import InputRow
 
 STORE_BYTES = 16 * CHARACTERS
 """Room in the object store for every worker: its groups of rows on the way, and their answers."""
@@ -150,11 +150,11 @@ class RayWorkers:
         for worker in self.workers:
             self.ray.kill(worker)
 
-    def answer(self, groups: Groups, how: Answerer) -> Iterator[Answered]:
+    def answer(self, groups: Groups, how: RowAnswerer) -> Iterator[Answered]:
         """The groups' answers, in order; whichever worker has room gets the next group."""
         kept = how.id_column, how.log
         free = deque(self.workers * _GROUPS)
-        running: dict[Any, tuple[int, Any, list[Row]]] = {}
+        running: dict[Any, tuple[int, Any, list[InputRow]]] = {}
         ready: dict[int, Answered] = {}
         given = taken = 0
         while True:
@@ -188,7 +188,7 @@ class RayWorkers:
                 raise WorkerError(f"two workers do not answer alike: {'; '.join(differs)}")
         return found[0]
 
-    def _get(self, future: Any, rows: list[Row] | None = None) -> Any:
+    def _get(self, future: Any, rows: list[InputRow] | None = None) -> Any:
         errors = self.ray.exceptions
         try:
             return self.ray.get(future)
@@ -208,8 +208,8 @@ class _Worker:
     def conditions(self) -> Conditions:
         return self._decider.conditions
 
-    def answer(self, rows: list[Row], id_column: str, log: bool) -> Answered:
-        return Answerer(self._decider, id_column, log).answer(rows)
+    def answer(self, rows: list[InputRow], id_column: str, log: bool) -> Answered:
+        return RowAnswerer(self._decider, id_column, log).answer(rows)
 
 
 def decide(

@@ -32,7 +32,7 @@ _WIDEST = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class InputRow:
     """A row of the input; ``state`` is what is wrong where the row has none that can be read.
 
     ``id`` is None where not even that can be read.
@@ -44,7 +44,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Source:
+class RowSource:
     """Files of rows, with the columns that hold the id and the state.
 
     Without an id column a row's id is its number in the whole input, from 1. Several state columns
@@ -62,7 +62,7 @@ class Source:
         """What to call a file; the one that standard input was written to is not the user's."""
         return STANDARD_INPUT if path == self.spooled else str(path)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[InputRow]:
         """All rows, in order. Raises InvalidInputError for files that cannot be read, bad ids."""
         number = 0
         for path in self.files:
@@ -125,15 +125,15 @@ class Source:
             raise InvalidInputError(str(path), message)
         return kind
 
-    def _row(self, where: str, record: Text | InvalidInputError, number: int) -> Row:
+    def _row(self, where: str, record: Text | InvalidInputError, number: int) -> InputRow:
         own = number if self.id is None else None
         if isinstance(record, InvalidInputError):
-            return Row(where, own, record)
+            return InputRow(where, own, record)
         found = own if own is not None else self._id(where, record)
         try:
-            return Row(where, found, self._state(where, record))
+            return InputRow(where, found, self._state(where, record))
         except InvalidInputError as error:
-            return Row(where, found, error)
+            return InputRow(where, found, error)
 
     def _id(self, where: str, record: Text) -> Id:
         found = record.get(self.id) if self.id and isinstance(record, Mapping) else None

@@ -51,7 +51,7 @@ from thisthat.serve.problems import (
 )
 from thisthat.serve.scheduling.admission import OverloadedError
 from thisthat.serve.scheduling.deadline import Deadline, read_deadline
-from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, Outcome, Scheduler
+from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, JobOutcome, Scheduler
 from thisthat.serve.settings import Settings
 from thisthat.serve.traces import Span, Traces
 from thisthat.serve.trials import Trials
@@ -68,7 +68,7 @@ _TOKENISING_BYTES = 200
 
 
 @dataclass(frozen=True)
-class Asked:
+class ParsedRequest:
     """A parsed request: a model, a state, questions by name.
 
     ``state_at`` is the state's place in the format, for errors about it. ``legend``: questions are
@@ -187,7 +187,7 @@ class Service:
         held.add(-len(body))
         return value
 
-    async def decide(self, request: Request, asked: Asked) -> Decision:
+    async def decide(self, request: Request, asked: ParsedRequest) -> Decision:
         """The decision about one state. Raises Problem or ClientDisconnectedError."""
         champion = self.checkpoints.find(asked.model)
         answer = partial(self._answer, request, asked)
@@ -197,7 +197,7 @@ class Service:
         self.trials.shadow(request, asked.state, asked.questions)
         return decision
 
-    async def _answer(self, request: Request, asked: Asked, decider: Decider) -> Decision:
+    async def _answer(self, request: Request, asked: ParsedRequest, decider: Decider) -> Decision:
         deadline: Deadline = request.state.deadline
         if asked.legend:
             decider = decider.worded(decider.builder.with_legend)
@@ -262,7 +262,7 @@ class Service:
         deadline: Callable[[], Deadline],
         request: Request,
         stream: object | None = None,
-    ) -> Outcome:
+    ) -> JobOutcome:
         """Run a procedure through the scheduler, job after job; returns the last result.
 
         Errors become problems; ``deadline`` is called for every job's.
@@ -300,7 +300,7 @@ class Service:
         except DeviceMemoryError as error:
             raise Problem(413, "device_memory", str(error)) from None
 
-    def note(self, request: Request, decision: Decision, outcome: Outcome, state: Text) -> None:
+    def note(self, request: Request, decision: Decision, outcome: JobOutcome, state: Text) -> None:
         """Add what is known about the answer to the request's log line."""
         fields = request.state.fields
         fields |= source_as_json(decision.source)
@@ -335,7 +335,7 @@ class Service:
         return await unless_disconnected(request, work)
 
     async def _begin(
-        self, decider: Decider, asked: Asked, options: DecideOptions, request: Request
+        self, decider: Decider, asked: ParsedRequest, options: DecideOptions, request: Request
     ) -> Procedure:
         given = ([asked.state], asked.questions, options)
         try:
@@ -353,7 +353,9 @@ class Service:
                 fault = replace(fault, at=(*asked.state_at, *fault.at[1:]))
             raise invalid([fault]) from None
 
-    def _count(self, decider: Decider, job: Job, outcome: Outcome, request_id: str | None) -> None:
+    def _count(
+        self, decider: Decider, job: Job, outcome: JobOutcome, request_id: str | None
+    ) -> None:
         cached = outcome.result.cached_tokens
         self.metrics.tokens.labels("computed").inc(job.rendered.tokens - cached)
         self.metrics.tokens.labels("cache").inc(cached)

@@ -32,7 +32,7 @@ from thisthat.loop.assignment_log import Assigned
 from thisthat.loop.canary import Canary, CanarySettings
 from thisthat.loop.experiment import Experiment
 from thisthat.loop.judge import Judge, shadow_key
-from thisthat.loop.registry import Holding, Pointed, Registry
+from thisthat.loop.registry import Pointed, Registry, RegistryState
 from thisthat.questions import Decision, Question, Text
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.logs import log as log_line
@@ -280,7 +280,7 @@ class Trials:
                     log_line("the loop cannot go on", logging.WARNING, error=str(error))
                 failing = True
 
-    def _follow(self, held: Holding) -> None:
+    def _follow(self, held: RegistryState) -> None:
         with self._follows:
             self._running = tuple(
                 replace(each, experiment=held.running[each.experiment.name])
@@ -300,7 +300,7 @@ class Trials:
                     ref = held.versions[tried.version].reference
                     self._opener.submit(self._try, tried, ref)
 
-    def _switch(self, held: Holding, champion: Pointed) -> None:
+    def _switch(self, held: RegistryState, champion: Pointed) -> None:
         """Let another champion answer: at once if it is open here."""
         ref, opened = held.versions[champion.version].reference, self._opened.get(champion)
         if opened is None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from thisthat.errors import InvalidInputError
 from thisthat.questions import Question
-from thisthat.remote.server import LOST, Server, ServerError
+from thisthat.remote.server import LOST, RemoteServer, ServerError
 from thisthat.testing.cases import Case
 
 Probabilities: TypeAlias = Mapping[str, float]
@@ -41,7 +41,7 @@ def open_answerer(
             raise InvalidInputError("checkpoint", f"{url!r} is not an http or https address")
         if lam is not None:
             raise InvalidInputError("lambda", "is for a checkpoint; a server has its own")
-        return ServerAnswerer(Server(url.rstrip("/").removesuffix(_PATH), key, timeout))
+        return ServerAnswerer(RemoteServer(url.rstrip("/").removesuffix(_PATH), key, timeout))
     if ref.startswith(("http://", "https://")):
         raise InvalidInputError("checkpoint", f"{ref} is a server; write {_SERVER}{ref}")
     from thisthat.decide.opening import open_decider
@@ -73,7 +73,7 @@ class DeciderAnswerer:
 class ServerAnswerer:
     """A server, one request per case."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: RemoteServer) -> None:
         self._server = server
         self.label = server.root
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thisthat.errors import InvalidInputError
-from thisthat.testing.run import Outcome, Run
+from thisthat.testing.run import CaseOutcome, Run
 
 MOVED = 0.05
 """How far the expected option's probability must move to count as changed."""
@@ -15,8 +15,8 @@ MOVED = 0.05
 class Change:
     """One expectation before and after."""
 
-    before: Outcome
-    after: Outcome
+    before: CaseOutcome
+    after: CaseOutcome
 
     @property
     def crossed(self) -> bool:
@@ -80,7 +80,7 @@ def compare(before: Run, after: Run, moved: float = MOVED) -> Comparison:
     )
 
 
-def _key(outcome: Outcome) -> tuple[str, str]:
+def _key(outcome: CaseOutcome) -> tuple[str, str]:
     return outcome.case, outcome.question
 
 

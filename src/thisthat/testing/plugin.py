@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from thisthat.testing.answering import Answerer
     from thisthat.testing.cases import Case
-    from thisthat.testing.run import Outcome
+    from thisthat.testing.run import CaseOutcome
 
 ENDINGS = tuple(f".decisions.{kind}" for kind in ("yaml", "yml", "json", "toml"))
 
@@ -47,7 +47,7 @@ class DecisionFile(pytest.File):
     """One file of cases; its answers come from one batch."""
 
     cases: list[Case]
-    _outcomes: dict[tuple[str, str], Outcome] | None = None
+    _outcomes: dict[tuple[str, str], CaseOutcome] | None = None
 
     def collect(self) -> Iterator[DecisionTest]:
         """One test per expectation. An unreadable file is a collection error."""
@@ -66,7 +66,7 @@ class DecisionFile(pytest.File):
                 test.key = (case.name, wanted.question)
                 yield test
 
-    def outcome(self, key: tuple[str, str]) -> Outcome:
+    def outcome(self, key: tuple[str, str]) -> CaseOutcome:
         """The outcome of one expectation."""
         from thisthat.testing.run import run_cases
 

@@ -15,7 +15,7 @@ from thisthat.testing.cases import Case
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseOutcome:
     """One expectation and what the answer was.
 
     ``probability`` is that of the expected option, ``best`` the option that was most probable.
@@ -48,22 +48,22 @@ class Run:
     """The outcomes of all expectations, in file order, and who answered."""
 
     label: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CaseOutcome, ...]
 
     @property
-    def failed(self) -> tuple[Outcome, ...]:
+    def failed(self) -> tuple[CaseOutcome, ...]:
         """The expectations that did not hold."""
         return tuple(outcome for outcome in self.outcomes if not outcome.passed)
 
 
 def run_cases(cases: Sequence[Case], answerer: Answerer) -> Run:
     """Ask all cases. Raises what the answerer raises."""
-    outcomes: list[Outcome] = []
+    outcomes: list[CaseOutcome] = []
     for case, answers in zip(cases, answerer.answer(cases), strict=True):
         for wanted in case.expected:
             given = answers[wanted.question]
             best, p = max(given, key=given.__getitem__), given[wanted.option]
-            outcomes.append(Outcome(case.name, **asdict(wanted), best=best, probability=p))
+            outcomes.append(CaseOutcome(case.name, **asdict(wanted), best=best, probability=p))
     return Run(answerer.label, tuple(outcomes))
 
 
@@ -86,7 +86,7 @@ def read_run(path: Path) -> Run:
     try:
         body = json.loads(path.read_bytes())
         fields = [{key: each[key] for key in each if key != "passed"} for each in body["outcomes"]]
-        return Run(str(body["label"]), tuple(Outcome(**each) for each in fields))
+        return Run(str(body["label"]), tuple(CaseOutcome(**each) for each in fields))
     except OSError as error:
         raise InvalidInputError(str(path), f"cannot be read: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:

@@ -1,6 +1,6 @@
 """Commands of the laboratory, added to `thisthat` by ``thisthat.cli.lab``.
 
-May import everything of the laboratory, but at the top only what is light.
+May import every package of the laboratory, but at the top only what is light.
 """
 
 from __future__ import annotations

@@ -231,9 +231,9 @@ def _load(context: Context, clients: int, seconds: float, overload: bool) -> Non
 def _guarantee(
     context: Context, labels: list[int], per_family: int | None, splits: int, confidence: float
 ) -> None:
-    from thisthat_lab.bench.measurements.trust.guarantee import LABELS, Plan, measurement_of
+    from thisthat_lab.bench.measurements.trust.guarantee import LABELS, LabelPlan, measurement_of
 
-    _measure(context, measurement_of(Plan(labels or LABELS, splits, per_family, confidence)))
+    _measure(context, measurement_of(LabelPlan(labels or LABELS, splits, per_family, confidence)))
 
 
 def _all(context: Context) -> None:

@@ -78,7 +78,7 @@ def fit(
     """Train a random model of a shape for a few steps under a memory cap, and report what fits."""
     import json
 
-    from thisthat_lab.train.config import Memory, Model, Optimiser, Run, Schedule, Source
+    from thisthat_lab.train.config import Memory, MixtureSource, Model, Optimiser, Run, Schedule
     from thisthat_lab.train.data.buckets import choose_lengths, shapes_for
     from thisthat_lab.train.fit import every_means
 
@@ -89,7 +89,7 @@ def fit(
         optimiser=Optimiser(name="adamw-8bit"),
         schedule=Schedule(steps=1),
         memory=Memory(cap_gib=cap),
-        sources=(Source(name="none", suite="branch"),),
+        sources=(MixtureSource(name="none", suite="branch"),),
     )
     lengths = choose_lengths(range(64, longest + 1, 64), longest, 4)
     for found in every_means(json.loads(config.read_text()), run, shapes_for(lengths, tokens)):

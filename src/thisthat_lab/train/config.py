@@ -30,7 +30,7 @@ Suite: TypeAlias = Literal[
 ]
 
 
-class Source(_Part):
+class MixtureSource(_Part):
     """Where items come from: a decision file, a generated suite, or a folder of written tasks.
 
     ``weight`` is the share of training rows this source gets against the others. Inside a file
@@ -59,7 +59,7 @@ class Source(_Part):
     planted: Share = 0.0
 
     @model_validator(mode="after")
-    def _one_origin(self) -> Source:
+    def _one_origin(self) -> MixtureSource:
         if sum(origin is not None for origin in (self.file, self.suite, self.tasks)) != 1:
             raise ValueError(f"source {self.name!r} needs exactly one of file, suite and tasks")
         if self.file is None and (self.sources or self.evenness != 1.0):
@@ -260,7 +260,7 @@ class Run(_Part):
     schedule: Schedule
     memory: Memory = Memory()
     watch: Watch = Watch()
-    sources: tuple[Source, ...] = Field(min_length=1)
+    sources: tuple[MixtureSource, ...] = Field(min_length=1)
     evaluations: tuple[Evaluation, ...] = ()
     contamination: Literal["stop", "leave out"] = "stop"
     never_train_on: tuple[Path, ...] = ()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thisthat.items.metrics import expected_calibration_error
 from thisthat.temperature import softmax
 from thisthat_lab.train.data.stream import Fed
-from thisthat_lab.train.model.backbone import Backbone
+from thisthat_lab.train.model.backbone import TrainedBackbone
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Evaluated:
         return result
 
 
-def evaluate(backbone: Backbone, batches: Sequence[Fed], device: torch.device) -> Evaluated:
+def evaluate(backbone: TrainedBackbone, batches: Sequence[Fed], device: torch.device) -> Evaluated:
     """The backbone's answers to all slots of the batches."""
     logits: list[NDArray[np.float32]] = []
     answers: list[int] = []

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from thisthat_lab.train.config import Model, Objective, Optimiser, Run
-from thisthat_lab.train.data.buckets import LABELS, Batch, Shape
+from thisthat_lab.train.data.buckets import LABELS, Shape, TrainingBatch
 from thisthat_lab.train.data.stream import feed_batch
 from thisthat_lab.train.flops import flops_per_token, peak_flops
 from thisthat_lab.train.memory import GIB, cap_memory, measured_peak, predict_memory
@@ -50,13 +50,13 @@ class Fit:
         return f"{self.name}: fits; {predicted}{measured}{speed}{used}"
 
 
-def random_batch(shape: Shape, vocabulary: int, seed: int = 0) -> Batch:
+def random_batch(shape: Shape, vocabulary: int, seed: int = 0) -> TrainingBatch:
     """A full batch of random tokens with one slot at the end of every row."""
     random = np.random.default_rng(seed)
     rows = np.arange(shape.rows)
     targets = np.zeros((shape.rows, LABELS), dtype=np.float32)
     targets[rows, random.integers(_OPTIONS, size=shape.rows)] = 1
-    return Batch(
+    return TrainingBatch(
         tokens=random.integers(vocabulary, size=(shape.rows, shape.length)),
         row=rows,
         at=np.full(shape.rows, shape.length - 1),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 
 from thisthat_lab.tables import Tables
-from thisthat_lab.train.model.backbone import Backbone
+from thisthat_lab.train.model.backbone import TrainedBackbone
 
 # Dense bf16 matrix peaks in FLOP/s, from the makers' data sheets.
 _PEAKS = Tables(__file__).read("peaks", dict[str, float])
 
 
-def flops_per_token(backbone: Backbone) -> float:
+def flops_per_token(backbone: TrainedBackbone) -> float:
     """Forward and backward through the decoder layers, matrix products alone.
 
     Attention's own products are left out: they depend on the length and are small beside the rest

@@ -32,7 +32,7 @@ from thisthat_lab.train.data.stream import Fed, Position, feed
 from thisthat_lab.train.evaluate import evaluate
 from thisthat_lab.train.flops import flops_per_token, peak_flops
 from thisthat_lab.train.memory import cap_memory, measured_peak, predict_memory
-from thisthat_lab.train.model.backbone import Backbone
+from thisthat_lab.train.model.backbone import TrainedBackbone
 from thisthat_lab.train.optimiser import Stepper
 from thisthat_lab.train.plot import plot_metrics
 from thisthat_lab.train.prepare import Prepared, Say, prepare
@@ -119,7 +119,7 @@ class Session:
         self.progress = Progress()
         self.position = Position()
         cap_memory(self.device, self.run.memory.cap_gib)
-        self.backbone: Backbone = prepared.backbone()
+        self.backbone: TrainedBackbone = prepared.backbone()
         self.backbone.train()
         self.stepper = Stepper(self.backbone.trained(), self.run.optimiser)
         self.flops = flops_per_token(self.backbone)

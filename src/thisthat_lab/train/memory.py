@@ -18,7 +18,7 @@ from thisthat.errors import InvalidInputError
 from thisthat_lab.train.config import Run
 from thisthat_lab.train.data.buckets import LABELS, Shape
 from thisthat_lab.train.model.attention import ATTENTION
-from thisthat_lab.train.model.backbone import Backbone
+from thisthat_lab.train.model.backbone import TrainedBackbone
 from thisthat_lab.train.model.joined_layer import head_width
 
 GIB = 1 << 30
@@ -51,7 +51,7 @@ class MemoryPlan:
         return [f"{name:12} {size / GIB:8.2f} GiB" for name, size in parts.items()]
 
 
-def predict_memory(backbone: Backbone, run: Run, shapes: Sequence[Shape]) -> MemoryPlan:
+def predict_memory(backbone: TrainedBackbone, run: Run, shapes: Sequence[Shape]) -> MemoryPlan:
     """The peak of one optimiser step for the largest of these shapes."""
     parameters = list(backbone.parameters())
     trained = [parameter for _, parameter in backbone.trained()]
@@ -72,7 +72,7 @@ def predict_memory(backbone: Backbone, run: Run, shapes: Sequence[Shape]) -> Mem
     return MemoryPlan(held, gradients, optimiser, _activations(backbone, run, tokens))
 
 
-def _activations(backbone: Backbone, run: Run, tokens: int) -> int:
+def _activations(backbone: TrainedBackbone, run: Run, tokens: int) -> int:
     config = backbone.trunk.config
     size = next(backbone.trunk.parameters()).element_size()
     hidden = config.hidden_size * size
@@ -97,7 +97,7 @@ def _activations(backbone: Backbone, run: Run, tokens: int) -> int:
     return int(tokens * (per_token + embedding) + tokens / 32 * slots + copies)
 
 
-def _joined_bytes(backbone: Backbone, size: int, passes: int) -> list[int]:
+def _joined_bytes(backbone: TrainedBackbone, size: int, passes: int) -> list[int]:
     """What each pass through a joined layer keeps per token.
 
     The residual and its norm, with a reciprocal RMS in float32, before attention and before the
@@ -118,7 +118,7 @@ def _joined_bytes(backbone: Backbone, size: int, passes: int) -> list[int]:
     return [first + fed_forward] * (passes - 1) + [first]
 
 
-def _copied_bytes(backbone: Backbone, index: int) -> int:
+def _copied_bytes(backbone: TrainedBackbone, index: int) -> int:
     """The weights that a joined layer copies: side by side, or all of them rounded."""
     attention, mlp = backbone.trunk.layers[index].self_attn, backbone.trunk.layers[index].mlp
     whole = [attention.q_proj, attention.k_proj, attention.v_proj]
@@ -148,7 +148,7 @@ def _compiled_bytes(config: Any, size: int) -> int:
     return kept
 
 
-def _probe(backbone: Backbone) -> list[int]:
+def _probe(backbone: TrainedBackbone) -> list[int]:
     """Bytes per token that one eager pass through each layer keeps.
 
     One layer of each type is built anew and run on the CPU, whose attention keeps what a GPU's
@@ -161,7 +161,7 @@ def _probe(backbone: Backbone) -> list[int]:
     return [found[kind] for kind in kinds]
 
 
-def _probe_layer(backbone: Backbone, index: int) -> int:
+def _probe_layer(backbone: TrainedBackbone, index: int) -> int:
     config = backbone.trunk.config
     dtype = backbone.trunk.dtype
     probe = type(backbone.trunk.layers[index])(config, index).to(dtype)

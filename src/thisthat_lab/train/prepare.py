@@ -24,7 +24,7 @@ from thisthat_lab.train.data.buckets import Shape, choose_lengths, shapes_for
 from thisthat_lab.train.data.packs import packed_shapes
 from thisthat_lab.train.data.sources import ChunkMaker, ItemStore, evaluation_rows, file_sha256
 from thisthat_lab.train.data.stream import Fed, chunks_from, fed_batches
-from thisthat_lab.train.model.backbone import Backbone, build_backbone
+from thisthat_lab.train.model.backbone import TrainedBackbone, build_backbone
 from thisthat_lab.train.model.float8_feed import GRAIN
 
 SAMPLE_ROWS = 4096
@@ -46,7 +46,7 @@ class Prepared:
     data_hashes: dict[str, str]
     run_hash: str
 
-    def backbone(self) -> Backbone:
+    def backbone(self) -> TrainedBackbone:
         """The model to train, with the checkpoint's weights, on the device."""
         return build_backbone(
             self.checkpoint.config,

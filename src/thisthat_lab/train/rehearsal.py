@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.rng import Rng
-from thisthat_lab.train.data.buckets import Batch
+from thisthat_lab.train.data.buckets import TrainingBatch
 
 
-def places_to_rehearse(batch: Batch, count: int, step: int) -> NDArray[np.int64]:
+def places_to_rehearse(batch: TrainingBatch, count: int, step: int) -> NDArray[np.int64]:
     """Up to ``count`` places, counted through all tokens of the batch, that predict the next one.
 
     Padding, slots, ends of rows and tokens of an open state, which see what follows, are left out.
@@ -24,7 +24,7 @@ def places_to_rehearse(batch: Batch, count: int, step: int) -> NDArray[np.int64]
     return places[Rng("rehearsal", step).below(stride) :: stride][:count]
 
 
-def _usable(batch: Batch) -> NDArray[np.bool_]:
+def _usable(batch: TrainingBatch) -> NDArray[np.bool_]:
     rows, length = batch.tokens.shape
     numbers = np.arange(rows * length)
     # Padding is token 0, which no prompt has: special tokens are never encoded.

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from thisthat_lab.train.config import Objective
 from thisthat_lab.train.data.stream import Fed
-from thisthat_lab.train.model.backbone import Backbone
+from thisthat_lab.train.model.backbone import TrainedBackbone
 from thisthat_lab.train.objective import option_log_probabilities, slot_losses
 from thisthat_lab.train.optimiser import Stepper
 from thisthat_lab.train.outcomes import draw, exact_losses, outcome_losses
@@ -58,7 +58,7 @@ def losses_of(
 
 
 def take_step(
-    backbone: Backbone,
+    backbone: TrainedBackbone,
     stepper: Stepper,
     feds: Sequence[Fed],
     rate: float,

@@ -131,10 +131,10 @@ def test_the_delta_rule(fused: Ops, states: int) -> None:
 @pytest.fixture
 def unrounded(fused: Ops, monkeypatch: pytest.MonkeyPatch) -> Ops:
     """Scaled but not rounded: Triton 3.6 interprets float8 wrongly where a digit carries."""
-    from thisthat.engine.cuda import fused_ops, ops
+    from thisthat.engine.cuda import ops, token_ops
 
     monkeypatch.setattr(ops, "FLOAT8", torch.float32)
-    monkeypatch.setattr(fused_ops, "FLOAT8", torch.float32)
+    monkeypatch.setattr(token_ops, "FLOAT8", torch.float32)
     return fused
 
 

@@ -25,7 +25,7 @@ from tests.engine.trees import rows as random_rows
 from thisthat.engine import bidirectional
 from thisthat.engine.llama_shape import read_shape
 from thisthat.engine.onnx.engine import OnnxEngine
-from thisthat.engine.onnx.llama_form import Form, Source, open_llama_form
+from thisthat.engine.onnx.llama_form import Form, FormSource, open_llama_form
 from thisthat.engine.protocol import Engine
 from thisthat.engine.rows import Branch, Row, Slot
 from thisthat.engine.torch.looped_layers import loop_layers
@@ -48,7 +48,7 @@ def engine_of(
 ) -> OnnxEngine:
     weights = {name: value.numpy() for name, value in model.state_dict().items()}
     shape = read_shape(model.config.to_dict(), loop)
-    source = Source(
+    source = FormSource(
         identity="test",
         shape=shape,
         label_ids=LABELS,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thisthat.engine.onnx import int8_probe
-from thisthat.engine.onnx.int8_probe import SMALL_ACTIVATIONS, SMALL_WEIGHTS, WHOLE, Limits
+from thisthat.engine.onnx.int8_probe import SMALL_ACTIVATIONS, SMALL_WEIGHTS, WHOLE, ProbeLimits
 
 
 class PairsInSixteenBits:
@@ -44,14 +44,14 @@ def test_products_that_are_cut_off_are_noticed() -> None:
     ],
 )
 def test_where_products_are_cut_off_one_factor_is_small(
-    exact: bool, one_term: bool, limits: Limits, monkeypatch: pytest.MonkeyPatch
+    exact: bool, one_term: bool, limits: ProbeLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(int8_probe, "multiplies_exactly", lambda: exact)
     assert int8_probe.safe_limits(one_term) == limits
 
 
 @pytest.mark.parametrize("limits", [SMALL_WEIGHTS, SMALL_ACTIVATIONS])
-def test_with_a_small_factor_the_largest_products_are_not_cut_off(limits: Limits) -> None:
+def test_with_a_small_factor_the_largest_products_are_not_cut_off(limits: ProbeLimits) -> None:
     largest = np.full((1, 2), limits.zero + limits.activation, np.uint8)
     for sign in (1, -1):
         weights = np.full((2, 1), sign * limits.weight, np.int8)
@@ -64,7 +64,9 @@ def test_with_a_small_factor_the_largest_products_are_not_cut_off(limits: Limits
     depth=st.integers(1, 20),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_with_a_small_factor_no_product_is_cut_off(limits: Limits, depth: int, seed: int) -> None:
+def test_with_a_small_factor_no_product_is_cut_off(
+    limits: ProbeLimits, depth: int, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     steps = random.integers(-limits.activation, limits.activation + 1, (3, 2 * depth))
     weights = random.integers(-limits.weight, limits.weight + 1, (2 * depth, 4))

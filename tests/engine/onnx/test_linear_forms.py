@@ -13,21 +13,23 @@ from thisthat.engine.onnx.int8_probe import (
     SMALL_ACTIVATIONS,
     SMALL_WEIGHTS,
     WHOLE,
-    Limits,
+    ProbeLimits,
     multiplies_exactly,
 )
-from thisthat.engine.onnx.linear_forms import Int8Linear, Rows, settle
+from thisthat.engine.onnx.linear_forms import GraphRows, Int8Linear, settle
 
 INPUTS, OUTPUTS = 24, 10
 EXACT_HERE = [SMALL_WEIGHTS, SMALL_ACTIVATIONS, *([WHOLE] if multiplies_exactly() else [])]
 
 
-def session_of(weight: np.ndarray, limits: Limits, folder: Path, one_term: bool = False) -> Any:
+def session_of(
+    weight: np.ndarray, limits: ProbeLimits, folder: Path, one_term: bool = False
+) -> Any:
     with (folder / "weights.bin").open("wb") as data:
         graph = GraphWriter(data, "weights.bin")
         places = graph.node("Gather", "rows", graph.constant(np.int64(0)), axis=1)
         form = Int8Linear(limits, one_term)
-        product = settle(graph, form.linear(graph, Rows("rows", places), weight))
+        product = settle(graph, form.linear(graph, GraphRows("rows", places), weight))
         graph.nodes("Identity", [product], ["product"])
         model = graph.model(
             [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["T", INPUTS])],
@@ -48,7 +50,7 @@ def on_the_grid(limit: int) -> np.ndarray:
 
 @pytest.fixture(scope="module", params=EXACT_HERE)
 def exact(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    limits: Limits = request.param
+    limits: ProbeLimits = request.param
     weight = on_the_grid(limits.weight)
     return weight, limits, session_of(weight, limits, tmp_path_factory.mktemp("linear"))
 
@@ -73,7 +75,7 @@ def test_two_terms_keep_all_but_half_a_fine_step_of_an_activation(
 
 
 @pytest.mark.parametrize("limits", EXACT_HERE)
-def test_one_term_rounds_to_steps_of_a_tokens_size(limits: Limits, tmp_path: Path) -> None:
+def test_one_term_rounds_to_steps_of_a_tokens_size(limits: ProbeLimits, tmp_path: Path) -> None:
     weight = on_the_grid(limits.weight)
     session = session_of(weight, limits, tmp_path, one_term=True)
     rows = np.random.default_rng(5).normal(size=(9, INPUTS)).astype(np.float32)
@@ -102,7 +104,7 @@ def test_a_token_of_zeros_gives_zeros(exact: Any) -> None:
 
 
 @pytest.mark.parametrize("limits", EXACT_HERE)
-def test_weights_are_rounded_to_their_limit(limits: Limits, tmp_path: Path) -> None:
+def test_weights_are_rounded_to_their_limit(limits: ProbeLimits, tmp_path: Path) -> None:
     limit = limits.weight
     weight = np.random.default_rng(0).normal(size=(OUTPUTS, INPUTS)).astype(np.float32)
     session = session_of(weight, limits, tmp_path)

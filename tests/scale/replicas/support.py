@@ -13,7 +13,7 @@ from thisthat.decide.decider import Decider
 from thisthat.engine.rows import Row, RowResult
 from thisthat.errors import CheckpointError
 from thisthat.questions import Source
-from thisthat.scale.replicas.replica import Plan
+from thisthat.scale.replicas.replica import ReplicaPlan
 
 
 class LambdaEngine(PathEngine):
@@ -42,7 +42,7 @@ def lambda_decider(ref: str, lam: float | None) -> Decider:
 
 
 @dataclass(frozen=True)
-class LambdaPlan(Plan):
+class LambdaPlan(ReplicaPlan):
     """Opens anything but what is "bad"; "half:FILE" fails for the first that tries."""
 
     def open(self, ref: str, lam: float | None) -> Decider:

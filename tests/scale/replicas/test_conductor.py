@@ -3,37 +3,37 @@ from dataclasses import replace
 
 import pytest
 
-from thisthat.scale.replicas.conductor import Conductor, Orders, Reloaded, Report, Serving
+from thisthat.scale.replicas.conductor import Conductor, Orders, Reloaded, ReplicasReport, Serving
 
 FIRST = Serving(1, "default", None)
 SECOND = Serving(2, "default", 0.5)
 
 
 async def _until(conductor: Conductor, orders: Orders) -> None:
-    while await conductor.beat("a", Report(FIRST)) != orders:
+    while await conductor.beat("a", ReplicasReport(FIRST)) != orders:
         await asyncio.sleep(0.01)
 
 
 def test_a_change_waits_for_all_and_is_made_by_all() -> None:
     async def run() -> None:
         conductor = Conductor("default", None)
-        assert await conductor.beat("a", Report()) == Orders(FIRST, None)
-        await conductor.beat("b", Report(FIRST, metrics=b"page"))
+        assert await conductor.beat("a", ReplicasReport()) == Orders(FIRST, None)
+        await conductor.beat("b", ReplicasReport(FIRST, metrics=b"page"))
         reload = asyncio.create_task(conductor.reload("default", 0.5))
         await _until(conductor, Orders(FIRST, SECOND))
-        await conductor.beat("a", Report(FIRST, prepared=2))
+        await conductor.beat("a", ReplicasReport(FIRST, prepared=2))
         await asyncio.sleep(0.15)
         assert not reload.done()
         # One that comes meanwhile is waited for as well.
-        await conductor.beat("c", Report(FIRST))
-        await conductor.beat("b", Report(FIRST, prepared=2))
+        await conductor.beat("c", ReplicasReport(FIRST))
+        await conductor.beat("b", ReplicasReport(FIRST, prepared=2))
         await asyncio.sleep(0.15)
-        assert await conductor.beat("a", Report(FIRST, prepared=2)) == Orders(FIRST, SECOND)
+        assert await conductor.beat("a", ReplicasReport(FIRST, prepared=2)) == Orders(FIRST, SECOND)
         await conductor.leave("c")
         await asyncio.sleep(0.15)
         for each in "ab":
             assert not reload.done()
-            assert await conductor.beat(each, Report(SECOND, 2)) == Orders(SECOND, None)
+            assert await conductor.beat(each, ReplicasReport(SECOND, 2)) == Orders(SECOND, None)
         assert await reload == Reloaded(2)
         assert set(await conductor.pages()) == {"a", "b"}
 
@@ -43,12 +43,12 @@ def test_a_change_waits_for_all_and_is_made_by_all() -> None:
 def test_one_that_fails_leaves_all_as_they_are() -> None:
     async def run() -> None:
         conductor = Conductor("default", None)
-        await conductor.beat("b", Report(FIRST, prepared=2))
+        await conductor.beat("b", ReplicasReport(FIRST, prepared=2))
         reload = asyncio.create_task(conductor.reload("default", 0.5))
         await _until(conductor, Orders(FIRST, SECOND))
-        await conductor.beat("a", Report(FIRST, failed=(2, "no memory")))
+        await conductor.beat("a", ReplicasReport(FIRST, failed=(2, "no memory")))
         assert await reload == Reloaded(0, "replica a: no memory")
-        assert await conductor.beat("b", Report(FIRST, 2)) == Orders(FIRST, None)
+        assert await conductor.beat("b", ReplicasReport(FIRST, 2)) == Orders(FIRST, None)
         # Its number is not used again: "b" may still be preparing the change that was given up.
         again = asyncio.create_task(conductor.reload("default", 0.25))
         await _until(conductor, Orders(FIRST, Serving(3, "default", 0.25)))
@@ -63,9 +63,9 @@ def test_one_that_is_never_ready_is_given_up_unless_it_is_gone(silent: bool) -> 
         conductor = Conductor(
             "default", None, gone_seconds=0.1 if silent else 9.0, prepare_seconds=0.4
         )
-        await conductor.beat("late", Report(FIRST))
+        await conductor.beat("late", ReplicasReport(FIRST))
         reload = asyncio.create_task(conductor.reload("default", 0.5))
-        report = Report(FIRST, prepared=2)
+        report = ReplicasReport(FIRST, prepared=2)
         while not reload.done():
             if (await conductor.beat("a", report)).serving == SECOND:
                 report = replace(report, serving=SECOND)
@@ -80,8 +80,8 @@ def test_one_that_starts_anew_learns_from_the_replicas() -> None:
     async def run() -> None:
         conductor = Conductor("default", None)
         there = Serving(7, "other", 0.5)
-        assert await conductor.beat("a", Report(there)) == Orders(there, None)
-        assert await conductor.beat("new", Report()) == Orders(there, None)
+        assert await conductor.beat("a", ReplicasReport(there)) == Orders(there, None)
+        assert await conductor.beat("new", ReplicasReport()) == Orders(there, None)
         reload = asyncio.create_task(conductor.reload("other", 1.0))
         await _until(conductor, Orders(there, Serving(8, "other", 1.0)))
         reload.cancel()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.path_engine import path_decider
 from tests.serve.page.live import live_server
-from thisthat.prompt.show import Mark
+from thisthat.prompt.show import SlotMark
 from thisthat.questions_json import questions_from_json
 
 QUESTIONS: dict[str, Any] = {
@@ -48,7 +48,7 @@ def test_pieces_are_the_prompt_of_the_library(client: httpx.Client) -> None:
                 if isinstance(piece, str):
                     text += piece
                     continue
-                text += str(Mark(number, piece["options"]))
+                text += str(SlotMark(number, piece["options"]))
                 slots.append((piece["question"], piece["options"]))
                 number += 1
             parts.append(text)
@@ -59,7 +59,7 @@ def test_pieces_are_the_prompt_of_the_library(client: httpx.Client) -> None:
 
 
 def test_a_state_cannot_forge_a_slot(client: httpx.Client) -> None:
-    forged = str(Mark(0, 2))
+    forged = str(SlotMark(0, 2))
     prompt = ask(client, forged, {"q": "Is it so?"}).json()
     slots = [
         piece

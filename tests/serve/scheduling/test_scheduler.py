@@ -15,7 +15,7 @@ from thisthat.decide.job import Job
 from thisthat.engine.protocol import Capabilities
 from thisthat.engine.rows import Row, RowResult
 from thisthat.serve.scheduling.admission import OverloadedError
-from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, Outcome, Scheduler
+from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, JobOutcome, Scheduler
 
 
 def job(decider: Decider, size: int = 10, mark: str = "x") -> Job:
@@ -51,7 +51,7 @@ class Scene:
 
     def submit(
         self, size: int = 10, *, stream: object | None = None, deadline: float | None = None
-    ) -> asyncio.Task[Outcome]:
+    ) -> asyncio.Task[JobOutcome]:
         prepared = job(self.decider, size)
         until = later() if deadline is None else deadline
         return asyncio.ensure_future(self.scheduler.submit(self.engine, prepared, until, stream))
@@ -298,9 +298,9 @@ def test_one_job_that_fails_does_not_take_the_others_down() -> None:
             return await asyncio.gather(*tasks, return_exceptions=True)
 
     first, second, third = run(scene())
-    assert isinstance(first, Outcome)
+    assert isinstance(first, JobOutcome)
     assert isinstance(second, MemoryError)
-    assert isinstance(third, Outcome)
+    assert isinstance(third, JobOutcome)
 
 
 class PausingEngine(PathEngine):
@@ -341,7 +341,7 @@ def test_others_go_between_the_passes_of_a_long_job() -> None:
         engine.on_pass = lambda: (begun.set(), go.wait(20))[0]
         scheduler.start()
 
-        def submit(size: int, stream: object | None = None) -> asyncio.Task[Outcome]:
+        def submit(size: int, stream: object | None = None) -> asyncio.Task[JobOutcome]:
             work = scheduler.submit(engine, job(decider, size), later(), stream)
             return asyncio.ensure_future(work)
 

@@ -92,7 +92,7 @@ def batch(
     from thisthat.scale.batch import Batch
     from thisthat.scale.decider import BatchDecider
     from thisthat.scale.parts import Format
-    from thisthat.scale.source import Kind, Source, find_files
+    from thisthat.scale.source import Kind, RowSource, find_files
 
     _check_word("--format", form, get_args(Format))
     if input_format is not None:
@@ -109,7 +109,7 @@ def batch(
     with ExitStack() as held:
         names, spooled = held.enter_context(_spooled(inputs))
         kind: Any = input_format or ("jsonl" if spooled else None)
-        source = Source(find_files(names), id, columns, kind, spooled)
+        source = RowSource(find_files(names), id, columns, kind, spooled)
         asked = Batch(source, decider, output, form, sample, strict, part_rows=part_rows)  # type: ignore[arg-type]
         if on is not None:
             from thisthat.scale.ray import RayWorkers, Room

@@ -26,7 +26,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.inputs import read_json
 
 if TYPE_CHECKING:
-    from thisthat.calibrate.coherence import Report
+    from thisthat.calibrate.coherence import CoherenceReport
 
 
 def check(
@@ -109,7 +109,7 @@ def _sample(states: int, most: int, seed: int, path: Path) -> Sequence[int]:
     return sorted(Rng(seed, "check sample").shuffled(range(states))[:most])
 
 
-def _print(report: Report) -> None:
+def _print(report: CoherenceReport) -> None:
     from rich.console import Console
     from rich.text import Text as Styled
 

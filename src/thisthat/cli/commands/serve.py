@@ -192,10 +192,10 @@ def serve(
     if log_sync and not decision_log:
         raise InvalidInputError("--log-sync", "needs --decision-log")
     if on is not None:
-        from thisthat.scale.replicas.replica import Plan
+        from thisthat.scale.replicas.replica import ReplicaPlan
         from thisthat.scale.replicas.run import run_replicas
 
-        plan = Plan(settings, how, decision_log, log_sync, log_level)
+        plan = ReplicaPlan(settings, how, decision_log, log_sync, log_level)
         run_replicas(plan, replicas or 2, gpus_per_replica, address)
         return
 

@@ -35,7 +35,7 @@ class NoRecorder:
         return repeat
 
 
-class Mark:
+class DeviceMark:
     """A point in the work asked of a device, to wait for. Where nothing runs ahead it is passed."""
 
     def __init__(self, device: torch.device) -> None:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-from thisthat.engine.cuda.capture import Mark
+from thisthat.engine.cuda.capture import DeviceMark
 from thisthat.engine.cuda.packed_batch import (
     Need,
     PackedRow,
@@ -38,7 +38,7 @@ class HostBuffer:
         self._numbers: Table = self.memory.numpy()
         self._views: dict[int, Tables[Table]] = {}
         self.answers = torch.zeros((room.slots, labels), pin_memory=pinned)
-        self.done = Mark(device)
+        self.done = DeviceMark(device)
         self.batch: RunningBatch | None = None
 
     def tables(self, size: int) -> Tables[Table]:

@@ -13,7 +13,7 @@ from thisthat.cpus import usable_cores
 from thisthat.engine.flat_engine import PASS_TOKENS, PREFIX_CACHE_BYTES, FlatEngine
 from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_shape import LlamaShape, read_shape, supports
-from thisthat.engine.onnx.llama_form import Source, check_form, describe_form, open_llama_form
+from thisthat.engine.onnx.llama_form import FormSource, check_form, describe_form, open_llama_form
 from thisthat.engine.row_reader import KeptTokens, Passed
 from thisthat.errors import InvalidInputError
 
@@ -73,7 +73,7 @@ class OnnxEngine(FlatEngine):
         """
         chosen = check_form(form)
         shape = read_shape(checkpoint.config, checkpoint.loop)
-        source = Source(
+        source = FormSource(
             identity=checkpoint.fingerprint,
             shape=shape,
             label_ids=tuple(label_ids),

@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.onnx.graph_writer import CONTRIB, GraphWriter
-from thisthat.engine.onnx.linear_forms import LinearForm, Rows, settle
+from thisthat.engine.onnx.linear_forms import GraphRows, LinearForm, settle
 from thisthat.engine.rope import rotary_tables
 from thisthat.errors import CheckpointError
 
@@ -82,7 +82,7 @@ class _LlamaGraph:
             if step == 0:
                 norm = graph.constant(self._weight(f"{start}input_layernorm.weight"))
                 first = graph.node("RMSNormalization", hidden, norm, axis=-1, epsilon=shape.epsilon)
-                normed = Rows(first, "tokens")
+                normed = GraphRows(first, "tokens")
             asked = normed
             positions = self._positions
             if step == last:
@@ -90,7 +90,7 @@ class _LlamaGraph:
                     graph.node("Gather", source, "slots")
                     for source in (normed.values, hidden, mask)
                 )
-                asked = Rows(at_slots, "slots")
+                asked = GraphRows(at_slots, "slots")
                 positions = graph.node(
                     "Unsqueeze", graph.node("Gather", "positions", "slots"), batch
                 )
@@ -133,8 +133,8 @@ class _LlamaGraph:
         return graph.node("Pad", mask, pads)
 
     def _attention(
-        self, step: int, start: str, normed: Rows, asked: Rows, positions: str, mask: str
-    ) -> Rows:
+        self, step: int, start: str, normed: GraphRows, asked: GraphRows, positions: str, mask: str
+    ) -> GraphRows:
         graph, shape = self._graph, self._shape
         query, key, value = self._projections(f"{start}self_attn.", normed, asked)
         names = key_and_value_names(step)
@@ -153,9 +153,9 @@ class _LlamaGraph:
         )[0]
         rows = graph.node("Squeeze", output, graph.constant([0], np.int64))
         weight = self._weight(f"{start}self_attn.o_proj.weight")
-        return self._form.linear(graph, Rows(rows, asked.places), weight)
+        return self._form.linear(graph, GraphRows(rows, asked.places), weight)
 
-    def _projections(self, start: str, normed: Rows, asked: Rows) -> list[str]:
+    def _projections(self, start: str, normed: GraphRows, asked: GraphRows) -> list[str]:
         """Queries of ``asked``, keys and values of ``normed``, each [1, rows, outputs].
 
         Where all rows ask, they are one product.
@@ -165,7 +165,7 @@ class _LlamaGraph:
             return [*self._projected(asked, weights[:1]), *self._projected(normed, weights[1:])]
         return self._projected(normed, weights)
 
-    def _projected(self, rows: Rows, weights: Sequence[Array]) -> list[str]:
+    def _projected(self, rows: GraphRows, weights: Sequence[Array]) -> list[str]:
         graph = self._graph
         product = settle(graph, self._form.linear(graph, rows, np.concatenate(weights)))
         whole = graph.node("Unsqueeze", product, graph.constant([0], np.int64))
@@ -180,7 +180,7 @@ class _LlamaGraph:
             "RotaryEmbedding", values, *self._tables, positions, num_heads=heads
         )
 
-    def _feed_forward(self, start: str, normed: Rows) -> Rows:
+    def _feed_forward(self, start: str, normed: GraphRows) -> GraphRows:
         graph, form = self._graph, self._form
         gate = form.linear(graph, normed, self._weight(f"{start}mlp.gate_proj.weight"))
         opened = graph.node("QuickGelu", settle(graph, gate), domain=CONTRIB, alpha=1.0)
@@ -188,7 +188,9 @@ class _LlamaGraph:
         inner = replace(up, values=graph.node("Mul", opened, up.values))
         return form.linear(graph, inner, self._weight(f"{start}mlp.down_proj.weight"))
 
-    def _add_and_norm(self, update: Rows, hidden: str, norm: str, name: str) -> tuple[Rows, str]:
+    def _add_and_norm(
+        self, update: GraphRows, hidden: str, norm: str, name: str
+    ) -> tuple[GraphRows, str]:
         """The normalised sum, and the sum itself, called ``name``."""
         graph = self._graph
         normed, _, _, total = graph.nodes(
@@ -198,7 +200,7 @@ class _LlamaGraph:
             domain=CONTRIB,
             epsilon=self._shape.epsilon,
         )
-        return Rows(normed, update.places), total
+        return GraphRows(normed, update.places), total
 
     def _weight(self, name: str) -> Array:
         if name not in self._weights:

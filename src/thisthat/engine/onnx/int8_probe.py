@@ -15,7 +15,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProbeLimits:
     """How many steps from zero a weight, and one term of an activation, may be."""
 
     weight: int
@@ -27,9 +27,9 @@ class Limits:
         return self.activation + 1
 
 
-WHOLE = Limits(127, 127)
-SMALL_WEIGHTS = Limits(64, 127)
-SMALL_ACTIVATIONS = Limits(127, 63)
+WHOLE = ProbeLimits(127, 127)
+SMALL_WEIGHTS = ProbeLimits(64, 127)
+SMALL_ACTIVATIONS = ProbeLimits(127, 63)
 
 _DEPTH = 64
 PROBE = bytes.fromhex(
@@ -41,7 +41,7 @@ PROBE = bytes.fromhex(
 """A graph of one node: MatMulInteger over ``left`` (bytes) and ``right`` (signed bytes)."""
 
 
-def safe_limits(one_term: bool) -> Limits:
+def safe_limits(one_term: bool) -> ProbeLimits:
     """The limits of int8 forms here; ``one_term`` says that activations have no second term.
 
     Where something has to be small, a single term needs its eight bits more than the weights do;

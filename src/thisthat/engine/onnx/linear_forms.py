@@ -1,7 +1,7 @@
 """Linear layers of a graph, one class per numeric form.
 
-Activations are rows, one per token. A form may leave a factor per row for later (``Rows.scale``),
-because the next step often absorbs it for nothing.
+Activations are rows, one per token. A form may leave a factor per row for later
+(``GraphRows.scale``), because the next step often absorbs it for nothing.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.engine.onnx.graph_writer import CONTRIB, GraphWriter
-from thisthat.engine.onnx.int8_probe import Limits
+from thisthat.engine.onnx.int8_probe import ProbeLimits
 
 Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class GraphRows:
     """The tensor ``values`` [rows, width] times ``scale`` [rows, 1], where there is one.
 
     ``places`` is a tensor of the graph with one entry per row.
@@ -36,11 +36,11 @@ class LinearForm(Protocol):
     def embedding(self, graph: GraphWriter, table: Array, tokens: str) -> str:
         """The rows of ``table`` for ``tokens``, in float32."""
 
-    def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
+    def linear(self, graph: GraphWriter, rows: GraphRows, weight: Array) -> GraphRows:
         """``rows`` times the transpose of ``weight`` [outputs, inputs]."""
 
 
-def settle(graph: GraphWriter, rows: Rows) -> str:
+def settle(graph: GraphWriter, rows: GraphRows) -> str:
     """The rows as one tensor, their scale applied."""
     if rows.scale is None:
         return rows.values
@@ -54,7 +54,7 @@ class Float32Linear:
         """The rows of ``table`` for ``tokens``."""
         return graph.node("Gather", graph.constant(table), tokens)
 
-    def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
+    def linear(self, graph: GraphWriter, rows: GraphRows, weight: Array) -> GraphRows:
         """``rows`` times the transpose of ``weight``; a scale stays pending."""
         product = graph.node("MatMul", rows.values, graph.constant(weight.T))
         return replace(rows, values=product)
@@ -78,7 +78,7 @@ class Int8Linear(_Float16Embedding):
     is in the pass.
     """
 
-    def __init__(self, limits: Limits, one_term: bool = False) -> None:
+    def __init__(self, limits: ProbeLimits, one_term: bool = False) -> None:
         """Weights and terms are stored as whole numbers within ``limits``."""
         self._limits = limits
         self._one_term = one_term
@@ -89,7 +89,7 @@ class Int8Linear(_Float16Embedding):
         self._quantised: dict[str, tuple[str, str]] = {}
         self._middles: dict[str, str] = {}
 
-    def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
+    def linear(self, graph: GraphWriter, rows: GraphRows, weight: Array) -> GraphRows:
         """``rows`` times the transpose of ``weight``, with a scale per row pending."""
         terms, scale = self._quantise(graph, rows)
         steps = np.maximum(np.abs(weight).max(axis=1) / self._limits.weight, 1e-12)
@@ -106,15 +106,15 @@ class Int8Linear(_Float16Embedding):
         if rows.scale is not None:
             scale = graph.node("Mul", scale, rows.scale)
         if self._one_term:
-            return Rows(products, rows.places, scale)
+            return GraphRows(products, rows.places, scale)
         # Adding the terms as a product of two rows takes one walk over them, without a copy.
         pair = graph.node("Reshape", products, graph.constant([2, -1], np.int64))
         sizes = graph.constant([[1, 1 / self._finer]], np.float32)
         total = graph.node("MatMul", sizes, pair)
         product = graph.node("Reshape", total, graph.constant([-1, len(weight)], np.int64))
-        return Rows(product, rows.places, scale)
+        return GraphRows(product, rows.places, scale)
 
-    def _quantise(self, graph: GraphWriter, rows: Rows) -> tuple[str, str]:
+    def _quantise(self, graph: GraphWriter, rows: GraphRows) -> tuple[str, str]:
         """The values as bytes, coarse rows above any fine ones; the scale [rows, 1]."""
         values = rows.values
         if values not in self._quantised:
@@ -148,7 +148,7 @@ class Block8Linear(_Float16Embedding):
 
     _BLOCK = 32
 
-    def linear(self, graph: GraphWriter, rows: Rows, weight: Array) -> Rows:
+    def linear(self, graph: GraphWriter, rows: GraphRows, weight: Array) -> GraphRows:
         """``rows`` times the transpose of ``weight``; a scale stays pending."""
         outputs, inputs = weight.shape
         padded = np.pad(weight, ((0, 0), (0, -inputs % self._BLOCK)))

@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.engine.llama_shape import LlamaShape
-from thisthat.engine.onnx.int8_probe import SMALL_ACTIVATIONS, SMALL_WEIGHTS, Limits, safe_limits
+from thisthat.engine.onnx.int8_probe import (
+    SMALL_ACTIVATIONS,
+    SMALL_WEIGHTS,
+    ProbeLimits,
+    safe_limits,
+)
 from thisthat.engine.runtime_form import open_form
 from thisthat.errors import InvalidInputError
 
@@ -22,7 +27,7 @@ _BUILDER = 7
 
 
 @dataclass(frozen=True)
-class Source:
+class FormSource:
     """Where a form comes from. Weights are asked for only when it has to be built.
 
     ``identity`` differs whenever the weights do. ``byte_activations`` says that the model was
@@ -43,7 +48,7 @@ def check_form(name: str) -> Form:
     return name  # type: ignore[return-value]
 
 
-def describe_form(source: Source, form: Form) -> str:
+def describe_form(source: FormSource, form: Form) -> str:
     """The form's name, and what this processor makes of it."""
     limits = _limits_of(source, form)
     if limits == SMALL_WEIGHTS:
@@ -53,7 +58,7 @@ def describe_form(source: Source, form: Form) -> str:
     return form
 
 
-def open_llama_form(source: Source, form: Form, folder: Path | None = None) -> Path:
+def open_llama_form(source: FormSource, form: Form, folder: Path | None = None) -> Path:
     """The graph file of ``source`` in this form, from ``folder`` (by default the store).
 
     Raises CheckpointError when a tensor is missing or the form cannot be written.
@@ -71,11 +76,13 @@ def open_llama_form(source: Source, form: Form, folder: Path | None = None) -> P
     return open_form(key, lambda data, name: _build(source, form, limits, data, name), folder)
 
 
-def _limits_of(source: Source, form: Form) -> Limits | None:
+def _limits_of(source: FormSource, form: Form) -> ProbeLimits | None:
     return safe_limits(source.byte_activations) if form == "int8" else None
 
 
-def _build(source: Source, form: Form, limits: Limits | None, data: BinaryIO, name: str) -> bytes:
+def _build(
+    source: FormSource, form: Form, limits: ProbeLimits | None, data: BinaryIO, name: str
+) -> bytes:
     # These import onnx, which a kept form does not need and a quick start cannot afford.
     from thisthat.engine.onnx import linear_forms
     from thisthat.engine.onnx.graph import build_graph

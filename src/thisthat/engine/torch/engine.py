@@ -28,7 +28,7 @@ from thisthat.engine.torch.load_model import (
     load_model,
     stored_in_half,
 )
-from thisthat.engine.torch.row_reader import RowReader
+from thisthat.engine.torch.row_reader import TorchRowReader
 from thisthat.errors import CheckpointError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class TorchEngine(Engine):
         self._model = model.eval()
         self._backbone = Backbone(model)
         self._head = LabelHead(model, label_ids)
-        self._reader = RowReader(self._backbone, self._head, prefix_cache_bytes, token_budget)
+        self._reader = TorchRowReader(self._backbone, self._head, prefix_cache_bytes, token_budget)
         self._lock = RLock()
         self._packed: PackedRunner | None = None
         self._check_against_the_model(tuple(label_ids))

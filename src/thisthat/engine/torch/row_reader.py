@@ -17,7 +17,7 @@ import torch
 
 from thisthat.engine.bidirectional import blocks
 from thisthat.engine.check_rows import does_not_fit
-from thisthat.engine.features import Answer, features_of, layers_of
+from thisthat.engine.features import RowAnswer, features_of, layers_of
 from thisthat.engine.plan import Plan, plan_lengths
 from thisthat.engine.prefix_cache import PrefixCache
 from thisthat.engine.rows import (
@@ -45,7 +45,7 @@ KEPT_PER_FRESH = 8
 """A token already read costs memory but no arithmetic: so many weigh as one that must be read."""
 
 
-class RowReader:
+class TorchRowReader:
     """Rows in, logits at the slots out."""
 
     def __init__(
@@ -130,7 +130,7 @@ class RowReader:
         else:
             rows = [_with_prefix_in_trunk(row) for row in rows]
             starts, cached = self._read_apart([row.prefix for row in rows]), [0] * len(rows)
-        answers = [Answer() for _ in rows]
+        answers = [RowAnswer() for _ in rows]
         rests, states, owners = self._read_trunks(rows, starts, answers)
         for owner, rest in zip(owners, self._read_rests(rests, states), strict=True):
             answers[owner].add(rest)
@@ -168,7 +168,7 @@ class RowReader:
         self,
         rows: Sequence[Row],
         starts: Sequence[KeptState | None],
-        answers: Sequence[Answer],
+        answers: Sequence[RowAnswer],
     ) -> tuple[list[Row], list[KeptState | None], list[int]]:
         """The last pass: what is left of rows, the states it continues, the row it belongs to.
 
@@ -221,7 +221,7 @@ class RowReader:
         self,
         starts: Sequence[KeptState | None],
         parts: Sequence[Sequence[Row]],
-        answers: Sequence[Answer],
+        answers: Sequence[RowAnswer],
     ) -> list[KeptState]:
         """The states after all parts of each trunk, of which there is at least one."""
         states: list[KeptState | None] = list(starts)
@@ -258,7 +258,9 @@ class RowReader:
         read = plan.restore(results)
         return [state for state, _ in read], [hidden for _, hidden in read]
 
-    def _read_rests(self, rests: Sequence[Row], states: Sequence[KeptState | None]) -> list[Answer]:
+    def _read_rests(
+        self, rests: Sequence[Row], states: Sequence[KeptState | None]
+    ) -> list[RowAnswer]:
         plan = plan_lengths(
             [_weight(row.fresh_tokens, len(row.prefix)) for row in rests],
             [self._batch_key(state) for state in states],
@@ -274,7 +276,7 @@ class RowReader:
             last, hidden = self._forward(rectangle, cache, layers)
             slots = torch.from_numpy(rectangle.slots).to(last.device)
             logits = self._head(last.flatten(0, 1)[slots]).cpu().numpy()
-            answers = [Answer(own) for own in by_row(logits, members)]
+            answers = [RowAnswer(own) for own in by_row(logits, members)]
             if layers:
                 _add_hidden(answers, members, _by_member(hidden, layers, members), rectangle)
             results.append(answers)
@@ -352,7 +354,7 @@ def _by_member(
 
 
 def _add_hidden(
-    answers: Sequence[Answer],
+    answers: Sequence[RowAnswer],
     rows: Sequence[Row],
     hidden: Sequence[Hidden],
     rectangle: Rectangle,

@@ -26,7 +26,7 @@ class Serving:
 
 
 @dataclass(frozen=True)
-class Report:
+class ReplicasReport:
     """What a replica answers with, what it has ready or why not, and its metrics."""
 
     serving: Serving | None = None
@@ -60,14 +60,14 @@ class Conductor:
     clock: Callable[[], float] = time.monotonic
     gone_seconds: float = _GONE_SECONDS
     prepare_seconds: float = _PREPARE_SECONDS
-    _reports: dict[str, tuple[float, Report]] = field(default_factory=dict)
+    _reports: dict[str, tuple[float, ReplicasReport]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._orders = Orders(Serving(1, self.ref, self.lam), None)
         self._last = 1
         self._reloading = asyncio.Lock()
 
-    async def beat(self, replica: str, report: Report) -> Orders:
+    async def beat(self, replica: str, report: ReplicasReport) -> Orders:
         """Take a replica's report; returns its orders."""
         self._reports[replica] = self.clock(), report
         if report.serving is not None and report.serving.number > self._orders.serving.number:
@@ -115,7 +115,7 @@ class Conductor:
                 return f"not ready within {self.prepare_seconds:g} seconds: {who}"
             await asyncio.sleep(BEAT_SECONDS / 4)
 
-    def _live(self) -> dict[str, Report]:
+    def _live(self) -> dict[str, ReplicasReport]:
         since = self.clock() - self.gone_seconds
         self._reports = {each: at for each, at in self._reports.items() if at[0] >= since}
         return {replica: report for replica, (_, report) in self._reports.items()}

@@ -15,7 +15,13 @@ from thisthat.audit.log import DecisionLog
 from thisthat.decide.decider import Decider
 from thisthat.decide.opening import open_decider
 from thisthat.errors import CheckpointError, ThisThatError
-from thisthat.scale.replicas.conductor import BEAT_SECONDS, Orders, Reloaded, Report, Serving
+from thisthat.scale.replicas.conductor import (
+    BEAT_SECONDS,
+    Orders,
+    Reloaded,
+    ReplicasReport,
+    Serving,
+)
 from thisthat.scale.replicas.metrics import joined
 from thisthat.serve.checkpoints import Loaded
 from thisthat.serve.http.app import create_app
@@ -30,7 +36,7 @@ _LEAVE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReplicaPlan:
     """What a replica is made of: settings, what ``open_decider`` takes beside a checkpoint and λ,
     and where decisions are logged."""
 
@@ -62,7 +68,7 @@ class Replica:
 
     # Ray Serve awaits it.
     async def __init__(  # type: ignore[misc]
-        self, plan: Plan, conductor: Any, name: str | None = None
+        self, plan: ReplicaPlan, conductor: Any, name: str | None = None
     ) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
         start_logging(level=plan.log_level)
@@ -73,7 +79,7 @@ class Replica:
         self._service.metrics_page = self._page
         self._app = create_app(self._service)
         self._service.scheduler.start()
-        self._report, self._told = Report(), 0.0
+        self._report, self._told = ReplicasReport(), 0.0
         self._ready: tuple[int, Loaded] | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()

@@ -13,7 +13,7 @@ from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.scale.ray import Room, WorkerError, connect, machines
 from thisthat.scale.replicas.conductor import Conductor
 from thisthat.scale.replicas.front import Front
-from thisthat.scale.replicas.replica import Plan, Replica
+from thisthat.scale.replicas.replica import Replica, ReplicaPlan
 from thisthat.serve.logs import log, start_logging
 from thisthat.serve.settings import Settings
 
@@ -28,7 +28,7 @@ _REPLICAS = ("replicas", "fronts", "cpus_per_replica", "gpus_per_replica")
 
 
 def application(
-    plan: Plan, *, replicas: int, cpus: int = 1, gpus: float = 0.0, fronts: int = 1
+    plan: ReplicaPlan, *, replicas: int, cpus: int = 1, gpus: float = 0.0, fronts: int = 1
 ) -> Any:
     """The Ray Serve application: ``fronts``, ``replicas`` of the server, one conductor."""
     from ray import serve
@@ -72,10 +72,12 @@ def build(args: Mapping[str, Any]) -> Any:
     logs = {name: given.pop(name) for name in _LOGS if name in given}
     size = {"replicas": given.pop("replicas", 2), "fronts": given.pop("fronts", 1), "cpus": cpus}
     gpus = given.pop("gpus_per_replica", 0.0)
-    return application(Plan(Settings(**given), opening, **logs), gpus=gpus, **size)
+    return application(ReplicaPlan(Settings(**given), opening, **logs), gpus=gpus, **size)
 
 
-def run_replicas(plan: Plan, replicas: int, gpus: float = 0.0, address: str | None = None) -> None:
+def run_replicas(
+    plan: ReplicaPlan, replicas: int, gpus: float = 0.0, address: str | None = None
+) -> None:
     """Serve until told to stop; then answer what was accepted. Raises InvalidInputError.
 
     CPUs are shared equally. Raises MissingExtraError without Ray, WorkerError for replicas that do

@@ -49,7 +49,7 @@ from thisthat.serve.formats.wire import (
 )
 from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
 from thisthat.serve.schemas import schema
-from thisthat.serve.service import Asked, Service
+from thisthat.serve.service import ParsedRequest, Service
 
 PATH = "/v1/chat/completions"
 _MOST_MESSAGES = 10_000
@@ -61,7 +61,7 @@ _SCHEMA_PLACE: Place = ("response_format", "json_schema", "schema")
 class ChatAsked:
     """A parsed chat request: the question's values by option name, and what to send back."""
 
-    asked: Asked
+    asked: ParsedRequest
     values: Mapping[str, Mapping[str, Any]]
     logprobs: bool
     top: int | None
@@ -115,7 +115,7 @@ def parse(body: Mapping[str, Any], most_questions: int) -> ChatAsked:
     options = body.get("stream_options")
     in_stream = isinstance(options, dict) and options.get("include_usage") is True
     return ChatAsked(
-        Asked(model, state, questions, state_at=("messages",)),
+        ParsedRequest(model, state, questions, state_at=("messages",)),
         values,
         optional_boolean(body, "logprobs"),
         top,

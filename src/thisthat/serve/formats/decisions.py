@@ -42,7 +42,7 @@ from thisthat.serve.formats.wire import (
 )
 from thisthat.serve.problems import Place, fault_of, invalid, invalid_at
 from thisthat.serve.schemas import schema
-from thisthat.serve.service import Asked, Service
+from thisthat.serve.service import ParsedRequest, Service
 
 PATH = "/v1/decisions"
 _MOST_ITEMS = 10_000
@@ -61,7 +61,7 @@ class Named:
 class DecisionsAsked:
     """A parsed request, with what its answers repeat."""
 
-    asked: Asked
+    asked: ParsedRequest
     named: tuple[Named, ...]
 
 
@@ -106,7 +106,7 @@ def parse(body: Mapping[str, Any], most_questions: int) -> DecisionsAsked:
             raise invalid([fault_of(error, at)]) from None
         questions[str(number)] = question
         named.append(Named(name, values))
-    return DecisionsAsked(Asked(model, state, questions, state_at), tuple(named))
+    return DecisionsAsked(ParsedRequest(model, state, questions, state_at), tuple(named))
 
 
 def _state(value: Any) -> tuple[Text, Place]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 from thisthat.errors import shown
-from thisthat.serve.problems import Place, Problem, invalid_at
+from thisthat.serve.problems import Fault, Place, Problem, invalid, invalid_at
 
 MOST_CHARACTERS = 1 << 19
 """Of a state, and of all questions together: eight for each token that a request may have."""
@@ -119,5 +119,10 @@ def one_of(body: Mapping[str, Any], name: str, known: Sequence[str]) -> Any:
 
 def wrong_type(at: Place, wanted: str, value: object) -> Problem:
     """422: another type was expected here."""
+    return invalid([type_fault(at, wanted, value)])
+
+
+def type_fault(at: Place, wanted: str, value: object) -> Fault:
+    """Another type was expected here."""
     found = "null" if value is None else type(value).__name__
-    return invalid_at(at, f"must be {wanted}, not {found}", "type_error")
+    return Fault(at, f"must be {wanted}, not {found}", "type_error")

@@ -38,7 +38,7 @@ from thisthat.serve.formats.wire import (
 )
 from thisthat.serve.problems import Fault, fault_of, invalid, invalid_at
 from thisthat.serve.schemas import schema
-from thisthat.serve.service import Asked, Service
+from thisthat.serve.service import ParsedRequest, Service
 
 PATH = "/v1/systemone"
 
@@ -55,7 +55,7 @@ def systemone_operations(service: Service) -> list[Operation]:
     return [Operation(PATH, systemone, summary, {JSON: RESPONSE}, REQUEST, decides=True)]
 
 
-def parse(body: Mapping[str, Any], most_questions: int) -> Asked:
+def parse(body: Mapping[str, Any], most_questions: int) -> ParsedRequest:
     """A request's body as a state and questions. Raises Problem (422) listing its faults."""
     refuse_own_fields(body)
     if optional_boolean(body, "stream"):
@@ -65,7 +65,7 @@ def parse(body: Mapping[str, Any], most_questions: int) -> Asked:
     state = required(body, "state")
     check_size(state, ("state",))
     check_json(state, ("state",))
-    return Asked(model, state, parse_questions(body, most_questions), legend=True)
+    return ParsedRequest(model, state, parse_questions(body, most_questions), legend=True)
 
 
 def parse_questions(body: Mapping[str, Any], most: int) -> dict[str, Question]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -14,16 +15,14 @@ from thisthat.audit.protocol import LogError
 from thisthat.errors import InvalidInputError
 from thisthat.loop.candidates import promote
 from thisthat.loop.summary import summary
-from thisthat.serve.formats.fields import one_of, required_object, required_text
+from thisthat.serve.formats.admin import LoopRequest, read_admin
 from thisthat.serve.formats.wire import JSON, Operation
 from thisthat.serve.http.operations import check_admin
-from thisthat.serve.problems import Problem, invalid_at
-from thisthat.serve.schemas import schema
+from thisthat.serve.problems import Problem
 from thisthat.serve.service import Service
 from thisthat.serve.trials import Trials
 
 PATH = "/admin/loop"
-ACTIONS = ("end", "roll back", "promote")
 _MATURE_SECONDS = 7 * 86_400.0
 _LEAST_SECONDS = 1.0
 
@@ -44,7 +43,7 @@ def loop_operations(service: Service) -> list[Operation]:
 
     async def act(request: Request) -> Response:
         check_admin(service, request)
-        wanted = await service.read_value(request, _parsed)
+        wanted = await service.read_value(request, partial(read_admin, LoopRequest))
         trials, by = _trials(service), str(request.state.fields["caller"])
         try:
             done = await asyncio.to_thread(_done, trials, wanted, by)
@@ -62,7 +61,7 @@ def loop_operations(service: Service) -> list[Operation]:
             act,
             "End an experiment, roll the champion back, or promote the candidate (admin key)",
             answer,
-            schema("loop request"),
+            LoopRequest.published(),
             more_statuses=more,
         ),
     ]
@@ -97,31 +96,17 @@ def _trials(service: Service) -> Trials:
     return service.trials
 
 
-def _parsed(body: Any) -> dict[str, str]:
-    fields = required_object(body, ())
-    known = ("do", "experiment", "version", "reason")
-    unknown = [name for name in fields if name not in known]
-    if unknown:
-        raise invalid_at((unknown[0],), f"is not known; known are {', '.join(known)}")
-    wanted = {name: required_text(fields, name) for name in fields}
-    if one_of(fields, "do", ACTIONS) is None:
-        raise invalid_at(("do",), f"is missing; it is one of {', '.join(ACTIONS)}")
-    if wanted["do"] == "end" and "experiment" not in wanted:
-        raise invalid_at(("experiment",), "is missing")
-    return wanted
-
-
-def _done(trials: Trials, wanted: dict[str, str], by: str) -> dict[str, Any]:
+def _done(trials: Trials, wanted: LoopRequest, by: str) -> dict[str, Any]:
     """What was asked for, here at once. Raises InvalidInputError, after which nothing changed."""
-    registry, reason = trials.registry, wanted.get("reason", "by hand")
-    if wanted["do"] == "end":
-        if not registry.change("ended", wanted["experiment"], by, reason, {}):
-            raise InvalidInputError("experiment", f"{wanted['experiment']!r} does not run")
-    elif wanted["do"] == "promote":
-        version = wanted.get("version")
-        if version is not None and version not in registry.now().versions:
-            raise InvalidInputError("version", f"{version!r} is not registered")
-        promote(registry, version, by, reason)
+    registry = trials.registry
+    reason = "by hand" if wanted.reason is None else wanted.reason
+    if wanted.do == "end":
+        if not registry.change("ended", str(wanted.experiment), by, reason, {}):
+            raise InvalidInputError("experiment", f"{wanted.experiment!r} does not run")
+    elif wanted.do == "promote":
+        if wanted.version is not None and wanted.version not in registry.now().versions:
+            raise InvalidInputError("version", f"{wanted.version!r} is not registered")
+        promote(registry, wanted.version, by, reason)
     else:
         registry.roll_back(by, reason)
     trials.look()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -11,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from thisthat.errors import ThisThatError
-from thisthat.serve.formats.fields import optional_lambda, required_text, wrong_type
+from thisthat.serve.formats.admin import ReloadRequest, read_admin
 from thisthat.serve.formats.wire import Operation, source_as_json
 from thisthat.serve.logs import log, log_unforeseen
-from thisthat.serve.problems import Problem, invalid_at
+from thisthat.serve.problems import Problem
 from thisthat.serve.schemas import schema
 from thisthat.serve.service import Service, draining
 
@@ -42,10 +43,11 @@ def admin_operations(service: Service) -> list[Operation]:
         check_admin(service, request)
         if service.trials is not None:
             raise Problem(409, "follows_registry", "this server follows a registry: promote there")
-        ref, lam = await service.read_value(request, lambda body: _wanted(body, service))
+        wanted = await service.read_value(request, partial(read_admin, ReloadRequest))
+        ref = wanted.checkpoint or service.checkpoints.current().ref
         request_id = request.state.request_id
         try:
-            loaded = await asyncio.to_thread(service.reload, ref, lam)
+            loaded = await asyncio.to_thread(service.reload, ref, wanted.lam)
         # Everything: whatever opening raises, the old checkpoint keeps serving.
         except Exception as error:
             foreseen = isinstance(error, ThisThatError)
@@ -75,7 +77,7 @@ def admin_operations(service: Service) -> list[Operation]:
             reload,
             "Switch λ or the checkpoint without dropping a request (admin key)",
             {"application/json": schema("source")},
-            schema("reload request"),
+            ReloadRequest.published(),
             more_statuses=(409,),
         ),
     ]
@@ -86,23 +88,6 @@ def check_admin(service: Service, request: Request) -> None:
     if not service.keys.guards("admin"):
         raise Problem(403, "no_admin_key", "this server was started without an admin key")
     request.state.fields["caller"] = service.keys.caller(request, "admin")
-
-
-def _wanted(body: Any, service: Service) -> tuple[str, float | None]:
-    if not isinstance(body, dict):
-        raise wrong_type((), "an object", body)
-    unknown = set(body) - {"checkpoint", "lambda"}
-    if unknown:
-        raise invalid_at((min(unknown),), "is not known; known are checkpoint and lambda")
-    lam = optional_lambda(body)
-    if "checkpoint" in body:
-        ref = required_text(body, "checkpoint")
-        if not ref.strip():
-            raise invalid_at(("checkpoint",), "is empty")
-        return ref, lam
-    if lam is None:
-        raise invalid_at((), "names neither a checkpoint nor a lambda")
-    return service.checkpoints.current().ref, lam
 
 
 def _json(body: dict[str, Any]) -> Response:

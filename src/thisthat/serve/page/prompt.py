@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from thisthat.decide.decider import Decider
-from thisthat.prompt.show import Mark, shown_row
+from thisthat.prompt.show import SlotMark, shown_row
 from thisthat.serve.formats.systemone import REQUEST, parse
 from thisthat.serve.formats.wire import JSON, Operation
 from thisthat.serve.schemas import schema
-from thisthat.serve.service import Asked, Service
+from thisthat.serve.service import ParsedRequest, Service
 
 PATH = "/page/prompt"
 
@@ -32,7 +32,7 @@ def prompt_operations(service: Service) -> list[Operation]:
     return [Operation(PATH, prompt, summary, {JSON: schema("prompt answer")}, REQUEST)]
 
 
-def shown_prompt(decider: Decider, asked: Asked) -> dict[str, Any]:
+def shown_prompt(decider: Decider, asked: ParsedRequest) -> dict[str, Any]:
     """Rows as texts and slots. Raises InvalidInputError for what the decider cannot read."""
     job = decider.prepare(asked.state, asked.questions)
     owners = {
@@ -46,7 +46,7 @@ def shown_prompt(decider: Decider, asked: Asked) -> dict[str, Any]:
         branches = [
             [
                 {"question": owners[number, piece.number], "options": piece.options}
-                if isinstance(piece, Mark)
+                if isinstance(piece, SlotMark)
                 else piece
                 for piece in branch
             ]

@@ -21,9 +21,9 @@ from thisthat.decide.job import Job
 from thisthat.decide.run import run_jobs
 from thisthat.engine.protocol import Engine
 from thisthat.serve.scheduling.admission import Admission
-from thisthat.serve.scheduling.waiting import Outcome, Ticket, Waiting
+from thisthat.serve.scheduling.waiting import JobOutcome, Ticket, Waiting
 
-__all__ = ["ClosedError", "DeadlineError", "Outcome", "Scheduler"]
+__all__ = ["ClosedError", "DeadlineError", "JobOutcome", "Scheduler"]
 
 _LONG_PREFIX = 4
 """A prefix counts a quarter for a job's length: it is mostly kept already."""
@@ -91,7 +91,7 @@ class Scheduler:
 
     async def submit(
         self, engine: Engine, job: Job, deadline: float, stream: object | None = None
-    ) -> Outcome:
+    ) -> JobOutcome:
         """Run a job and return its result; cancelling the call abandons a job not yet begun.
 
         ``deadline`` is in monotonic seconds; a job that has begun by then is finished. Jobs of one
@@ -100,7 +100,7 @@ class Scheduler:
         engine raises.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Outcome] = loop.create_future()
+        future: asyncio.Future[JobOutcome] = loop.create_future()
         long = engine.capabilities.pauses and self._is_long(job)
         ticket = Ticket(engine, job, future, loop, deadline, time.monotonic(), stream, long)
         with self._lock:
@@ -220,7 +220,7 @@ class Scheduler:
                 ticket = left.pop(number)
                 own = finished - started - (self._aside - aside)
                 self.admission.pace.learn(own, ticket.tokens)
-                self._settle(ticket, Outcome(result, ticket.entered, started, finished, batch))
+                self._settle(ticket, JobOutcome(result, ticket.entered, started, finished, batch))
                 started = finished
         # Everything: engines raise their runtime's own types, the thread must survive, and one
         # job that cannot be run must not take the others down with it.
@@ -231,18 +231,18 @@ class Scheduler:
                 for ticket in left.values():
                     self._run(engine, [ticket], batch)
 
-    def _settle(self, ticket: Ticket, result: Outcome | Exception) -> None:
+    def _settle(self, ticket: Ticket, result: JobOutcome | Exception) -> None:
         with self._lock:
             self._finish(ticket)
         self._tell(ticket, result)
 
-    def _tell(self, ticket: Ticket, result: Outcome | Exception) -> None:
+    def _tell(self, ticket: Ticket, result: JobOutcome | Exception) -> None:
         # The loop is gone if the server had to stop at once; then nobody waits either.
         if not ticket.loop.is_closed():
             ticket.loop.call_soon_threadsafe(_deliver, ticket.future, result)
 
 
-def _deliver(future: asyncio.Future[Outcome], result: Outcome | Exception) -> None:
+def _deliver(future: asyncio.Future[JobOutcome], result: JobOutcome | Exception) -> None:
     if future.done():
         return
     if isinstance(result, Exception):

@@ -12,7 +12,7 @@ from thisthat.engine.protocol import Engine
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobOutcome:
     """A job's result and when it was queued, started and finished (monotonic seconds).
 
     ``batch`` is how many jobs ran together.
@@ -31,7 +31,7 @@ class Ticket:
 
     engine: Engine
     job: Job
-    future: asyncio.Future[Outcome]
+    future: asyncio.Future[JobOutcome]
     loop: asyncio.AbstractEventLoop
     deadline: float
     entered: float

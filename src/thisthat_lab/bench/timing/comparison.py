@@ -118,7 +118,7 @@ AT_ONCE = 20
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ComparisonResult:
     """Everything the comparison found."""
 
     lines: list[Line]
@@ -137,7 +137,7 @@ def compare(
     seed: int,
     advance: Callable[[int], None],
     workloads: Sequence[Workload] = WORKLOADS,
-) -> Outcome:
+) -> ComparisonResult:
     """Time every workload; one that the checkpoint cannot read is left out and named."""
     held: dict[Workload, dict[str, list[Turn]]] = {}
     caveats = [*CAVEATS]
@@ -154,7 +154,7 @@ def compare(
         advance(1)
     timings = [timing for workload in held for timing in _timings(workload, held[workload])]
     lines, saving = _many_states(decider, held.get(STATES, {}), seed, caveats)
-    return Outcome(
+    return ComparisonResult(
         lines,
         timings,
         _bars(

@@ -26,7 +26,7 @@ _POLL_SECONDS = 0.05
 _PATIENCE_SECONDS = 120
 
 
-class ServerError(ThisThatError):
+class ServerProcessError(ThisThatError):
     """The server did not start; the message has what it wrote last."""
 
 
@@ -86,7 +86,7 @@ class Connection:
             received = self._more(received)
         content = received[end + 4 :]
         if status.split()[1] != "200":
-            raise ServerError(f"the server answered {status}: {content[:200]!r}")
+            raise ServerProcessError(f"the server answered {status}: {content[:200]!r}")
         return json.loads(content), milliseconds_of(headers.get("server-timing", ""))
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class Connection:
     def _more(self, received: bytes) -> bytes:
         piece = self._socket.recv(1 << 16)
         if not piece:
-            raise ServerError(f"the answer was cut off after {len(received)} bytes")
+            raise ServerProcessError(f"the answer was cut off after {len(received)} bytes")
         return received + piece
 
 
@@ -144,5 +144,5 @@ def _ready(process: subprocess.Popen[bytes], log: Path) -> str:
             if event.get("message") == "ready":
                 return address
         if ended:
-            raise ServerError(f"the server did not start: {last}")
+            raise ServerProcessError(f"the server did not start: {last}")
         time.sleep(_POLL_SECONDS)

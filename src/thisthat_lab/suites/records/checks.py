@@ -17,7 +17,7 @@ from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.records import rules
 from thisthat_lab.suites.records.asking import ask
 from thisthat_lab.suites.records.fields import Record, RecordType
-from thisthat_lab.suites.records.rules import MODES, Rule
+from thisthat_lab.suites.records.rules import MODES, RecordRule
 from thisthat_lab.suites.records.sheets import write_records
 
 
@@ -45,7 +45,7 @@ class CheckCase:
     record: Record
     shown: tuple[str, ...]
     others: tuple[tuple[str, Record], ...]
-    rule: Rule
+    rule: RecordRule
     denied: bool
     place: str
     setting: Setting

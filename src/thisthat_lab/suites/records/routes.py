@@ -21,7 +21,7 @@ from thisthat_lab.suites.records.asking import ask
 from thisthat_lab.suites.records.checks import hide_fact
 from thisthat_lab.suites.records.conditions import sentence
 from thisthat_lab.suites.records.fields import Record, RecordType
-from thisthat_lab.suites.records.rules import Rule, capital, draw_rule, twin_rule
+from thisthat_lab.suites.records.rules import RecordRule, capital, draw_rule, twin_rule
 from thisthat_lab.suites.records.sheets import write_records
 
 
@@ -60,13 +60,13 @@ class RouteCase:
     name: str
     record: Record
     shown: tuple[str, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[RecordRule, ...]
     outcomes: tuple[str, ...]
     place: str
     setting: Setting
 
 
-def outcome_of(rules: Sequence[Rule], record: Record) -> int | None:
+def outcome_of(rules: Sequence[RecordRule], record: Record) -> int | None:
     """The index of the first rule that holds, their number if none does; None when it is open."""
     marks = [rule.holds(record) for rule in rules]
     choices = product(*((True, False) if mark is None else (mark,) for mark in marks))
@@ -160,7 +160,7 @@ def render_route(case: RouteCase, rng: Rng, wording: RouteWording) -> Asked:
     )
 
 
-def _say(rng: Rng, rule: Rule, noun: str) -> str:
+def _say(rng: Rng, rule: RecordRule, noun: str) -> str:
     parts = [sentence(rng, condition, noun) for condition in rule.conditions]
     return join(parts, "and" if rule.mode == "all" else "or")
 

@@ -18,7 +18,7 @@ MODES = ("all", "any", "none", "at least", "unless")
 
 
 @dataclass(frozen=True)
-class Rule:
+class RecordRule:
     """Conditions joined by a mode. ``needed`` counts for "at least"; in "unless" the last
     condition is the exception that makes the rule fail."""
 
@@ -64,7 +64,7 @@ def draw_rule(
     want: bool,
     clauses: int,
     modes: Sequence[str] = MODES,
-) -> Rule:
+) -> RecordRule:
     """A rule of ``clauses`` conditions that the record satisfies or narrowly does not."""
     clauses = max(1, min(clauses, len(kind.fields)))
     mode = rng.choice([mode for mode in modes if clauses > 1 or mode in ("all", "none")] or ["all"])
@@ -75,7 +75,7 @@ def draw_rule(
         draw_condition(rng, field, record[field.phrase], mark)
         for field, mark in zip(fields, marks, strict=True)
     )
-    return Rule(mode, conditions, needed)
+    return RecordRule(mode, conditions, needed)
 
 
 def _draw_marks(rng: Rng, mode: str, count: int, needed: int, want: bool) -> list[bool]:
@@ -98,7 +98,7 @@ def _draw_marks(rng: Rng, mode: str, count: int, needed: int, want: bool) -> lis
     return rng.shuffled([True] * true + [False] * (count - true))
 
 
-def twin_rule(rng: Rng, rule: Rule, record: Record) -> Rule:
+def twin_rule(rng: Rng, rule: RecordRule, record: Record) -> RecordRule:
     """The same rule with one condition (or all) redrawn so that the answer changes."""
     answer = rule.holds(record)
     for index in rng.shuffled(range(len(rule.conditions))):
@@ -117,7 +117,7 @@ def twin_rule(rng: Rng, rule: Rule, record: Record) -> Rule:
     return replace(rule, conditions=conditions)
 
 
-def move_fact(rng: Rng, rule: Rule, record: Record) -> dict[str, Value] | None:
+def move_fact(rng: Rng, rule: RecordRule, record: Record) -> dict[str, Value] | None:
     """The record with one fact moved so that the rule's answer changes; None if none was found."""
     answer = rule.holds(record)
     for condition in rng.shuffled(rule.conditions):
@@ -142,7 +142,7 @@ def move_fact(rng: Rng, rule: Rule, record: Record) -> dict[str, Value] | None:
     return None
 
 
-def deciding_phrases(rule: Rule, record: Record) -> tuple[str, ...]:
+def deciding_phrases(rule: RecordRule, record: Record) -> tuple[str, ...]:
     """The fields that settle the answer: the failing or the sufficient ones, else all."""
     answer = rule.holds(record)
     for index, condition in enumerate(rule.conditions):
@@ -158,7 +158,7 @@ _TABLES = Tables(__file__)
 LEADS = _TABLES.groups("leads")
 
 
-def say_rule(rng: Rng, rule: Rule, noun: str, form: str | None = None) -> str:
+def say_rule(rng: Rng, rule: RecordRule, noun: str, form: str | None = None) -> str:
     """The rule as text: one sentence, a list of points, or symbols.
 
     ``form`` is "sentence", "list" or "symbols"; None picks one.
@@ -185,7 +185,7 @@ def say_rule(rng: Rng, rule: Rule, noun: str, form: str | None = None) -> str:
     return f"{lead}: " + "; ".join(parts) + "."
 
 
-def _lead(rng: Rng, rule: Rule) -> str:
+def _lead(rng: Rng, rule: RecordRule) -> str:
     count = COUNT_WORDS[rule.needed]
     counts = {"count": count, "Count": count.capitalize(), "total": len(rule.conditions)}
     return rng.choice(LEADS[rule.mode]).format(**counts)
@@ -197,7 +197,7 @@ def _bullet(mark: str, index: int) -> str:
     return f"({chr(97 + index)}) " if mark == "letter" else mark
 
 
-def _say_symbols(rng: Rng, rule: Rule) -> str:
+def _say_symbols(rng: Rng, rule: RecordRule) -> str:
     style = rng.choice(("snake", "camel"))
     parts = [symbolic(condition, style) for condition in rule.conditions]
     if rule.mode == "unless":

@@ -30,7 +30,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class TrainingBatch:
     """Padded rows with their slots one after another; arrays a model can take as they are.
 
     ``row`` and ``at`` locate each slot. ``targets`` is slots x 255. ``tokens_used`` counts tokens
@@ -60,7 +60,7 @@ class Batch:
         bounds: NDArray[np.int32],
         longest: int,
         since: NDArray[np.int32] | None,
-    ) -> Batch:
+    ) -> TrainingBatch:
         """The same slots and labels over rows that stand in one sequence."""
         return replace(self, tokens=tokens, at=at, bounds=bounds, longest=longest, since=since)
 
@@ -120,7 +120,7 @@ class Buckets:
         for row in waiting:
             self._held[self._place(row)].append(row)
 
-    def add(self, row: TrainingRow) -> Batch | None:
+    def add(self, row: TrainingRow) -> TrainingBatch | None:
         """Hold the row; the batch it completes, if it completes one."""
         place = self._place(row)
         held = self._held[place]
@@ -131,7 +131,7 @@ class Buckets:
         self._held[place] = []
         return collate(held, shape)
 
-    def flush(self) -> list[Batch]:
+    def flush(self) -> list[TrainingBatch]:
         """What is held, as batches of the usual shapes with empty rows at the end."""
         batches = [
             collate(held, shape)
@@ -155,7 +155,7 @@ class Buckets:
         return place
 
 
-def collate(rows: Sequence[TrainingRow], shape: Shape | None) -> Batch:
+def collate(rows: Sequence[TrainingRow], shape: Shape | None) -> TrainingBatch:
     """The rows as one batch of ``shape``; rows that are missing are all padding.
 
     Without a shape the batch has no tokens, only slots and labels.
@@ -172,7 +172,7 @@ def collate(rows: Sequence[TrainingRow], shape: Shape | None) -> Batch:
     targets = np.zeros((len(counts), LABELS), dtype=np.float32)
     inside = np.arange(LABELS) < counts[:, None]
     targets[inside] = np.concatenate([row.targets for row in rows])
-    return Batch(
+    return TrainingBatch(
         tokens=tokens,
         row=np.repeat(np.arange(len(rows)), [len(row.at) for row in rows]),
         at=np.concatenate([row.at for row in rows]).astype(np.int64),

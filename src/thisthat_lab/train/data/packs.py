@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from thisthat.errors import InvalidInputError
-from thisthat_lab.train.data.buckets import Batch, Shape, collate
+from thisthat_lab.train.data.buckets import Shape, TrainingBatch, collate
 from thisthat_lab.train.data.rows import TrainingRow
 
 _TOKENS_PER_ROW = 192  # few rows are so short on average; more bounds cost attention time
@@ -78,7 +78,7 @@ class Packs:
             row.where, f"has {len(row)} tokens; the longest may have {self._shapes[-1].longest}"
         )
 
-    def add(self, row: TrainingRow) -> Batch | None:
+    def add(self, row: TrainingRow) -> TrainingBatch | None:
         """Hold the row; the batch of those before it, when there is no more room beside them."""
         place = self._place(row)
         shape, held = self._shapes[place], self._held[place]
@@ -95,7 +95,7 @@ class Packs:
         self._held[place].append(row)
         self._filled[place] += len(row)
 
-    def flush(self) -> list[Batch]:
+    def flush(self) -> list[TrainingBatch]:
         """What is held, as batches of the usual shapes."""
         batches = [
             collate_packed(held, shape)
@@ -112,7 +112,7 @@ class Packs:
         return [row for held in self._held for row in held]
 
 
-def collate_packed(rows: Sequence[TrainingRow], shape: PackedShape) -> Batch:
+def collate_packed(rows: Sequence[TrainingRow], shape: PackedShape) -> TrainingBatch:
     """The rows one after another; what is left of the sequence is padding nobody looks at."""
     ends = np.cumsum([len(row) for row in rows])
     tokens = np.zeros((1, shape.length), dtype=np.int64)

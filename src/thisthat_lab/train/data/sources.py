@@ -26,7 +26,7 @@ from thisthat.items.item import Item, dump_row
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.rng import Rng
 from thisthat_lab.suites import forms, written
-from thisthat_lab.train.config import Augment, Run, Source
+from thisthat_lab.train.config import Augment, MixtureSource, Run
 from thisthat_lab.train.data.augment import make_sheet, plain_sheet, question_key
 from thisthat_lab.train.data.draft import OptionPair
 from thisthat_lab.train.data.mixture import Mixture, epoch_order
@@ -108,7 +108,7 @@ def _collect(item: Item, pools: dict[str, list[OptionPair]], seen: dict[str, set
             pool.append((name, text))
 
 
-def suite_stream(source: Source) -> ItemStream:
+def suite_stream(source: MixtureSource) -> ItemStream:
     """A function from a seed to endless items. Raises InvalidInputError for wrong settings."""
     if source.tasks is not None:
         tasks = written.read_tasks(source.tasks)
@@ -121,7 +121,7 @@ def suite_stream(source: Source) -> ItemStream:
     return lambda seed: generate(seed, settings)
 
 
-def _suite_settings(generate: Callable[..., Any], source: Source) -> Any:
+def _suite_settings(generate: Callable[..., Any], source: MixtureSource) -> Any:
     """The suite's own settings object from the run file's table."""
     hint = get_type_hints(generate)["settings"]
     kind: Any = next(each for each in (hint, *get_args(hint)) if is_dataclass(each))
@@ -267,7 +267,7 @@ class ChunkMaker:
                 where = f"{source.name}, chunk {chunk}, row {made}"
                 yield self._row(group, source, rng, pools, where)
 
-    def _kept(self, source: Source, stream: Iterator[Item], rng: Rng) -> Iterator[Item]:
+    def _kept(self, source: MixtureSource, stream: Iterator[Item], rng: Rng) -> Iterator[Item]:
         top = max(1.0, *source.families.values(), 0.0) * max(1.0, *source.kinds.values(), 0.0)
         for item in stream:
             weight = source.families.get(item.family, 1.0) * source.kinds.get(item.kind, 1.0)
@@ -281,7 +281,7 @@ class ChunkMaker:
     def _row(
         self,
         items: Sequence[Item],
-        source: Source,
+        source: MixtureSource,
         rng: Rng,
         pools: Mapping[str, Sequence[OptionPair]],
         where: str,
@@ -299,7 +299,7 @@ class ChunkMaker:
         causal = settings.causal and rng.chance(settings.causal)
         return row.read_causally() if row and causal else row
 
-    def _settings(self, source: Source) -> Augment:
+    def _settings(self, source: MixtureSource) -> Augment:
         return self.run.augment if source.augment else _WITHOUT_CHANGES
 
 
@@ -321,7 +321,7 @@ def _with_forms(
     return varied
 
 
-def _stratum_weight(source: Source, key: tuple[str, str, str], rows: int) -> float:
+def _stratum_weight(source: MixtureSource, key: tuple[str, str, str], rows: int) -> float:
     origin, family, kind = key
     factor = source.sources.get(origin, 1.0) * source.families.get(family, 1.0)
     return float(rows**source.evenness * factor * dict(source.kinds).get(kind, 1.0))  # type: ignore[call-overload]

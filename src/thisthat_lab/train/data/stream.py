@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from thisthat_lab.train.data.buckets import Batch, Buckets, Shape
+from thisthat_lab.train.data.buckets import Buckets, Shape, TrainingBatch
 from thisthat_lab.train.data.packs import PackedShape, Packs
 from thisthat_lab.train.data.rows import TrainingRow
 from thisthat_lab.train.data.sources import Chunk
@@ -59,7 +59,7 @@ class Fed:
     outcomes: Tensor
     bounds: Tensor | None
     since: Tensor | None
-    batch: Batch
+    batch: TrainingBatch
     position: Position
     too_long: int
     protected: int
@@ -201,7 +201,7 @@ def gatherer(shapes: Sequence[Shape], waiting: Sequence[TrainingRow] = ()) -> Bu
 
 
 def feed_batch(
-    batch: Batch, pin: bool, after: Position = _START, too_long: int = 0, protected: int = 0
+    batch: TrainingBatch, pin: bool, after: Position = _START, too_long: int = 0, protected: int = 0
 ) -> Fed:
     """The batch as tensors, in pinned memory for a CUDA device."""
 

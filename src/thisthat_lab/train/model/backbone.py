@@ -37,7 +37,7 @@ WRAPPED = "model.language_model."
 _ADAPTED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
-class Backbone(nn.Module):
+class TrainedBackbone(nn.Module):
     """Token rows and slot places in, one logit per label and slot out.
 
     ``trunk`` is a Hugging Face decoder without language head. ``unembedding`` holds the label rows
@@ -272,7 +272,7 @@ def build_backbone(
     settings: Model,
     device: torch.device,
     packed: bool = False,
-) -> Backbone:
+) -> TrainedBackbone:
     """A backbone with these weights on the device, in the dtype the settings name.
 
     A ``packed`` one takes packed batches only. Raises CheckpointError for a tensor that is
@@ -287,12 +287,12 @@ def build_backbone(
     if head is not None and not trunk.config.tie_word_embeddings:
         rows = torch.from_numpy(np.ascontiguousarray(head[np.asarray(label_ids)]))
         unembedding = rows.to(device=device, dtype=trunk.dtype)
-    return Backbone(trunk, label_ids, unembedding, settings, prefix).to(device)
+    return TrainedBackbone(trunk, label_ids, unembedding, settings, prefix).to(device)
 
 
 def random_backbone(
     config: Mapping[str, Any], settings: Model, device: torch.device, packed: bool = False
-) -> Backbone:
+) -> TrainedBackbone:
     """A backbone of this shape with random weights, for measuring what fits and how fast."""
     trunk = blank_trunk(config, settings, device, packed)
     with torch.no_grad():
@@ -301,7 +301,7 @@ def random_backbone(
                 parameter.normal_(std=0.02)
             else:
                 parameter.fill_(1.0)
-    return Backbone(trunk, range(LABELS), None, settings).to(device)
+    return TrainedBackbone(trunk, range(LABELS), None, settings).to(device)
 
 
 def blank_trunk(

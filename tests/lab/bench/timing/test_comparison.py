@@ -29,7 +29,7 @@ class First:
 
 
 @pytest.fixture
-def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> comparison.Outcome:
+def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> comparison.ComparisonResult:
     monkeypatch.setattr(contest, "PAUSE", 0.0)
     present, missing = COMPETITORS[:3], COMPETITORS[3]
     return comparison.compare(
@@ -43,7 +43,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> comparison.Outco
     )
 
 
-def test_every_system_is_timed_on_every_workload(outcome: comparison.Outcome) -> None:
+def test_every_system_is_timed_on_every_workload(outcome: comparison.ComparisonResult) -> None:
     for workload in comparison.COMPARED:
         timed = [timing for timing in outcome.timings if timing.workload == workload.name]
         if workload is comparison.LONG:
@@ -57,7 +57,7 @@ def test_every_system_is_timed_on_every_workload(outcome: comparison.Outcome) ->
         assert timed[0].same == timed[0].compared > 0
 
 
-def test_what_is_absent_or_left_out_is_named(outcome: comparison.Outcome) -> None:
+def test_what_is_absent_or_left_out_is_named(outcome: comparison.ComparisonResult) -> None:
     told = "\n".join(outcome.caveats)
     assert "(d) zero-shot, one pass per option: absent. it is not there." in told
     assert "4,000 tokens: longer than this checkpoint reads; left out." in told
@@ -68,7 +68,7 @@ def test_what_is_absent_or_left_out_is_named(outcome: comparison.Outcome) -> Non
     assert len(outcome.bars) == 10
 
 
-def test_a_subset_of_states_is_scaled_and_said(outcome: comparison.Outcome) -> None:
+def test_a_subset_of_states_is_scaled_and_said(outcome: comparison.ComparisonResult) -> None:
     lines = {line.label: line.value for line in outcome.lines}
     assert f"{MANY:,} states, {SCHEMA_LABEL}: seconds" in lines
     scaled = [each for each in outcome.caveats if re.search(r"timed on \d+; the first call", each)]

@@ -7,7 +7,7 @@ from thisthat_lab.suites.records.catalogue import record_types
 from thisthat_lab.suites.records.fields import Record, Value
 from thisthat_lab.suites.records.rules import (
     MODES,
-    Rule,
+    RecordRule,
     deciding_phrases,
     draw_rule,
     move_fact,
@@ -16,7 +16,7 @@ from thisthat_lab.suites.records.rules import (
 )
 
 
-def slow_holds(rule: Rule, marks: list[bool]) -> bool:
+def slow_holds(rule: RecordRule, marks: list[bool]) -> bool:
     true = [mark for mark in marks if mark]
     if rule.mode == "unless":
         return marks == [True] * (len(marks) - 1) + [False]
@@ -28,7 +28,7 @@ def slow_holds(rule: Rule, marks: list[bool]) -> bool:
     }[rule.mode]
 
 
-def slow_answer(rule: Rule, record: Record) -> bool | None:
+def slow_answer(rule: RecordRule, record: Record) -> bool | None:
     ways = [
         (True, False) if mark is None else (mark,)
         for mark in (condition.holds(record) for condition in rule.conditions)

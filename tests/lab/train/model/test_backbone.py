@@ -16,12 +16,12 @@ from thisthat_lab.train.data.augment import plain_sheet
 from thisthat_lab.train.data.buckets import Shape
 from thisthat_lab.train.data.rows import TrainingRow, build_row
 from thisthat_lab.train.data.stream import fed_batches
-from thisthat_lab.train.model.backbone import Backbone, build_backbone, layer_order
+from thisthat_lab.train.model.backbone import TrainedBackbone, build_backbone, layer_order
 
 CPU = torch.device("cpu")
 
 
-def backbone_of(folder: Path, **settings: object) -> tuple[Backbone, PromptBuilder]:
+def backbone_of(folder: Path, **settings: object) -> tuple[TrainedBackbone, PromptBuilder]:
     checkpoint = open_checkpoint(folder)
     builder = PromptBuilder(checkpoint.encode, checkpoint.card.prompt)
     model = Model.model_validate(settings)
@@ -89,7 +89,7 @@ def test_a_looped_backbone_is_a_deeper_model(model_folder: Path) -> None:
     assert len(list(looped.parameters())) == len(list(plain.parameters()))
 
 
-def gradients(backbone: Backbone, rows: list[TrainingRow]) -> dict[str, torch.Tensor]:
+def gradients(backbone: TrainedBackbone, rows: list[TrainingRow]) -> dict[str, torch.Tensor]:
     (fed,) = fed_batches(rows, [Shape(len(rows), 200)])
     tokens, places, at, *_ = fed.to(CPU)
     backbone(tokens, places, at)[:, :2].sum().backward()

@@ -8,12 +8,12 @@ from thisthat_lab.train.config import Loop, Model
 from thisthat_lab.train.data.buckets import Shape
 from thisthat_lab.train.data.packs import packed_shapes
 from thisthat_lab.train.data.stream import fed_batches
-from thisthat_lab.train.model.backbone import Backbone, build_backbone
+from thisthat_lab.train.model.backbone import TrainedBackbone, build_backbone
 
 PACKED, PADDED = packed_shapes(600, 40), [Shape(4, 30)]
 
 
-def logits(backbone: Backbone, packed: bool, opened: bool) -> torch.Tensor:
+def logits(backbone: TrainedBackbone, packed: bool, opened: bool) -> torch.Tensor:
     """Of three rows; the padded batch has a fourth that is all padding."""
     rows = [row(20 + number, number, (2, 9) if opened else (0, 0)) for number in range(3)]
     (fed,) = fed_batches(rows, PACKED if packed else PADDED)
@@ -21,7 +21,7 @@ def logits(backbone: Backbone, packed: bool, opened: bool) -> torch.Tensor:
     return made
 
 
-def pair(settings: Model, packed: bool) -> tuple[Backbone, Backbone]:
+def pair(settings: Model, packed: bool) -> tuple[TrainedBackbone, TrainedBackbone]:
     joined, plain = (
         build_backbone(config(), WEIGHTS, range(255), settings, CPU, packed) for _ in range(2)
     )

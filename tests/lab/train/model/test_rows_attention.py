@@ -15,7 +15,7 @@ from thisthat_lab.train.data.packs import packed_shapes
 from thisthat_lab.train.data.stream import fed_batches
 from thisthat_lab.train.kernels.fused_ops import why_not_proven
 from thisthat_lab.train.model import backbone as backbones
-from thisthat_lab.train.model.backbone import Backbone, random_backbone
+from thisthat_lab.train.model.backbone import TrainedBackbone, random_backbone
 from thisthat_lab.train.model.rows_attention import can_attend
 
 SHAPE = config(
@@ -26,7 +26,7 @@ NEAR = 0.05 if CUDA else 1e-4
 CAUSAL, OPEN = [(0, 0)] * 3, [(0, 0), (10, 120), (0, 101)]
 
 
-def results(backbone: Backbone, packed: bool, spans: list[tuple[int, int]]) -> list[Tensor]:
+def results(backbone: TrainedBackbone, packed: bool, spans: list[tuple[int, int]]) -> list[Tensor]:
     """The logits of rows with slots at several places, and every gradient they give."""
     lengths = (20, 150, 101)
     rows = [

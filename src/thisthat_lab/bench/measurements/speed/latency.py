@@ -20,7 +20,7 @@ from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.competitors import COMPETITORS, Absent, Competitor, Listed
 from thisthat_lab.bench.timing.busy import busy_caveats
-from thisthat_lab.bench.timing.comparison import QUICK_WORKLOADS, Outcome, compare
+from thisthat_lab.bench.timing.comparison import QUICK_WORKLOADS, ComparisonResult, compare
 from thisthat_lab.bench.timing.comparison import WORKLOADS as COMPARED
 from thisthat_lab.bench.timing.contest import Limits, TurnJournal
 from thisthat_lab.bench.timing.footprint import Footprint, start_up
@@ -100,7 +100,7 @@ def run(context: Context) -> Findings:
     )
 
 
-def _compared(context: Context) -> Outcome:
+def _compared(context: Context) -> ComparisonResult:
     setting = context.setting
     opened, absent = _competitors(context)
     identity = context.engine.identity.as_dict()

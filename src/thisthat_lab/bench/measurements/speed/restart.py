@@ -20,7 +20,7 @@ from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.timing.busy import busy_caveats
-from thisthat_lab.bench.timing.served import Served, ServerError, serving
+from thisthat_lab.bench.timing.served import Served, ServerProcessError, serving
 from thisthat_lab.bench.timing.texts import ticket
 
 PATH = "/v1/systemone"
@@ -99,7 +99,7 @@ def _load_on(served: Served, body: bytes) -> Iterator[None]:
     def ask() -> None:
         connection = served.connection()
         # The end of it: the server is killed in the middle of some of these.
-        with suppress(ServerError, OSError):
+        with suppress(ServerProcessError, OSError):
             connection.post(PATH, body)
             answered.wait(_PATIENCE_SECONDS)
             while True:

@@ -35,7 +35,7 @@ _NO, _YES = 0, 1
 
 
 @dataclass(frozen=True)
-class Plan:
+class LabelPlan:
     """How labels are taken: how many, how often, and at which confidence."""
 
     labels: Sequence[int] = LABELS
@@ -81,7 +81,7 @@ class _Row:
         }
 
 
-def run(context: Context, plan: Plan) -> Findings:
+def run(context: Context, plan: LabelPlan) -> Findings:
     """Ask once, then fit every target on every split. Raises InvalidInputError without a pool."""
     items = guarantee_items(context, plan.per_family)
     replies = context.ask("guarantee", items)
@@ -139,7 +139,7 @@ def guarantee_items(context: Context, per_family: int | None) -> list[Item]:
     return branch.evaluation_items(count, context.seed)
 
 
-def measurement_of(plan: Plan) -> Measurement:
+def measurement_of(plan: LabelPlan) -> Measurement:
     """The measurement for one plan."""
     return registered("guarantee", partial(run, plan=plan))
 
@@ -158,7 +158,7 @@ def _pool(items: Sequence[Item], replies: Sequence[Reply], kind: str) -> Scored:
 
 
 def _rows(
-    context: Context, pools: Mapping[Kind, Scored], plan: Plan, left_out: list[str]
+    context: Context, pools: Mapping[Kind, Scored], plan: LabelPlan, left_out: list[str]
 ) -> Iterator[_Row]:
     sizes = {
         (kind, labels): len(pool.best) >= 2 * labels

@@ -22,37 +22,37 @@ _TITLES = (
 
 
 @dataclass(frozen=True)
-class Span:
+class TimeSpan:
     """From ``start`` up to, not including, ``end``."""
 
     start: int
     end: int
 
-    def overlaps(self, other: Span, gap: int = 0) -> bool:
+    def overlaps(self, other: TimeSpan, gap: int = 0) -> bool:
         """Whether the two share a minute, or are closer than ``gap`` minutes."""
         return self.start < other.end + gap and other.start < self.end + gap
 
 
 @dataclass(frozen=True)
-class Entry:
+class CalendarEntry:
     """Something in somebody's calendar."""
 
     who: str
     what: str
-    span: Span
+    span: TimeSpan
 
 
-def draw_entries(people: Sequence[str], each: int, rng: Rng) -> tuple[Entry, ...]:
+def draw_entries(people: Sequence[str], each: int, rng: Rng) -> tuple[CalendarEntry, ...]:
     """Up to ``each`` entries for every person, without overlaps for one person."""
-    entries: list[Entry] = []
+    entries: list[CalendarEntry] = []
     for who in people:
-        taken: list[Span] = []
+        taken: list[TimeSpan] = []
         for _ in range(each):
             start = rng.integer(DAY_START // STEP, DAY_END // STEP - 2) * STEP
-            span = Span(start, min(DAY_END, start + STEP * rng.integer(2, 7)))
+            span = TimeSpan(start, min(DAY_END, start + STEP * rng.integer(2, 7)))
             if not any(span.overlaps(other) for other in taken):
                 taken.append(span)
-                entries.append(Entry(who, rng.choice(_TITLES), span))
+                entries.append(CalendarEntry(who, rng.choice(_TITLES), span))
     return tuple(sorted(entries, key=lambda entry: (entry.who, entry.span.start)))
 
 
@@ -64,7 +64,7 @@ def clock(minutes: int, style: str) -> str:
     return f"{(hour + 11) % 12 + 1}:{minute:02d} {'am' if hour < 12 else 'pm'}"
 
 
-def clock_span(span: Span, style: str, rng: Rng) -> str:
+def clock_span(span: TimeSpan, style: str, rng: Rng) -> str:
     """``14:30-15:00`` or ``from 14:30 to 15:00``."""
     start, end = clock(span.start, style), clock(span.end, style)
     return rng.choice((f"{start}-{end}", f"{start} to {end}"))
@@ -75,18 +75,18 @@ class Written:
     """A calendar as a state, and the piece of it for each entry."""
 
     state: Text
-    pieces: dict[Entry, str]
+    pieces: dict[CalendarEntry, str]
 
 
 def write_calendar(
-    entries: Sequence[Entry],
+    entries: Sequence[CalendarEntry],
     notes: Sequence[tuple[str, str]],
     style: str,
     difficulty: Difficulty,
     rng: Rng,
 ) -> Written:
     """Entries and headed notes as text or JSON among idle material."""
-    pieces: dict[Entry, str] = {}
+    pieces: dict[CalendarEntry, str] = {}
     if rng.chance(0.4):
         rows = []
         for entry in entries:

@@ -15,7 +15,7 @@ from thisthat.items.item import Item
 from thisthat_lab.bench import measure, suite
 from thisthat_lab.bench.measure import Context, Setting, run_measurement
 from thisthat_lab.bench.measurements.trust import guarantee
-from thisthat_lab.bench.measurements.trust.guarantee import Plan, measurement_of
+from thisthat_lab.bench.measurements.trust.guarantee import LabelPlan, measurement_of
 from thisthat_lab.bench.report.results_page import RESULTS
 from thisthat_lab.bench.report.table import print_result
 from thisthat_lab.bench.result import Result, read_result
@@ -51,12 +51,12 @@ def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
     return Context(Setting(out=tmp_path), Console(file=io.StringIO()))
 
 
-def measured(context: Context, plan: Plan) -> tuple[Path, Result]:
+def measured(context: Context, plan: LabelPlan) -> tuple[Path, Result]:
     return run_measurement(measurement_of(plan), context, ["thisthat", "bench", "guarantee"])
 
 
 def test_a_calibrated_system_keeps_its_targets(context: Context) -> None:
-    path, found = measured(context, Plan([150, 5000], 60, 30))
+    path, found = measured(context, LabelPlan([150, 5000], 60, 30))
     splits = found.series["splits"]
     assert [(row["kind"], row["target"], row["labels"]) for row in splits] == [
         ("boolean", "precision>=0.9", 150),
@@ -86,7 +86,7 @@ def test_a_calibrated_system_keeps_its_targets(context: Context) -> None:
 
 def test_too_small_a_pool_is_refused(context: Context) -> None:
     with pytest.raises(InvalidInputError, match="no pool has twice 4000 rows"):
-        measured(context, Plan([4000], 5, 4))
+        measured(context, LabelPlan([4000], 5, 4))
 
 
 @pytest.mark.parametrize(
@@ -100,17 +100,17 @@ def test_too_small_a_pool_is_refused(context: Context) -> None:
 )
 def test_bad_plans_are_refused(plan: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        Plan(**plan)  # type: ignore[arg-type]
+        LabelPlan(**plan)  # type: ignore[arg-type]
 
 
 def test_the_command_takes_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "open_system", lambda *_: Calibrated())
-    plans: list[Plan] = []
+    plans: list[LabelPlan] = []
     real = guarantee.measurement_of
     monkeypatch.setattr(guarantee, "measurement_of", lambda plan: real(plans.append(plan) or plan))
     given = ["--per-family", "6", "--labels", "40", "--labels", "20", "--splits", "3"]
     outcome = CliRunner().invoke(app, ["bench", "guarantee", *given, "--out", str(tmp_path)])
     assert outcome.exit_code == 0, outcome.output
     assert (tmp_path / "guarantee.json").is_file()
-    assert plans == [Plan([40, 20], 3, 6, 0.95)]
+    assert plans == [LabelPlan([40, 20], 3, 6, 0.95)]
     assert "guarantee" not in suite.SUITE

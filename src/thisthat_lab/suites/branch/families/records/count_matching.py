@@ -12,7 +12,7 @@ from thisthat_lab.suites.records.asking import ask, numbered_levels
 from thisthat_lab.suites.records.catalogue import record_types
 from thisthat_lab.suites.records.checks import draw_names
 from thisthat_lab.suites.records.fields import Record, RecordType
-from thisthat_lab.suites.records.rules import Rule, draw_rule, say_rule
+from thisthat_lab.suites.records.rules import RecordRule, draw_rule, say_rule
 from thisthat_lab.suites.records.sheets import write_records
 from thisthat_lab.tables import Tables
 
@@ -24,7 +24,7 @@ class Case:
     kind: RecordType
     rows: tuple[tuple[str, Record], ...]
     shown: tuple[str, ...]
-    rule: Rule
+    rule: RecordRule
     failing: bool
     setting: Setting
 
@@ -58,7 +58,7 @@ def draw(rng: Rng, setting: Setting) -> Case | None:
     )
 
 
-def _draw_for(rng: Rng, kind: RecordType, rule: Rule, want: bool) -> Record | None:
+def _draw_for(rng: Rng, kind: RecordType, rule: RecordRule, want: bool) -> Record | None:
     for _ in range(60):
         record = kind.draw(rng)
         if rule.holds(record) is want:

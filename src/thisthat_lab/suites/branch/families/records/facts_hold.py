@@ -24,7 +24,7 @@ from thisthat_lab.suites.records.checks import (
     twin_check,
 )
 from thisthat_lab.suites.records.conditions import question, sentence
-from thisthat_lab.suites.records.rules import Rule, capital
+from thisthat_lab.suites.records.rules import RecordRule, capital
 from thisthat_lab.suites.records.sheets import write_records
 
 
@@ -92,7 +92,7 @@ def _ask(rng: Rng, case: FactsCase, where: str) -> tuple[str, tuple[tuple[str, s
     return rng.choice(STATEMENTS[case.form]).format(text=text, capital=capital(text)), YES_NO
 
 
-def _direct(rng: Rng, rule: Rule, noun: str, where: str) -> str:
+def _direct(rng: Rng, rule: RecordRule, noun: str, where: str) -> str:
     parts = [question(rng, condition, noun) for condition in rule.conditions]
     if rule.mode == "none":
         about = f"for {where}, " if where else ""
@@ -102,7 +102,7 @@ def _direct(rng: Rng, rule: Rule, noun: str, where: str) -> str:
     return capital(text)
 
 
-def say_facts(rng: Rng, rule: Rule, noun: str) -> str:
+def say_facts(rng: Rng, rule: RecordRule, noun: str) -> str:
     """The rule as one clause that can follow "that"."""
     parts = [sentence(rng, condition, noun) for condition in rule.conditions]
     if rule.mode == "unless":

@@ -10,7 +10,13 @@ from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import FIRST_NAMES, as_shown, join
 from thisthat_lab.suites.branch.machinery import calendars
-from thisthat_lab.suites.branch.machinery.calendars import DAY_END, DAY_START, STEP, Entry, Span
+from thisthat_lab.suites.branch.machinery.calendars import (
+    DAY_END,
+    DAY_START,
+    STEP,
+    CalendarEntry,
+    TimeSpan,
+)
 from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)
@@ -23,9 +29,9 @@ _TRIES = 200
 class MeetingCase:
     """Calendars, who is invited, the proposed time and the break that must lie between."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[CalendarEntry, ...]
     invited: tuple[str, ...]
-    proposed: Span
+    proposed: TimeSpan
     gap: int
     asks_free: bool
     setting: Setting
@@ -40,16 +46,16 @@ def draw(rng: Rng, setting: Setting) -> MeetingCase | None:
     gap = rng.weighted((0, 10, 15, 30), (5, 1, 2, 1)) if setting.clauses > 1 else 0
     length = rng.integer(2, 5) * STEP
     wanted = rng.chance(0.5)
-    case = MeetingCase(entries, invited, Span(0, 1), gap, rng.chance(0.5), setting, rng.raw())
+    case = MeetingCase(entries, invited, TimeSpan(0, 1), gap, rng.chance(0.5), setting, rng.raw())
     for _ in range(_TRIES):
         start = rng.integer(DAY_START // STEP, (DAY_END - length) // STEP) * STEP
-        case = replace(case, proposed=Span(start, start + length))
+        case = replace(case, proposed=TimeSpan(start, start + length))
         if bool(_clashes(case)) == wanted:
             return case
     return None
 
 
-def _clashes(case: MeetingCase) -> list[Entry]:
+def _clashes(case: MeetingCase) -> list[CalendarEntry]:
     return [
         entry
         for entry in case.entries
@@ -97,7 +103,7 @@ def render(case: MeetingCase, rng: Rng) -> Asked:
 def twin(case: MeetingCase, rng: Rng) -> MeetingCase | None:
     """The same calendars with the proposal moved by a little, and the other answer."""
     for shift in rng.shuffled([step * STEP for step in range(-6, 7) if step]):
-        moved = Span(case.proposed.start + shift, case.proposed.end + shift)
+        moved = TimeSpan(case.proposed.start + shift, case.proposed.end + shift)
         other = replace(case, proposed=moved)
         if moved.start >= DAY_START and moved.end <= DAY_END and solve(other) != solve(case):
             return other

@@ -10,7 +10,13 @@ from thisthat_lab.suites.base.family import Asked
 from thisthat_lab.suites.base.settings import Setting
 from thisthat_lab.suites.base.wording import FIRST_NAMES, as_shown, join
 from thisthat_lab.suites.branch.machinery import calendars
-from thisthat_lab.suites.branch.machinery.calendars import DAY_END, DAY_START, STEP, Entry, Span
+from thisthat_lab.suites.branch.machinery.calendars import (
+    DAY_END,
+    DAY_START,
+    STEP,
+    CalendarEntry,
+    TimeSpan,
+)
 from thisthat_lab.tables import Tables
 
 _TABLES = Tables(__file__)
@@ -24,10 +30,10 @@ _TRIES = 300
 class SlotCase:
     """Calendars, who must come, the hours the meeting must keep to, and the slots."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[CalendarEntry, ...]
     invited: tuple[str, ...]
-    hours: Span
-    slots: tuple[Span, ...]
+    hours: TimeSpan
+    slots: tuple[TimeSpan, ...]
     setting: Setting
     look: int
 
@@ -37,17 +43,17 @@ def draw(rng: Rng, setting: Setting) -> SlotCase | None:
     people = rng.sample(FIRST_NAMES, rng.integer(1, 1 + setting.clauses))
     entries = calendars.draw_entries(people, rng.integer(2, 4), rng)
     invited = tuple(rng.sample(people, rng.integer(1, len(people))))
-    hours = Span(DAY_START, rng.integer(60, 70) * STEP)
+    hours = TimeSpan(DAY_START, rng.integer(60, 70) * STEP)
     if rng.chance(0.5):
-        hours = Span(rng.integer(34, 44) * STEP, DAY_END)
+        hours = TimeSpan(rng.integer(34, 44) * STEP, DAY_END)
     length = rng.integer(2, 4) * STEP
     count = rng.integer(3, 5)
     wanted = rng.below(count + 1)
-    good: list[Span] = []
-    bad: list[Span] = []
+    good: list[TimeSpan] = []
+    bad: list[TimeSpan] = []
     for _ in range(_TRIES):
         start = rng.integer(DAY_START // STEP, (DAY_END - length) // STEP) * STEP
-        span = Span(start, start + length)
+        span = TimeSpan(start, start + length)
         if span in good or span in bad:
             continue
         (good if _fits(span, entries, invited, hours) else bad).append(span)
@@ -61,7 +67,9 @@ def draw(rng: Rng, setting: Setting) -> SlotCase | None:
     return SlotCase(entries, invited, hours, tuple(slots), setting, rng.raw())
 
 
-def _fits(span: Span, entries: tuple[Entry, ...], invited: tuple[str, ...], hours: Span) -> bool:
+def _fits(
+    span: TimeSpan, entries: tuple[CalendarEntry, ...], invited: tuple[str, ...], hours: TimeSpan
+) -> bool:
     return (
         hours.start <= span.start
         and span.end <= hours.end
