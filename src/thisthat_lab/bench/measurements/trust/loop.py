@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from thisthat.calibrate.drift import sure_cell, sureness
 from thisthat.items import metrics
 from thisthat.loop.canary import CanarySettings, evidence
-from thisthat.loop.drift import DriftMartingale
 from thisthat.loop.off_policy import Logged, doubly_robust, ips
 from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Bar, Line
@@ -159,9 +159,9 @@ def _drift(
     """How many streams without drift ever alarm."""
     alarms = 0
     for seed in range(count):
-        bets = DriftMartingale(rng.beta(5, 2, 500).tolist(), seed)
+        bets = sureness(rng.beta(5, 2, 500).tolist(), seed)
         for value in rng.beta(5, 2, length).tolist():
-            bets.add(value)
+            bets.add(sure_cell(value))
         alarms += bets.drifted(ALPHA)
         advance(1)
     return alarms
