@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from thisthat.audit.beside import RequestId
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.protocol import LogError
 from thisthat.audit.watch import DriftCheck, DriftWatch
@@ -215,6 +216,8 @@ class Service:
         self, decider: Decider, state: Text, procedure: Procedure, options: DecideOptions
     ) -> Decision:
         """The decision, on record. Raises Problem (503) when it must be on disk and is not."""
+        if self._exploration is not None and isinstance(options.request_id, RequestId):
+            options = replace(options, request_id=options.request_id.again())
         change = explorer(self._exploration, procedure.questions, state, options)
         work = partial(decider.conclude, state, procedure, options, change)
         if self._recording is None:
