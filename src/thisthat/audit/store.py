@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -125,6 +126,8 @@ class SQLiteStore:
         self._file: list[tuple[int, int] | None] = []
         self._written: Place | None = None
         self._warned = False
+        self._follows = threading.Lock()
+        self._follower: tuple[sqlite3.Connection, tuple[int, int] | None] | None = None
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write the lines in one transaction; without any, only the chain is begun.
@@ -198,10 +201,12 @@ class SQLiteStore:
         """The rows of a chained table behind a place, in order; all of them for None."""
         query = f"SELECT place, {', '.join(table.columns)} FROM {table.name}"
         query += "" if place is None else f" WHERE place > {int(place)}"
-        with self._reading() as connection:
+        found = list[tuple[Any, ...]]()
+        with self._following() as connection:
             if _has_table(connection, table.name):
-                for at, *row in connection.execute(f"{query} ORDER BY place"):
-                    yield at, tuple(row)
+                found = connection.execute(f"{query} ORDER BY place").fetchall()
+        for at, *row in found:
+            yield at, tuple(row)
 
     def rows(self, table: Table, where: Mapping[str, str] | None = None) -> Iterator[Row]:
         """The rows of a table beside the decisions that match, in no order."""
@@ -272,6 +277,8 @@ class SQLiteStore:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        with self._follows:
+            self._leave()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -309,6 +316,27 @@ class SQLiteStore:
                 yield connection
         except sqlite3.Error as error:
             raise LogError(f"{self.path}: {error}") from error
+
+    @contextmanager
+    def _following(self) -> Iterator[sqlite3.Connection]:
+        """A connection to read with again and again: opening one costs more than reading does."""
+        self._check_there()
+        with self._follows:
+            file = _identity(self.path)
+            if self._follower is None or self._follower[1] != file:
+                self._leave()
+                with self._errors():
+                    self._follower = self._connect(self._how_to_read()), file
+            try:
+                yield self._follower[0]
+            except sqlite3.Error as error:
+                self._leave()
+                raise LogError(f"{self.path}: {error}") from error
+
+    def _leave(self) -> None:
+        if self._follower is not None:
+            self._follower[0].close()
+            self._follower = None
 
     def _how_to_read(self) -> str:
         path = self.path.resolve()
