@@ -9,7 +9,9 @@ import pytest
 
 from tests.calibrate.test_policy import POLICY, REFUND, SCHEMA
 from tests.path_engine import path_decider
+from thisthat.audit.drift import DriftStream
 from thisthat.audit.log import DecisionLog
+from thisthat.audit.store import SQLiteStore
 from thisthat.audit.watch import MOST_POLICIES, DriftCheck, DriftWatch
 from thisthat.calibrate.fit_policy import fit_policy
 from thisthat.decide.policy import Policy
@@ -30,23 +32,43 @@ class Watched:
     def decide(self, states: range, policy: Policy = POLICY) -> None:
         for number in states:
             self.decider.decide(f"state {number}", SCHEMA, policy=policy)
-            self.watch.count(policy, len(SCHEMA))
+            self.watch.count(policy)
 
 
-def test_every_window_is_checked_once_and_alone(tmp_path: Path) -> None:
+def test_the_bets_go_on_and_an_alarm_is_raised_once(tmp_path: Path) -> None:
     watched = Watched(tmp_path / "a.sqlite")
     watched.decide(range(49))
     watched.watch.close()
     assert watched.checks == []
-    for start in (49, 50 + 49):
-        watched.decide(range(start, start + 50))
+    for states in (range(49, 50), range(50, 100)):
+        watched.decide(states)
         watched.watch.close()
     watched.log.close()
     assert [check.outcome for check in watched.checks] == ["drift", "drift"]
-    for check in watched.checks:
+    for check, rows in zip(watched.checks, (50, 100), strict=True):
         assert check.policy == POLICY.hash
-        assert {test.rows for test in check.tests} == {50}
+        assert {test.rows for test in check.tests} == {rows}
         assert {test.question for test in check.tests} == set(SCHEMA)
+    alarms = [{(test.question, test.test) for test in check.alarms} for check in watched.checks]
+    assert alarms[0]
+    assert not alarms[0] & alarms[1]
+
+
+def test_a_restart_and_another_server_change_no_number(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    through = Watched(path)
+    through.decide(range(100))
+    through.watch.close()
+    later = DriftWatch(through.log, through.checks.append, 1)
+    later.count(POLICY)
+    later.close()
+    through.log.close()
+    stream = DriftStream(POLICY)
+    stream.follow(SQLiteStore(path))
+    assert through.checks[-1].tests == tuple(stream.tests())
+    assert {test.rows for test in stream.tests()} == {100}
+    stream.follow(SQLiteStore(path))
+    assert {test.rows for test in stream.tests()} == {100}
 
 
 def test_decisions_like_the_labelled_ones_are_no_drift(tmp_path: Path) -> None:
@@ -57,14 +79,15 @@ def test_decisions_like_the_labelled_ones_are_no_drift(tmp_path: Path) -> None:
     policy = fit_policy(watched.decider, labelled, parse_target("error<=0.05"))
     for number in range(200):
         watched.decider.ask(f"use {number}", REFUND, policy=policy)
-        watched.watch.count(policy, 1)
+        watched.watch.count(policy)
     watched.watch.close()
     (check,) = watched.checks
     assert check.outcome == "none"
     assert [test.rows for test in check.tests] == [200, 200]
+    assert check.alarms == ()
 
 
-def test_a_window_that_fills_during_a_check_grows_until_that_is_over(tmp_path: Path) -> None:
+def test_decisions_during_a_check_wait_for_the_next_one(tmp_path: Path) -> None:
     watched = Watched(tmp_path / "a.sqlite")
     begun, go_on = threading.Event(), threading.Event()
 
@@ -81,7 +104,7 @@ def test_a_window_that_fills_during_a_check_grows_until_that_is_over(tmp_path: P
     watched.watch.close()
     watched.decide(range(120, 121))
     watched.watch.close()
-    assert [check.tests[0].rows for check in watched.checks] == [50, 71]
+    assert [check.tests[0].rows for check in watched.checks] == [50, 121]
 
 
 def test_policies_are_counted_apart_and_those_not_used_any_more_are_forgotten(
@@ -91,7 +114,7 @@ def test_policies_are_counted_apart_and_those_not_used_any_more_are_forgotten(
     watched.decide(range(49))
     for number in range(MOST_POLICIES):
         other = Policy.from_json({**POLICY.as_json(), "target": f"error<=0.{number + 1:04d}"})
-        watched.watch.count(other, 3)
+        watched.watch.count(other)
     watched.decide(range(49))
     watched.watch.close()
     assert watched.checks == []
@@ -135,25 +158,22 @@ def test_a_check_that_had_nothing_to_test_failed_and_says_so_where_it_begins(
     watched.decider.decide("not counted", SCHEMA, policy=POLICY)
     for _ in range(2):
         for _ in range(50):
-            watched.watch.count(POLICY, 3)
+            watched.watch.count(POLICY)
         watched.watch.close()
     watched.decide(range(50))
     watched.watch.close()
     other = Policy.from_json({**POLICY.as_json(), "target": "error<=0.3"})
     for _ in range(50):
-        watched.watch.count(other, 3)
-    watched.watch.close()
-    for _ in range(50):
-        watched.watch.count(POLICY, 0)
+        watched.watch.count(other)
     watched.watch.close()
     watched.log.close()
     outcomes = [check.outcome for check in watched.checks]
-    assert outcomes == ["failed", "failed", "drift", "failed", "failed"]
-    assert [check.begins for check in watched.checks] == [True, False, False, True, True]
+    assert outcomes == ["failed", "failed", "drift", "failed"]
+    assert [check.begins for check in watched.checks] == [True, False, False, True]
     assert watched.checks[0].failure is not None
     assert watched.checks[0].failure.startswith("no lines to test")
 
 
-def test_fewer_decisions_than_a_test_needs_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="drift_decisions: is 49; a test needs at least 50"):
-        Watched(tmp_path / "a.sqlite", 49)
+def test_checks_after_no_decision_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="drift_decisions: is 0; at least 1 is needed"):
+        Watched(tmp_path / "a.sqlite", 0)

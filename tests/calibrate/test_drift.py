@@ -1,74 +1,120 @@
+"""No drift, no alarm, however long the stream; drift is found."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
+from tests.calibrate.test_policy import POLICY
 from thisthat.calibrate.drift import (
-    chi_squared,
-    chi_squared_tail,
-    drift_tests,
-    kolmogorov_smirnov,
+    LEAST_ROWS,
+    DriftMartingale,
+    DriftTest,
+    QuestionDrift,
+    sure_cell,
+    sureness,
 )
-from thisthat.decide.policy import ReferencePart
+from thisthat.decide.policy import QuestionPart, ReferencePart
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.05, 0.2])
-def test_the_kolmogorov_smirnov_test_is_scipys(shift: float) -> None:
-    random = np.random.default_rng(1)
-    a, b = random.random(300), random.random(500) + shift
-    theirs = stats.ks_2samp(a, b, method="asymp")
-    statistic, p = kolmogorov_smirnov(a.tolist(), b.tolist())
-    assert statistic == pytest.approx(theirs.statistic)
-    scaled = statistic * np.sqrt(300 * 500 / 800)
-    assert p == pytest.approx(stats.kstwobign.sf(scaled), abs=1e-9)
-    assert p == pytest.approx(theirs.pvalue, abs=0.05)
+def test_a_stream_without_drift_rarely_alarms() -> None:
+    rng = np.random.default_rng(1)
+    alarms = 0
+    for seed in range(40):
+        bets = sureness(rng.random(100), seed)
+        for value in np.round(rng.random(600), 1):
+            bets.add(sure_cell(float(value)))
+        alarms += bets.drifted(0.05)
+    assert alarms <= 5
 
 
-@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 7, 20])
-@pytest.mark.parametrize("statistic", [0.1, 1.0, 5.0, 40.0])
-def test_the_chi_squared_tail_is_scipys(degrees: int, statistic: float) -> None:
-    assert chi_squared_tail(statistic, degrees) == pytest.approx(stats.chi2.sf(statistic, degrees))
-    assert chi_squared_tail(0.0, degrees) == 1.0
+def test_values_that_repeat_are_no_drift() -> None:
+    bets = DriftMartingale([1] * 50, 3)
+    for _ in range(500):
+        bets.add(1)
+    assert not bets.drifted(0.05)
 
 
-def test_the_chi_squared_test_is_scipys() -> None:
-    one, other = {"a": 50, "b": 30, "c": 20}, {"a": 40, "b": 50, "c": 30}
-    table = [[50, 30, 20], [40, 50, 30]]
-    theirs = stats.chi2_contingency(table, correction=False)
-    assert chi_squared(one, other) == pytest.approx((theirs.statistic, theirs.pvalue))
+@pytest.mark.parametrize("power", [0.5, 2.0])
+def test_drift_of_a_probability_is_found(power: float) -> None:
+    rng = np.random.default_rng(2)
+    bets = sureness(rng.random(300))
+    for value in rng.random(800) ** power:
+        bets.add(sure_cell(float(value)))
+    assert bets.drifted(0.001)
 
 
-def test_rare_options_are_pooled() -> None:
-    assert chi_squared({"a": 60, "b": 1}, {"a": 60}) is None
-    assert chi_squared({"a": 60}, {"a": 60}) is None
-    pooled = chi_squared({"a": 60, "b": 4, "c": 4}, {"a": 60, "b": 4, "c": 4})
-    assert pooled == pytest.approx((0.0, 1.0))
+def test_the_same_stream_gives_the_same_bets_and_keys_name_them() -> None:
+    values = np.random.default_rng(3).integers(0, 4, 200).tolist()
+
+    def wealth(*keys: int) -> float:
+        bets = DriftMartingale([0, 1, 2, 3] * 20, 4, *keys)
+        return [bets.add(value) for value in values][-1]
+
+    assert wealth(1) == wealth(1) != wealth(2)
 
 
-def reference(random: np.random.Generator, rows: int) -> ReferencePart:
+def test_cells_rise_with_the_probability_and_have_ends() -> None:
+    cells = [sure_cell(each) for each in (0.0, 1e-9, 0.2, 0.5, 0.501, 0.9, 0.999, 0.9999, 1.0)]
+    assert cells == sorted(cells)
+    assert len(set(cells[2:8])) == 5  # 0.5 and 0.501 share one
+    assert 0 <= cells[0] < cells[-1] < 2_401
+
+
+def fitted(random: np.random.Generator, rows: int) -> QuestionPart:
+    part = POLICY.questions["queue"]
+    best = dict(zip(part.options, (rows // 2, rows - rows // 2, 0), strict=True))
     sure = sorted(random.beta(5, 1, rows).tolist())
-    return ReferencePart(best={"a": rows // 2, "b": rows - rows // 2}, sure=sure)
+    return part.model_copy(update={"reference": ReferencePart(best=best, sure=sure)})
+
+
+def drifted(part: QuestionPart, best: list[str], sure: list[float]) -> list[DriftTest]:
+    bets = QuestionDrift("queue", part, 0.01)
+    for option, value in zip(best, sure, strict=True):
+        bets.add(*bets.cells(option, value))
+    return bets.tests()
 
 
 def test_drift_is_seen_and_its_absence_is_not_taken_for_it() -> None:
     random = np.random.default_rng(2)
-    false = 0
-    for _ in range(200):
-        fit = reference(random, 400)
-        best = random.choice(["a", "b"], 300).tolist()
-        tests = drift_tests("q", fit, best, random.beta(5, 1, 300).tolist(), level=0.05)
-        assert [t.test for t in tests] == ["Kolmogorov-Smirnov test", "chi-squared test"]
-        false += any(test.drifted for test in tests)
-    assert false / 200 <= 0.06
-    unsure = drift_tests("q", fit, best, random.beta(2, 1, 300).tolist())
+    part = fitted(random, 400)
+    first, second, third = part.options
+    usual = random.choice([first, second], 300).tolist()
+    sure = random.beta(5, 1, 300).tolist()
+    none = drifted(part, usual, sure)
+    assert [(test.test, test.drifted) for test in none] == [
+        ("how sure", False),
+        ("which option", False),
+    ]
+    unsure = drifted(part, usual, random.beta(2, 1, 300).tolist())
     assert [test.drifted for test in unsure] == [True, False]
-    only_a = drift_tests("q", fit, ["a"] * 300, random.beta(5, 1, 300).tolist())
-    assert [test.drifted for test in only_a] == [False, True]
-    assert "q: drift since the policy was fitted (chi-squared test, statistic" in str(only_a[1])
-    assert "p-value" in str(only_a[1])
+    for other in (first, third, "an option nobody knows"):
+        assert [test.drifted for test in drifted(part, [other] * 300, sure)] == [False, True]
+    said = str(unsure[0])
+    assert said.startswith("queue: drift since the policy was fitted (how sure, e-value ")
+    assert said.endswith(" of 200, 300 decisions)")
+
+
+def test_a_swap_between_the_ends_and_the_middle_is_seen() -> None:
+    random = np.random.default_rng(4)
+    part = fitted(random, 300)
+    first, middle, last = part.options
+    even = ReferencePart(best={first: 100, middle: 100, last: 100}, sure=part.reference.sure)
+    part = part.model_copy(update={"reference": even})
+    outer = random.choice([first, last], 300).tolist()
+    assert [test.drifted for test in drifted(part, outer, random.beta(5, 1, 300).tolist())] == [
+        False,
+        True,
+    ]
 
 
 def test_a_few_decisions_tell_nothing() -> None:
-    fit = reference(np.random.default_rng(3), 400)
-    assert drift_tests("q", fit, ["a"] * 49, [0.1] * 49) == []
+    random = np.random.default_rng(3)
+    part = fitted(random, 400)
+    few = LEAST_ROWS - 1
+    tests = drifted(part, part.options[:1] * 3 + part.options[1:2] * 3, [0.9] * 6)
+    assert [test.enough for test in tests] == [False, False]
+    assert "too few to tell" in str(tests[0])
+    scarce = fitted(random, few)
+    usual = random.choice(part.options[:2], 80).tolist()
+    assert not drifted(scarce, usual, random.beta(5, 1, 80).tolist())[0].enough

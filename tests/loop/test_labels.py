@@ -13,7 +13,7 @@ from thisthat.items.labels import read_labelled
 from thisthat.loop.labels import REASONS, make_labels
 from thisthat.loop.outcome_files import read_outcomes
 from thisthat.loop.outcomes import Outcome, Recorded, record
-from thisthat.loop.review import review_queue
+from thisthat.loop.review import review_queue, review_tasks
 from thisthat.questions import Choice
 
 
@@ -99,7 +99,7 @@ def test_a_review_goes_to_label_studio_and_back(store: SQLiteStore, tmp_path: Pa
         ]
     )
     put(store, (1, of("r5", option="a")))
-    tasks = review_queue(store, 2, T0 + DAY)
+    tasks = review_tasks(review_queue(store, 2, T0 + DAY))
     assert [each["data"]["decision"] for each in tasks] == [3, 6]
     first = tasks[0]["data"]
     assert (first["question"], first["state"]) == ("q", "text")

@@ -66,8 +66,9 @@ def registry(tmp_path: Path) -> Registry:
     return made
 
 
-def service_of(registry: Registry, **settings: Any) -> Service:
-    log = DecisionLog(registry._path.parent.parent / "log.sqlite", wait=True)
+def service_of(registry: Registry, keep_states: bool = False, **settings: Any) -> Service:
+    path = registry._path.parent.parent / "log.sqlite"
+    log = DecisionLog(path, keep_states=keep_states, wait=True)
     settings = {"allowed_hosts": ("*",), "admin_keys": ("adm",), **settings}
     ref, champion = champion_of(registry)
     chosen = Settings(port=0, checkpoint=ref, lam=champion.lam, **settings)

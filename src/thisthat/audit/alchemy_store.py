@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, TABLES, Row, Table
@@ -97,6 +97,10 @@ class AlchemyDatabase:
         """A transaction that makes no tables."""
         with self._transaction(create=False) as connection:
             yield AlchemyStatements(self, connection)
+
+    def following(self) -> AbstractContextManager[AlchemyStatements]:
+        """The same as ``reading``: the pool keeps connections open."""
+        return self.reading()
 
     def run(self, work: Callable[[Transaction], Result]) -> Result:
         """Do some work, again if another writer came first."""

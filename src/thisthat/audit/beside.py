@@ -90,6 +90,12 @@ class RequestId(str):
         made.client, made.assigned = client, ()
         return made
 
+    def again(self) -> RequestId:
+        """The same id for one state of the request, with arms of its own beside the request's."""
+        made = RequestId(self, self.client)
+        made.assigned = self.assigned
+        return made
+
 
 def beside(entries: Sequence[Entry]) -> dict[Table, list[Row]]:
     """The rows of other tables that belong to these lines, each of them once."""

@@ -104,6 +104,9 @@ class Database(Protocol):
     def reading(self) -> AbstractContextManager[Transaction]:
         """A transaction that changes nothing."""
 
+    def following(self) -> AbstractContextManager[Transaction]:
+        """Like ``reading``, and cheap to call often; others wait until it ends."""
+
     def run(self, work: Callable[[Transaction], Result]) -> Result:
         """Do some work in a transaction of any thread, again if another writer came first."""
 
@@ -184,9 +187,9 @@ class ChainedStore:
 
     def rows_after(self, table: Table, place: int | None) -> Iterator[tuple[int | None, Row]]:
         """The rows of a chained table behind a place, in order; all of them for None."""
-        with self.database.reading() as on:
-            if on.has_table(table.name):
-                yield from on.rows_after(table, place)
+        with self.database.following() as on:
+            found = list(on.rows_after(table, place)) if on.has_table(table.name) else []
+        yield from found
 
     def purge(self, before: float) -> int:
         """Delete lines older than ``before`` and record the purge in the chain."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -36,6 +37,8 @@ class SQLiteFile:
         self._connection: sqlite3.Connection | None = None
         self._file: list[tuple[int, int] | None] = []
         self._warned = False
+        self._follows = threading.Lock()
+        self._follower: tuple[sqlite3.Connection, tuple[int, int] | None] | None = None
 
     @contextmanager
     def writing(self, *, create: bool = True) -> Iterator[SQLiteStatements]:
@@ -62,6 +65,22 @@ class SQLiteFile:
         except sqlite3.Error as error:
             raise LogError(f"{self.path}: {error}") from error
 
+    @contextmanager
+    def following(self) -> Iterator[SQLiteStatements]:
+        """A connection that is kept: opening one costs more than reading a few rows does."""
+        self._check_there()
+        with self._follows:
+            file = _identity(self.path)
+            if self._follower is None or self._follower[1] != file:
+                self._leave()
+                with self._errors():
+                    self._follower = self._connect(self._how_to_read()), file
+            try:
+                yield SQLiteStatements(self._follower[0])
+            except sqlite3.Error as error:
+                self._leave()
+                raise LogError(f"{self.path}: {error}") from error
+
     def run(self, work: Callable[[Transaction], Result]) -> Result:
         """Do some work over a connection of its own; the file's lock lets one writer in."""
         with self._errors():
@@ -74,6 +93,13 @@ class SQLiteFile:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        with self._follows:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._follower is not None:
+            self._follower[0].close()
+            self._follower = None
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

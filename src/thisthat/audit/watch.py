@@ -1,18 +1,18 @@
-"""Automatic drift checks: the log is tested whenever a policy has been used often enough.
+"""Automatic drift checks: the bets on a policy go on whenever it has been used often enough.
 
-Windows do not overlap: after every so many decisions of a policy, exactly those are tested. Checks
-run in a background thread, one at a time, and read no more than their window; deciding only counts.
+A check reads what the log has got since the last one, other servers' lines too, and the first of a
+policy all of its lines: a restart changes no number. Checks run in a background thread, one at a
+time; deciding only counts.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from thisthat.audit.drift import drift_in
+from thisthat.audit.drift import DriftStream
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.protocol import LogError
 from thisthat.calibrate.drift import LEAST_ROWS, DriftTest
@@ -22,8 +22,6 @@ from thisthat.errors import InvalidInputError
 CheckOutcome: TypeAlias = Literal["none", "drift", "failed"]
 
 MOST_POLICIES = 256
-_MOST_LINES = 50_000
-_CLOCK_SECONDS = 60.0
 _CLOSE_SECONDS = 10.0
 _NOTHING = f"no lines to test; a question needs {LEAST_ROWS} of them, and its policy as many labels"
 
@@ -32,11 +30,13 @@ _NOTHING = f"no lines to test; a question needs {LEAST_ROWS} of them, and its po
 class DriftCheck:
     """What a check found under the policy with that hash; ``failure`` says why there are no tests.
 
-    ``begins`` is true for the first failure in a row.
+    ``alarms`` are the tests that found drift for the first time. ``begins`` is true for the first
+    failure in a row.
     """
 
     policy: str
     tests: tuple[DriftTest, ...] = ()
+    alarms: tuple[DriftTest, ...] = ()
     failure: str | None = None
     begins: bool = False
 
@@ -49,50 +49,52 @@ class DriftCheck:
 
 
 @dataclass(slots=True)
-class _Window:
-    since: float
+class _Watched:
+    stream: DriftStream | None = None
     decisions: int = 0
-    lines: int = 0
+    alarmed: frozenset[tuple[str, str]] = frozenset()
 
 
 class DriftWatch:
-    """Checks ``log`` for drift after every ``drift_decisions`` decisions of a policy.
+    """Looks at ``log`` for drift after every ``drift_decisions`` decisions of a policy.
 
-    ``report`` gets the findings, in the checking thread. Only the ``MOST_POLICIES`` most recently
-    used policies are counted. Raises InvalidInputError for fewer decisions than a test needs.
+    However often it looks, the chance that it ever calls out about a policy without drift is
+    ``LEVEL`` at most. ``report`` gets the findings, in the checking thread. Only the
+    ``MOST_POLICIES`` most recently used policies are watched. Raises InvalidInputError for fewer
+    decisions than one.
     """
 
     def __init__(
         self, log: DecisionLog, report: Callable[[DriftCheck], None], drift_decisions: int
     ) -> None:
-        if drift_decisions < LEAST_ROWS:
+        if drift_decisions < 1:
             raise InvalidInputError(
-                "drift_decisions", f"is {drift_decisions}; a test needs at least {LEAST_ROWS}"
+                "drift_decisions", f"is {drift_decisions}; at least 1 is needed"
             )
         self._log = log
         self._report = report
         self._every = drift_decisions
-        self._windows: dict[str, _Window] = {}
+        self._watched: dict[str, _Watched] = {}
         self._failing: dict[str, None] = {}
         self._lock = threading.Lock()
         self._running: threading.Thread | None = None
 
-    def count(self, policy: Policy, lines: int) -> None:
-        """Count one more decision recorded under ``policy``, with so many lines. Never waits.
+    def count(self, policy: Policy) -> None:
+        """Count one more decision recorded under ``policy``. Never waits.
 
-        A window that fills during another check grows until that check is over.
+        Decisions during another check wait for the next one.
         """
         with self._lock:
-            window = self._windows.pop(policy.hash, None) or _Window(time.time())
-            window.decisions += 1
-            window.lines += lines
-            if window.decisions < self._every or self._running is not None:
-                self._windows[policy.hash] = window
-                if len(self._windows) > MOST_POLICIES:
-                    del self._windows[next(iter(self._windows))]
+            watched = self._watched.pop(policy.hash, None) or _Watched()
+            watched.decisions += 1
+            self._watched[policy.hash] = watched
+            if len(self._watched) > MOST_POLICIES:
+                del self._watched[next(iter(self._watched))]
+            if watched.decisions < self._every or self._running is not None:
                 return
+            watched.decisions = 0
             self._running = threading.Thread(
-                target=self._check, args=(policy, window), name="drift-check", daemon=True
+                target=self._check, args=(policy, watched), name="drift-check", daemon=True
             )
             self._running.start()
 
@@ -103,9 +105,9 @@ class DriftWatch:
         if running is not None:
             running.join(_CLOSE_SECONDS)
 
-    def _check(self, policy: Policy, window: _Window) -> None:
+    def _check(self, policy: Policy, watched: _Watched) -> None:
         try:
-            self._report(self._noted(self._found(policy, window)))
+            self._report(self._noted(self._found(policy, watched)))
         finally:
             with self._lock:
                 self._running = None
@@ -121,20 +123,21 @@ class DriftWatch:
             del self._failing[next(iter(self._failing))]
         return replace(check, begins=begins)
 
-    def _found(self, policy: Policy, window: _Window) -> DriftCheck:
+    def _found(self, policy: Policy, watched: _Watched) -> DriftCheck:
         if not self._log.flush():
             why = self._log.health.last_failure or "writing takes too long"
             return DriftCheck(policy.hash, failure=f"lines are not written yet: {why}")
-        # The time only bounds how far back to look; the number of lines ends the window.
-        since = window.since - _CLOCK_SECONDS
-        limit = min(window.lines, _MOST_LINES)
         try:
-            lines = self._log.store.read({"policy": policy.hash}, since, None, limit)
-            tests = tuple(drift_in(lines, policy))
+            watched.stream = stream = watched.stream or DriftStream(policy)
+            stream.follow(self._log.store)
         except LogError as error:
             return DriftCheck(policy.hash, failure=str(error))
         except Exception as error:  # an unexpected driver error is a failure like any other
             return DriftCheck(policy.hash, failure=f"{type(error).__name__}: {error}")
-        if not tests:
+        tests = tuple(stream.tests())
+        if not any(test.enough or test.drifted for test in tests):
             return DriftCheck(policy.hash, failure=_NOTHING)
-        return DriftCheck(policy.hash, tests)
+        drifted = {(test.question, test.test): test for test in tests if test.drifted}
+        new = tuple(test for name, test in drifted.items() if name not in watched.alarmed)
+        watched.alarmed = frozenset(drifted)
+        return DriftCheck(policy.hash, tests, new)

@@ -1,25 +1,33 @@
 """Drift between fit and use: do the answers still look like those a policy was fitted on?
 
-Two tests, each at half the level: the two-sample Kolmogorov-Smirnov test on how sure the best
-option is, and Pearson's chi-squared test on which option is best. A guarantee holds for states
-drawn like the labelled ones; a small p-value says that they no longer are.
+Each decision is ranked among the labelled states and all decisions before it: by how sure its best
+option is, and by which option that is. While states are drawn like the labelled ones, the ranks are
+independent and uniform (a conformal test martingale), and a gambler who bets that they are not ever
+wins 1/α with chance α at most, over a stream of any length and however often one looks. A policy's
+guarantee holds for states drawn like the labelled ones; a gambler who wins says that they no longer
+are.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from thisthat.decide.policy import ReferencePart
+from thisthat.decide.policy import QuestionPart
+from thisthat.rng import Key, Rng
 
 LEVEL = 0.01
 LEAST_ROWS = 50
-_TERMS = 100
-_LEAST_EXPECTED = 5.0
+
+_CELLS = 2_401
+_STEPS = 100
+_WAVES = np.repeat([1, 2, 3, 4], 6)
+_HEIGHTS = np.tile([-0.9, -0.6, -0.3, 0.3, 0.6, 0.9], 4)
+_JUMP = 0.005
+_LARGEST_LOG = 700.0
 
 
 class DriftWarning(UserWarning):
@@ -28,95 +36,125 @@ class DriftWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class DriftTest:
-    """One test's outcome; ``drifted`` at the level it was run at."""
+    """What one bet on a question's decisions has come to.
+
+    ``e_value`` is the largest wealth so far, ``bound`` what it takes to call it drift. ``enough``
+    says whether there were labels and decisions to tell from.
+    """
 
     question: str
     test: str
-    statistic: float
-    p_value: float
+    e_value: float
+    bound: float
     rows: int
-    drifted: bool
+    enough: bool
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the bet was won."""
+        return self.e_value >= self.bound
 
     def __str__(self) -> str:
-        said = "drift" if self.drifted else "no drift"
+        said = "drift" if self.drifted else "no drift" if self.enough else "too few to tell drift"
         return (
-            f"{self.question}: {said} since the policy was fitted ({self.test}, statistic "
-            f"{self.statistic:.4g}, p-value {self.p_value:.3g}, {self.rows} decisions)"
+            f"{self.question}: {said} since the policy was fitted ({self.test}, e-value "
+            f"{self.e_value:.4g} of {self.bound:.4g}, {self.rows} decisions)"
         )
 
 
-def drift_tests(
-    question: str,
-    reference: ReferencePart,
-    best: Sequence[str],
-    sure: Sequence[float],
-    level: float = LEVEL,
-) -> list[DriftTest]:
-    """Both tests on one question's decisions; none with fewer than 50 decisions."""
-    if len(best) < LEAST_ROWS or len(reference.sure) < LEAST_ROWS:
-        return []
-    found = [("Kolmogorov-Smirnov test", *kolmogorov_smirnov(reference.sure, sure))]
-    counted = chi_squared(reference.best, Counter(best))
-    if counted is not None:
-        found.append(("chi-squared test", *counted))
-    return [
-        DriftTest(question, name, statistic, p, len(best), p < level / 2)
-        for name, statistic, p in found
-    ]
+class DriftMartingale:
+    """Bets on the ranks of a stream of cells, of which there are ``cells``.
 
-
-def kolmogorov_smirnov(one: Sequence[float], other: Sequence[float]) -> tuple[float, float]:
-    """The two-sample statistic and its asymptotic p-value (Smirnov 1939)."""
-    a, b = np.sort(np.asarray(one)), np.sort(np.asarray(other))
-    both = np.concatenate([a, b])
-    below_a = np.searchsorted(a, both, "right") / len(a)
-    below_b = np.searchsorted(b, both, "right") / len(b)
-    statistic = float(np.abs(below_a - below_b).max())
-    scaled = statistic * math.sqrt(len(a) * len(b) / (len(a) + len(b)))
-    if scaled < 0.2:
-        return statistic, 1.0  # the series below converges slowly there; the limit is 1
-    terms = ((-1) ** (k - 1) * math.exp(-2 * (k * scaled) ** 2) for k in range(1, _TERMS + 1))
-    return statistic, min(1.0, max(0.0, 2 * math.fsum(terms)))
-
-
-def chi_squared(one: Mapping[str, int], other: Mapping[str, int]) -> tuple[float, float] | None:
-    """Pearson's statistic for "both counts come from one distribution", and its p-value.
-
-    Options expected fewer than five times on either side are pooled; None when that leaves a
-    single group.
+    ``reference`` are cells from before, in any order. ``keys`` name the random numbers that break
+    ties: equal keys and an equal stream give equal bets.
     """
-    totals = sum(one.values()), sum(other.values())
-    share = min(totals) / sum(totals)
-    groups: list[tuple[float, float]] = []
-    rare = (0.0, 0.0)
-    for name in sorted({*one, *other}):
-        pair = (float(one.get(name, 0)), float(other.get(name, 0)))
-        if sum(pair) * share >= _LEAST_EXPECTED:
-            groups.append(pair)
-        else:
-            rare = (rare[0] + pair[0], rare[1] + pair[1])
-    if sum(rare) * share >= _LEAST_EXPECTED or (rare != (0.0, 0.0) and not groups):
-        groups.append(rare)
-    elif rare != (0.0, 0.0):
-        groups[0] = (groups[0][0] + rare[0], groups[0][1] + rare[1])
-    if len(groups) < 2:
-        return None
-    table = np.array(groups)
-    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
-    statistic = float(((table - expected) ** 2 / expected).sum())
-    return statistic, chi_squared_tail(statistic, len(groups) - 1)
+
+    def __init__(self, reference: Iterable[int], cells: int, *keys: Key) -> None:
+        self._counts = np.bincount(np.fromiter(reference, dtype=np.int64), minlength=cells)
+        self._total = int(self._counts.sum())
+        self._rng = Rng("drift", *keys)
+        self._log = 0.0
+        self._shares = np.full(len(_WAVES), 1.0 / len(_WAVES))
+        self.highest = 1.0
+        self.rows = 0
+
+    def add(self, cell: int) -> float:
+        """Take one value by its cell; the wealth after it."""
+        self.rows += 1
+        below = int(self._counts[:cell].sum())
+        self._counts[cell] += 1
+        self._total += 1
+        # Ties are broken by chance, so that the rank is uniform for values that repeat too.
+        rank = below + self._rng.uniform() * int(self._counts[cell])
+        return self._bet(rank / self._total)
+
+    def _bet(self, rank: float) -> float:
+        """Bet on waves of one to four halves over the ranks, moving a little between them."""
+        shares = (1 - _JUMP) * self._shares + _JUMP / len(_WAVES)
+        shares = shares * (1.0 + _HEIGHTS * np.cos(math.pi * rank * _WAVES))
+        total = float(shares.sum())
+        self._shares = shares / total
+        self._log += math.log(total)
+        wealth = math.exp(min(self._log, _LARGEST_LOG))
+        self.highest = max(self.highest, wealth)
+        return wealth
+
+    def drifted(self, alpha: float) -> bool:
+        """Whether the wealth has ever reached 1/α."""
+        return self.highest >= 1.0 / alpha
 
 
-def chi_squared_tail(statistic: float, degrees: int) -> float:
-    """P(X >= statistic) for a chi-squared X with whole degrees of freedom, in closed form."""
-    half = statistic / 2
-    if half <= 0:
-        return 1.0
-    if degrees % 2:
-        tail = math.erfc(math.sqrt(half))
-        powers = [i + 0.5 for i in range((degrees - 1) // 2)]
-    else:
-        tail = 0.0
-        powers = [float(i) for i in range(degrees // 2)]
-    terms = (math.exp(p * math.log(half) - half - math.lgamma(p + 1)) for p in powers)
-    return min(1.0, tail + math.fsum(terms))
+def sureness(reference: Iterable[float], *keys: Key) -> DriftMartingale:
+    """Bets on a stream of probabilities, whose cells ``sure_cell`` tells."""
+    return DriftMartingale(map(sure_cell, reference), _CELLS, *keys)
+
+
+def sure_cell(probability: float) -> int:
+    """The cell of a probability: hundredths of its log-odds, so that any stream fits in memory."""
+    bounded = min(max(probability, 1e-12), 1 - 1e-12)
+    place = round(_STEPS * math.log(bounded / (1 - bounded))) + _CELLS // 2
+    return min(max(place, 0), _CELLS - 1)
+
+
+class QuestionDrift:
+    """Both bets on the decisions of one question, each at half its level."""
+
+    def __init__(self, name: str, fitted: QuestionPart, level: float, *keys: Key) -> None:
+        self._name, self._level = name, level / 2
+        self.labels = len(fitted.reference.sure)
+        self._places = {option: place for place, option in enumerate(fitted.options)}
+        best = [
+            place
+            for option, place in self._places.items()
+            for _ in range(fitted.reference.best.get(option, 0))
+        ]
+        self._sure = sureness(fitted.reference.sure, name, "sure", *keys)
+        # One cell more for what the policy does not know.
+        self._best = DriftMartingale(best, len(self._places) + 1, name, "best", *keys)
+
+    @property
+    def rows(self) -> int:
+        """How many decisions were taken in."""
+        return self._sure.rows
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are labels and decisions to tell from."""
+        return min(self.rows, self.labels) >= LEAST_ROWS
+
+    def cells(self, best: str, sure: float) -> tuple[int, int]:
+        """What ``add`` takes of a decision: small numbers, of which many can wait."""
+        return self._places.get(best, len(self._places)), sure_cell(sure)
+
+    def add(self, best: int, sure: int) -> None:
+        """Take in one decision by its cells."""
+        self._best.add(best)
+        self._sure.add(sure)
+
+    def tests(self) -> list[DriftTest]:
+        """What both bets have come to."""
+        named = {"how sure": self._sure, "which option": self._best}
+        return [
+            DriftTest(self._name, name, bets.highest, 1 / self._level, self.rows, self.enough)
+            for name, bets in named.items()
+        ]

@@ -2,7 +2,8 @@
 
 Where the right option is known, both answer the same states again: *paired replay*. Where only the
 reward of what was done is known, decisions of a canary tell by the chances that were logged
-(*off-policy*). Where acting was deterministic, the log cannot tell, and that is said.
+(*off-policy*), and decisions explored under a policy tell what another policy would earn. Where
+acting was deterministic, the log cannot tell, and that is said.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ import numpy as np
 
 from thisthat.audit.beside import ASSIGNMENTS
 from thisthat.audit.protocol import Store
+from thisthat.decide.policy import Policy
 from thisthat.decide.protocol import Decides
 from thisthat.errors import InvalidInputError
 from thisthat.identity import schema_hash
+from thisthat.loop.acting import Acting, acting
 from thisthat.loop.joined import Joined, JoinedView
 from thisthat.loop.off_policy import Estimate, Logged, difference, doubly_robust, ips, snips
 from thisthat.loop.replay import Replay, paired
-from thisthat.questions import Decision, Question, Source
+from thisthat.questions import Answer, Decision, Question, Source
 
 Costs: TypeAlias = Mapping[str, Mapping[str, Mapping[str, float]]]
 """By question, by the right option, by the option that was taken."""
@@ -45,6 +48,7 @@ EXCLUDED = {
     "another schema": "asked with another schema",
     "no state": "the log keeps no states",
     "deterministic": "only a reward is known, and no chance was logged",
+    "explored": "explored under a policy; the candidate's policy would have to be given",
 }
 
 
@@ -76,13 +80,18 @@ class CandidateEvaluation:
     replay: Replay | None = None
     parts: Mapping[str, Mapping[str, Replay]] = field(default_factory=dict)
     off_policy: OffPolicy | None = None
+    acting: Acting | None = None
     excluded: Counter[str] = field(default_factory=Counter)
     needed: str | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """What the whole interval says; replay comes first, being the sharper one."""
-        gain = self.replay or (None if self.off_policy is None else self.off_policy.gain)
+        """What the whole interval says: of acting, if a policy was given; else of the answers.
+
+        Replay comes before off-policy, being the sharper one.
+        """
+        estimated = None if self.off_policy is None else self.off_policy.gain
+        gain = self.acting or self.replay or estimated
         if gain is None:
             return "cannot tell"
         if gain.high < 0:
@@ -99,6 +108,7 @@ class CandidateEvaluation:
             for kind, parts in self.parts.items():
                 lines += [f"  {kind} {name}: {_told(part)}" for name, part in parts.items()]
         lines += [] if self.off_policy is None else self.off_policy.lines()
+        lines += [] if self.acting is None else self.acting.lines()
         lines += [
             f"  {self.excluded[name]} left out: {why}"
             for name, why in EXCLUDED.items()
@@ -120,6 +130,7 @@ class CandidateEvaluation:
             "replay": None if self.replay is None else _numbers(self.replay),
             **parts,
             "off_policy": None if self.off_policy is None else asdict(self.off_policy),
+            "acting": None if self.acting is None else asdict(self.acting),
             "excluded": dict(self.excluded),
             "needed": self.needed,
         }
@@ -127,18 +138,16 @@ class CandidateEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A decision with an outcome, and both answers to it: the best options and probabilities."""
+    """A decision with an outcome, and both answers to it."""
 
     found: Joined
     name: str
-    champion: Mapping[str, float]
-    candidate: Mapping[str, float]
+    champion: Answer
+    candidate: Answer
 
     @property
     def both(self) -> tuple[str, str]:
-        return max(self.champion, key=self.champion.__getitem__), max(
-            self.candidate, key=self.candidate.__getitem__
-        )
+        return self.champion.best_name, self.candidate.best_name
 
 
 def evaluate(
@@ -154,12 +163,14 @@ def evaluate(
     alpha: float = 0.05,
     costs: Costs | None = None,
     slice_by: str | None = None,
+    policy: Policy | None = None,
     progress: Progress | None = None,
 ) -> CandidateEvaluation:
     """Compare two checkpoints on decisions from ``since`` on, as known at ``until``.
 
     ``costs`` prices what was taken for what; ``slice_by`` names a field of states that are JSON
-    objects. Raises LogError, and InvalidInputError for costs of unknown questions or options.
+    objects; ``policy`` is what the candidate would act by. Raises LogError, and InvalidInputError
+    for costs of unknown questions or options and for a policy that is not the candidate's.
     """
     check_costs(costs, questions)
     excluded: Counter[str] = Counter()
@@ -167,12 +178,13 @@ def evaluate(
     sources: list[Source] = []
     answers = []
     for decider in (champion, candidate):
-        decisions = _answered(decider, known, questions, progress)
+        by = policy if decider is candidate else None
+        decisions = _answered(decider, known, questions, by, progress)
         conditions = decider.conditions()
         sources.append(Source(conditions.checkpoint, conditions.version, conditions.lam))
         answers.append(decisions)
     rows = [
-        _Row(found, name, *(each[number].answers[name].probabilities for each in answers))
+        _Row(found, name, *(each[number].answers[name] for each in answers))
         for number, (found, name) in enumerate(known)
     ]
     full = [row for row in rows if row.found.option is not None]
@@ -185,8 +197,17 @@ def evaluate(
         pairs = [rewards[id(row)] for row in some]
         return paired([pair[0] for pair in pairs], [pair[1] for pair in pairs], alpha)
 
-    partial_rows = [row for row in rows if row.found.option is None]
-    off_policy, needed = _off_policy(store, partial_rows, sources, excluded, alpha)
+    rewarded = [row for row in rows if row.found.option is None]
+    under_policy = [row for row in rewarded if row.found.entry.policy is not None]
+    off_policy, needed = _off_policy(
+        store,
+        [row for row in rewarded if row.found.entry.policy is None],
+        sources,
+        excluded,
+        alpha,
+    )
+    if policy is None and under_policy:
+        excluded["explored"] += len(under_policy)
     return CandidateEvaluation(
         sources[0],
         sources[1],
@@ -197,6 +218,14 @@ def evaluate(
             for kind, parts in _parts(full, slice_by).items()
         },
         off_policy=off_policy,
+        acting=None
+        if policy is None
+        else acting(
+            store,
+            [row.found for row in under_policy],
+            [row.candidate for row in under_policy],
+            alpha,
+        ),
         excluded=excluded,
         needed=needed,
     )
@@ -273,10 +302,11 @@ def _answered(
     decider: Decides,
     known: Sequence[tuple[Joined, str]],
     questions: Mapping[str, Question],
+    policy: Policy | None,
     progress: Progress | None,
 ) -> list[Decision]:
     pairs = [(str(found.entry.state), {name: questions[name]}) for found, name in known]
-    return list(decider.decide_pairs(pairs, progress=progress)) if pairs else []
+    return list(decider.decide_pairs(pairs, progress=progress, policy=policy)) if pairs else []
 
 
 def _parts(rows: Sequence[_Row], slice_by: str | None) -> dict[str, dict[str, list[_Row]]]:
@@ -340,7 +370,9 @@ def _off_policy(
         best = [row.both[place] for row in drawn]
         target = np.array([float(one == what) for one, what in zip(best, said, strict=True)])
         of_said, of_best = (
-            np.array([row.candidate[what] for row, what in zip(drawn, which, strict=True)])
+            np.array(
+                [row.candidate.probabilities[what] for row, what in zip(drawn, which, strict=True)]
+            )
             for which in (said, best)
         )
         arms.append(Logged(propensity, target, reward, *_modelled(of_said, of_best, reward)))

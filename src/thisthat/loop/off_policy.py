@@ -83,7 +83,7 @@ def snips(logged: Logged, least_propensity: float) -> float:
 def doubly_robust(logged: Logged, least_propensity: float, alpha: float = 0.05) -> Estimate:
     """The model's expectation, corrected by the weighted errors it makes on what was done."""
     weights = _weights(logged, least_propensity)
-    values = _robust(logged, weights)
+    values = robust_values(logged, least_propensity)
     bound = 1.0 / least_propensity
     low, high = interval(values, -bound, 1.0 + bound, alpha)
     return Estimate(
@@ -101,14 +101,16 @@ def difference(
     """By how much the candidate would earn more on the same rows, doubly robust."""
     weights = _weights(candidate, least_propensity)
     others = _weights(champion, least_propensity)
-    values = _robust(candidate, weights) - _robust(champion, others)
+    values = robust_values(candidate, least_propensity) - robust_values(champion, least_propensity)
     bound = 1.0 + 2.0 / least_propensity
     low, high = interval(values, -bound, bound, alpha)
     worth = effective_rows(np.abs(weights - others))
     return Estimate("difference", float(values.mean()), max(low, -1.0), min(high, 1.0), worth)
 
 
-def _robust(logged: Logged, weights: Floats) -> Floats:
+def robust_values(logged: Logged, least_propensity: float) -> Floats:
+    """One doubly robust estimate a row: right on average, whatever the model expects."""
+    weights = _weights(logged, least_propensity)
     return np.asarray(logged.expected + weights * (logged.reward - logged.predicted))
 
 

@@ -1,4 +1,8 @@
-"""Decisions for people to review, the least sure first, as Label Studio's tasks; and back.
+"""Decisions for people to review, as plain rows and as Label Studio's tasks; and back.
+
+Three kinds of decisions are worth a person's time: those the model is unsure about, those that two
+checkpoints answer otherwise, and those made since the answers to a question began to drift. They
+take turns in the queue, the least sure first.
 
 Label Studio shows the tasks with the interface ``INTERFACE`` and exports them (as JSON) with
 annotations, which become outcomes.
@@ -6,14 +10,21 @@ annotations, which become outcomes.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator
-from typing import Any
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice, zip_longest
+from typing import Any, Literal, TypeAlias
 
+from thisthat.audit.beside import SHADOWS
+from thisthat.audit.entry import Entry
 from thisthat.audit.protocol import Store
+from thisthat.calibrate.drift import LEAST_ROWS, LEVEL, sure_cell, sureness
 from thisthat.errors import InvalidInputError
-from thisthat.loop.joined import Joined, JoinedView
+from thisthat.loop.joined import JoinedView
 from thisthat.loop.outcomes import Outcome, moment
+
+Reason: TypeAlias = Literal["unsure", "disagreeing", "drifting"]
 
 SOURCE = "label-studio"
 INTERFACE = """<View>
@@ -23,33 +34,137 @@ INTERFACE = """<View>
 </View>"""
 
 
-def review_queue(store: Store, most: int, until: float) -> list[dict[str, Any]]:
-    """Tasks for at most ``most`` decisions of which nobody knows the right option.
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A decision to review: the line of its answer, and why it is in the queue."""
 
-    The least sure come first; a state comes once for each question. Decisions whose states are not
-    in the log cannot be reviewed. Raises LogError.
+    decision: int
+    entry: Entry
+    options: list[str]
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(slots=True)
+class Queue:
+    """Decisions to review, and how many cannot be, since the log keeps no states."""
+
+    rows: list[Reviewed] = field(default_factory=list)
+    without_states: int = 0
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is kept of each decision while the log is read; its texts are read again at the end."""
+
+    open: dict[int, tuple[float, int]] = field(default_factory=dict)
+    """By state and question: how sure, and which line."""
+    streams: dict[tuple[str, str, str, str, float], list[tuple[int, float]]] = field(
+        default_factory=dict
+    )
+    said: dict[int, str] = field(default_factory=dict)
+    otherwise: set[int] = field(default_factory=set)
+    without_states: int = 0
+
+
+def review_queue(store: Store, most: int, until: float) -> Queue:
+    """At most ``most`` decisions of which nobody knows the right option.
+
+    A state comes once for each question. Raises LogError.
     """
-    view = JoinedView(store, 0.0, until)
-    found: dict[tuple[str, str, str], Joined] = {}
-    for each in view.decisions():
-        if each.entry.state is not None and each.option is None and each.status != "repeated":
-            found.setdefault((each.entry.schema, each.entry.question, each.entry.state_hash), each)
-    first = heapq.nsmallest(most, found.values(), key=lambda each: (each.entry.sure, each.line))
-    return [_task(each) for each in first]
+    seen = _read(store, until)
+    drifting = set(chain.from_iterable(map(_drifted, seen.streams.values())))
+    otherwise = seen.otherwise
+    rows = sorted((sure, line, key) for key, (sure, line) in seen.open.items())
+    kinds: dict[Reason, list[int]] = {
+        "disagreeing": [line for _, line, key in rows if key in otherwise],
+        "drifting": [line for _, line, _ in rows if line in drifting],
+        "unsure": [line for _, line, _ in rows],
+    }
+    turns = chain.from_iterable(zip_longest(*kinds.values()))
+    chosen = list(islice(dict.fromkeys(line for line in turns if line is not None), most))
+    disagreeing = set(kinds["disagreeing"])
+    queue = Queue(without_states=seen.without_states)
+    for line in chosen:
+        reasons: list[Reason] = []
+        reasons += ["disagreeing"] if line in disagreeing else []
+        reasons += ["drifting"] if line in drifting else []
+        for _, entry in store.lines({"id": str(line)}, None, None, None):
+            queue.rows.append(
+                Reviewed(
+                    line,
+                    entry,
+                    list(json.loads(entry.probabilities)),
+                    tuple(reasons) or ("unsure",),
+                )
+            )
+    return queue
 
 
-def _task(found: Joined) -> dict[str, Any]:
+def _read(store: Store, until: float) -> _Seen:
+    seen, shadows = _Seen(), _shadows(store)
+    for each in JoinedView(store, 0.0, until).decisions():
+        entry, line = each.entry, each.line
+        source = (entry.checkpoint, entry.version, entry.lam)
+        stream = seen.streams.setdefault((entry.schema, entry.question, *source), [])
+        stream.append((line, entry.sure))
+        key = hash((entry.schema, entry.question, entry.state_hash))
+        shadow = shadows.get(hash((entry.request, entry.question, entry.state_hash)), entry.best)
+        if {shadow, seen.said.setdefault(key, entry.best)} != {entry.best}:
+            seen.otherwise.add(key)
+        if each.option is None and each.status != "repeated":
+            if entry.state is None:
+                seen.without_states += 1
+            else:
+                seen.open.setdefault(key, (entry.sure, line))
+    return seen
+
+
+def _shadows(store: Store) -> dict[int, str]:
+    """What shadows said, by request, question and state."""
+    names = ["key", *SHADOWS.content]
+    found = {}
+    for row in store.rows(SHADOWS):
+        told = dict(zip(names, row, strict=False))
+        found[hash((told["request"], told["question"], told["state_hash"]))] = str(told["best"])
+    return found
+
+
+def _drifted(stream: Iterable[tuple[int, float]]) -> Iterator[int]:
+    """The lines since the answers of one checkpoint to one question began to drift, if they did.
+
+    They began to where a bet against the first decisions was worth least before it was won.
+    """
+    lines = sorted(stream)
+    first, later = lines[:LEAST_ROWS], lines[LEAST_ROWS:]
+    bets = sureness((sure for _, sure in first), "review")
+    lowest, begins = 1.0, 0
+    for number, (_, sure) in enumerate(later, 1):
+        wealth = bets.add(sure_cell(sure))
+        if bets.drifted(LEVEL):
+            yield from (line for line, _ in later[begins:])
+            return
+        if wealth <= lowest:
+            lowest, begins = wealth, number
+
+
+def review_tasks(queue: Queue) -> list[dict[str, Any]]:
+    """The queue as Label Studio's tasks, with the model's answers as predictions."""
+    return [_task(each) for each in queue.rows]
+
+
+def _task(found: Reviewed) -> dict[str, Any]:
     entry = found.entry
     value = {"choices": [entry.best]}
     said = {"from_name": "answer", "to_name": "state", "type": "choices", "value": value}
     model = f"{entry.checkpoint} {entry.version}, lambda {entry.lam:g}"
     return {
         "data": {
-            "decision": found.line,
+            "decision": found.decision,
             "request": entry.request,
             "question": entry.question,
             "state": entry.state,
             "options": [{"value": name} for name in found.options],
+            "reasons": list(found.reasons),
         },
         "predictions": [{"model_version": model, "score": entry.sure, "result": [said]}],
     }

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from thisthat.audit.beside import RequestId
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.protocol import LogError
 from thisthat.audit.watch import DriftCheck, DriftWatch
@@ -215,6 +216,8 @@ class Service:
         self, decider: Decider, state: Text, procedure: Procedure, options: DecideOptions
     ) -> Decision:
         """The decision, on record. Raises Problem (503) when it must be on disk and is not."""
+        if self._exploration is not None and isinstance(options.request_id, RequestId):
+            options = replace(options, request_id=options.request_id.again())
         change = explorer(self._exploration, procedure.questions, state, options)
         work = partial(decider.conclude, state, procedure, options, change)
         if self._recording is None:
@@ -232,11 +235,10 @@ class Service:
             span.tell({"request_id": request_id, "states": states})
             yield span
 
-    def count_policy(self, policy: Policy, decision: Decision) -> None:
+    def count_policy(self, policy: Policy) -> None:
         """Count a decision recorded under the policy towards its next drift check."""
         if self._drift is not None:
-            outcomes = [answer.outcome for answer in decision.answers.values()]
-            self._drift.count(policy, sum(outcome is not None for outcome in outcomes))
+            self._drift.count(policy)
 
     def close_log(self) -> None:
         """Finish what reads the decision log, and flush it."""
@@ -389,18 +391,17 @@ def _report_drift(metrics: Metrics, check: DriftCheck) -> None:
     if check.begins:
         failure = f"the decision log cannot be checked for drift: {check.failure}"
         log_line(failure, logging.WARNING, policy=check.policy)
-    for test in check.tests:
-        if test.drifted:
-            log_line(
-                str(test),
-                logging.WARNING,
-                policy=check.policy,
-                question=test.question,
-                test=test.test,
-                statistic=test.statistic,
-                p_value=test.p_value,
-                decisions=test.rows,
-            )
+    for test in check.alarms:
+        log_line(
+            str(test),
+            logging.WARNING,
+            policy=check.policy,
+            question=test.question,
+            test=test.test,
+            e_value=test.e_value,
+            bound=test.bound,
+            decisions=test.rows,
+        )
 
 
 async def unless_disconnected(request: Request, work: Awaitable[T]) -> T:

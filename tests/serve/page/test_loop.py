@@ -6,7 +6,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Dialog, Page, expect
 
-from tests.serve.test_trials import CANARY, ask, begin, registry, serving, tell
+from tests.serve.test_trials import CANARY, ask, begin, registry, serving, store_of, tell
+from thisthat.loop.outcomes import received
 from thisthat.loop.registry import Registry
 
 __all__ = ["registry"]
@@ -50,6 +51,55 @@ def test_what_is_tried_is_shown_and_ended(
         expect(page.locator("#champion")).to_have_text("champion one", timeout=20_000)
         assert registry.now().champion == "one"
         assert faults == []
+        page.close()
+
+
+def test_the_queue_is_reviewed_with_the_keyboard(browser: Browser, registry: Registry) -> None:
+    with serving(registry, keep_states=True) as (_, client):
+        for number in range(3):
+            ask(client, number)
+        page, faults = opened(browser, str(client.base_url).rstrip("/"))
+        rows = page.get_by_role("listitem")
+        expect(rows).to_have_count(3)
+        first = rows.first
+        expect(first.get_by_role("heading")).to_have_text("lost")
+        expect(first).to_contain_text("unsure")
+        expect(first.get_by_role("region", name="State")).to_contain_text("parcel")
+        expect(first.get_by_role("group", name="lost").get_by_role("button")).to_have_count(2)
+        first.get_by_role("button", name="yes").focus()
+        page.keyboard.press("Enter")
+        expect(rows).to_have_count(2)
+        expect(page.locator("#announcer")).to_have_text("lost: yes is recorded, 2 left")
+        assert page.evaluate("document.activeElement.closest('li') !== null")
+        page.keyboard.press("Enter")
+        expect(rows).to_have_count(1)
+        rows.first.get_by_role("button", name="yes").click()
+        expect(page.locator("#review-empty")).to_have_text("Nothing to review.")
+        found = [each.outcome for each in received(store_of(registry))]
+        assert sorted(str(each.option) for each in found)[-1] == "yes"
+        assert {each.source for each in found} == {"review page"}
+        assert len({each.decision for each in found}) == 3
+        page.reload()
+        page.get_by_label("This page wants an admin key").fill("adm")
+        page.keyboard.press("Enter")
+        expect(page.locator("#review-empty")).to_have_text("Nothing to review.")
+        assert faults == []
+        page.close()
+
+
+def test_a_key_that_may_not_record_is_told_so_and_the_row_stays(
+    browser: Browser, registry: Registry
+) -> None:
+    keys = {"keys": ("own decide dec", "boss log log"), "admin_keys": ("adm",)}
+    with serving(registry, keep_states=True, **keys) as (_, client):
+        client.headers["authorization"] = "Bearer dec"
+        ask(client, 1)
+        page, _ = opened(browser, str(client.base_url).rstrip("/"))
+        page.get_by_role("listitem").get_by_role("button", name="no").click()
+        expect(page.locator(".fault")).to_have_text("this key is not for log")
+        expect(page.get_by_role("listitem")).to_have_count(1)
+        expect(page.get_by_role("button", name="no")).to_be_focused()
+        assert list(received(store_of(registry))) == []
         page.close()
 
 

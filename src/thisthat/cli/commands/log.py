@@ -25,6 +25,7 @@ Place = Annotated[str, typer.Argument(help="The log: a SQLite file or an SQLAlch
 Since = Annotated[str | None, typer.Option(help="An age (90d, 12h, 30m, 45s) or a date.")]
 
 _MOST_FINDINGS = 20
+_TOO_FEW = 3
 
 
 @app.command()
@@ -180,23 +181,31 @@ def drift(
     log: Place,
     policy: Annotated[Path, typer.Argument(help="The policy the decisions were made under.")],
     since: Since = None,
-    level: Annotated[float, typer.Option(help="Level of all tests together.")] = 0.01,
+    level: Annotated[
+        float, typer.Option(help="Chance of a false alarm, ever and over all tests.")
+    ] = 0.01,
 ) -> None:
-    """Compare decisions with the ones their policy was fitted on; exit code 1 on drift."""
-    from thisthat.audit.drift import drift_in
+    """Compare decisions with the ones their policy was fitted on.
+
+    Exit code 1 on drift, 3 if there are too few decisions or labels to tell.
+    """
+    from thisthat.audit.drift import DriftStream
     from thisthat.audit.store import open_store
     from thisthat.calibrate.drift import LEAST_ROWS
     from thisthat.decide.policy import Policy
 
     fitted = Policy.load(policy)
-    lines = open_store(log).read({"policy": fitted.hash}, moment(since, "--since"), None, None)
-    tests = drift_in(lines, fitted, level)
+    stream = DriftStream(fitted, level)
+    stream.follow(open_store(log), moment(since, "--since"))
+    tests = stream.tests()
     for test in tests:
         typer.echo(str(test), err=test.drifted)
-    if not tests:
-        typer.echo(
-            "too few decisions under this policy to tell: a question needs "
-            f"{LEAST_ROWS} of them, and its policy as many labels"
-        )
     if any(test.drifted for test in tests):
         raise typer.Exit(1)
+    if not any(test.enough for test in tests):
+        typer.echo(
+            "too few decisions under this policy to tell: a question needs "
+            f"{LEAST_ROWS} of them, and its policy as many labels",
+            err=True,
+        )
+        raise typer.Exit(_TOO_FEW)

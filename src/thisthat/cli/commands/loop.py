@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -95,11 +96,20 @@ def review(
     limit: Annotated[int, typer.Option(min=1, help="Most decisions to review.")] = 200,
     until: Until = None,
 ) -> None:
-    """Write decisions without a known answer as Label Studio's tasks, the least sure first."""
+    """Write decisions without a known answer as Label Studio's tasks.
+
+    Those that two checkpoints answer otherwise, that drift, and that are unsure take turns.
+    """
     from thisthat.audit.store import open_store
-    from thisthat.loop.review import INTERFACE, review_queue
+    from thisthat.loop.review import INTERFACE, review_queue, review_tasks
 
     check_output(output, None if "://" in log else Path(log))
-    tasks = review_queue(open_store(log), limit, moment(until, "--until") or time.time())
+    queue = review_queue(open_store(log), limit, moment(until, "--until") or time.time())
+    tasks = review_tasks(queue)
     write_atomically(output, json.dumps(tasks, ensure_ascii=False, indent=1), mode=0o600)
-    typer.echo(f"{output}: {len(tasks)} decisions; their labeling interface is\n{INTERFACE}")
+    counts = Counter(reason for row in queue.rows for reason in row.reasons)
+    told = ", ".join(f"{counts[name]} {name}" for name in sorted(counts))
+    typer.echo(f"{output}: {len(tasks)} decisions{f' ({told})' if told else ''}")
+    if queue.without_states:
+        typer.echo(f"{queue.without_states} without a state in the log cannot be reviewed")
+    typer.echo(f"their labeling interface is\n{INTERFACE}")

@@ -59,6 +59,9 @@ def evaluate(
     slice_by: Annotated[
         str | None, typer.Option("--slice", help="A field of states that are JSON objects.")
     ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="What the candidate would act by; needs explored decisions.")
+    ] = None,
     engine: EngineOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
@@ -68,6 +71,7 @@ def evaluate(
     """
     from thisthat.audit.store import open_store
     from thisthat.decide.opening import open_decider
+    from thisthat.decide.policy import Policy
     from thisthat.loop.candidates import registered
     from thisthat.loop.evaluate import check_costs
     from thisthat.loop.evaluate import evaluate as judge
@@ -77,6 +81,7 @@ def evaluate(
     check_log(log)
     questions = read_schema(schema) or {}
     prices = None if costs is None else read_json(costs)
+    by = None if policy is None else Policy.load(policy)
     check_costs(prices, questions)
     folder = None if registry is None else Registry(registry)
     reference = candidate
@@ -102,6 +107,7 @@ def evaluate(
             margin=margin,
             costs=prices,
             slice_by=slice_by,
+            policy=by,
             progress=progress,
         )
     if folder is not None:

@@ -1,19 +1,22 @@
-"""``/admin/loop``: what the loop knows, and rolling back or promoting by hand (admin key)."""
+"""``/admin/loop``: what the loop knows, what to review, and rolling back or promoting by hand."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from thisthat.audit.log import DecisionLog
 from thisthat.audit.protocol import LogError
 from thisthat.errors import InvalidInputError
 from thisthat.loop.candidates import promote
+from thisthat.loop.review import review_queue
 from thisthat.loop.summary import summary
 from thisthat.serve.formats.admin import LoopRequest, read_admin
 from thisthat.serve.formats.wire import JSON, Operation
@@ -23,19 +26,33 @@ from thisthat.serve.service import Service
 from thisthat.serve.trials import Trials
 
 PATH = "/admin/loop"
+REVIEW_PATH = "/admin/loop/review"
+REVIEWED = 20
+"""Decisions that the page shows at a time."""
 _MATURE_SECONDS = 7 * 86_400.0
 _LEAST_SECONDS = 1.0
 
 
 def loop_operations(service: Service) -> list[Operation]:
-    """Both endpoints; they need a server with ``--loop``."""
-    summed = _Summed(service)
+    """What the loop knows and does, which need a server with ``--loop``; what to review."""
+    summed = _Kept(lambda log: _summed(service, log))
+    queued = _Kept(_queued)
 
     async def read(request: Request) -> Response:
         check_admin(service, request)
-        trials = _trials(service)
+        _trials(service)
+        return await kept(summed)
+
+    async def review(request: Request) -> Response:
+        check_admin(service, request)
+        if service.log is None:
+            why = "this server keeps no decision log; start it with --decision-log"
+            raise Problem(409, "no_decision_log", why)
+        return await kept(queued)
+
+    async def kept(answer: _Kept) -> Response:
         try:
-            found = await asyncio.to_thread(summed.now, trials)
+            found = await asyncio.to_thread(answer.now, service.log)
         except LogError as error:
             message = f"the decision log cannot be read: {error}"
             raise Problem(503, "no_log", message, retry_ms=1000) from None
@@ -57,6 +74,14 @@ def loop_operations(service: Service) -> list[Operation]:
     return [
         Operation(PATH, read, what, answer, method="GET", more_statuses=more),
         Operation(
+            REVIEW_PATH,
+            review,
+            "Decisions that a person should look at (admin key)",
+            answer,
+            method="GET",
+            more_statuses=more,
+        ),
+        Operation(
             PATH,
             act,
             "End an experiment, roll the champion back, or promote the candidate (admin key)",
@@ -67,26 +92,48 @@ def loop_operations(service: Service) -> list[Operation]:
     ]
 
 
-class _Summed:
-    """The summary, made anew when it is old by how long it takes to make."""
+class _Kept:
+    """An answer from the log, made anew when it is old by how long it takes to make."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, make: Callable[[DecisionLog], dict[str, Any]]) -> None:
+        self._make = make
         self._found: dict[str, Any] = {}
         self._until = 0.0
 
-    def now(self, trials: Trials) -> dict[str, Any]:
-        started, log = time.monotonic(), self._service.log
+    def now(self, log: DecisionLog | None) -> dict[str, Any]:
+        started = time.monotonic()
         if started < self._until or log is None:
             return self._found
-        judges = {each.experiment.name: each.judge for each in trials.running}
-        found = summary(trials.registry, log.store, _MATURE_SECONDS, time.time(), judges)
+        found = self._make(log)
         took = time.monotonic() - started
         self._found, self._until = found, time.monotonic() + max(_LEAST_SECONDS, 10 * took)
         return found
 
     def forget(self) -> None:
         self._until = 0.0
+
+
+def _summed(service: Service, log: DecisionLog) -> dict[str, Any]:
+    trials = _trials(service)
+    judges = {each.experiment.name: each.judge for each in trials.running}
+    return summary(trials.registry, log.store, _MATURE_SECONDS, time.time(), judges)
+
+
+def _queued(log: DecisionLog) -> dict[str, Any]:
+    queue = review_queue(log.store, REVIEWED, time.time())
+    rows = [
+        {
+            "decision": each.decision,
+            "time": each.entry.time,
+            "question": each.entry.question,
+            "state": each.entry.state,
+            "probabilities": json.loads(each.entry.probabilities),
+            "said": each.entry.best,
+            "reasons": each.reasons,
+        }
+        for each in queue.rows
+    ]
+    return {"queue": rows, "without_states": queue.without_states}
 
 
 def _trials(service: Service) -> Trials:

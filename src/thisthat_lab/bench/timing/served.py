@@ -10,20 +10,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from thisthat.errors import ThisThatError
 from thisthat_lab.bench.systems.protocol import SystemOptions
 
 _COMMAND = (sys.executable, "-m", "thisthat", "serve")
+_ON_ONE_CORE = """
+import os, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+REGISTRY, LOG = "registry", "log.sqlite"
 _STOP_SECONDS = 20
 _POLL_SECONDS = 0.05
 _PATIENCE_SECONDS = 120
+
+
+_Running: TypeAlias = "AbstractContextManager[Served]"
 
 
 class ServerProcessError(ThisThatError):
@@ -48,6 +57,13 @@ class Served:
                 return int(line.split()[1]) * 1024
         return None
 
+    def cpu_seconds(self) -> float:
+        """Processor time of the process so far, all threads together; Linux only."""
+        fields = (
+            Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        )
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def kill(self) -> None:
         """End the process at once, without a chance to finish or to clean up."""
         os.kill(self.pid, signal.SIGKILL)
@@ -69,7 +85,7 @@ class Connection:
     def post(self, path: str, body: bytes) -> tuple[Any, float]:
         """The decoded answer to one request, and the milliseconds its decision took in the server.
 
-        Raises ServerError for any status but 200, and for an answer that is cut off.
+        Raises ServerProcessError for any status but 200, and for an answer that is cut off.
         """
         head = (
             f"POST {path} HTTP/1.1\r\nhost: {self._host}\r\ncontent-type: application/json\r\n"
@@ -105,16 +121,35 @@ def milliseconds_of(timing: str) -> float:
     return float(timing.partition("decide;dur=")[2] or "nan")
 
 
-@contextmanager
-def serving(system: str, options: SystemOptions) -> Iterator[Served]:
+def serving(system: str, options: SystemOptions, core: int | None = None) -> _Running:
     """Start a server with the setting's checkpoint, wait until it is ready, stop it at the end."""
-    command = [*_COMMAND, system, "--port", "0", "--engine", options.engine]
-    if options.lam is not None:
-        command += ["--lambda", str(options.lam)]
+    chosen = [] if options.lam is None else ["--lambda", str(options.lam)]
+    return started([system, *chosen, *_flags(options)], 0, core)
+
+
+def serving_loop(
+    folder: Path, options: SystemOptions, port: int = 0, core: int | None = None
+) -> _Running:
+    """``serving`` of the champion of the registry in ``folder``, with a log beside it."""
+    log = ["--decision-log", str(folder / LOG), "--log-states"]
+    return started(["--loop", str(folder / REGISTRY), *log, *_flags(options)], port, core)
+
+
+def _flags(options: SystemOptions) -> list[str]:
+    flags = ["--engine", options.engine]
     if options.form is not None:
-        command += ["--form", options.form]
+        flags += ["--form", options.form]
     if options.dtype != "auto":
-        command += ["--dtype", options.dtype]
+        flags += ["--dtype", options.dtype]
+    return flags
+
+
+@contextmanager
+def started(arguments: Sequence[str], port: int, core: int | None) -> Iterator[Served]:
+    """A server with these arguments, on that core alone if one is given."""
+    command = [*_COMMAND, *arguments, "--port", str(port)]
+    if core is not None:
+        command = [sys.executable, "-c", _ON_ONE_CORE, str(core), *command]
     # A file, not a pipe: reading the log here would take time from what is measured.
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log)

@@ -1,8 +1,10 @@
-// The loop's page: reads what the server knows every few seconds, and asks it to go back.
+// The loop's page: reads what the server knows every few seconds, records what people say about
+// decisions, and asks the server to go back.
 
 import { announce } from "./announcer.js";
 import { chart, evidence } from "./charts.js";
 import { byId, element, say } from "./elements.js";
+import { showReview } from "./review.js";
 
 const EVERY = 3000;
 const COUNTS = {
@@ -14,10 +16,10 @@ const COUNTS = {
 let key = null;
 let timer = null;
 
-async function asked(method, body) {
+async function asked(method, body, path = "admin/loop") {
   const headers = { "Content-Type": "application/json" };
   if (key) headers.Authorization = `Bearer ${key}`;
-  const response = await fetch("admin/loop", { method, headers, body: body && JSON.stringify(body) });
+  const response = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
   const payload = await response.json().catch(() => null);
   if (response.ok) return payload;
   const detail = payload?.detail;
@@ -29,6 +31,7 @@ async function look() {
   clearTimeout(timer);
   try {
     show(await asked("GET"));
+    showReview(await asked("GET", undefined, "admin/loop/review"), record);
     byId("key-form").hidden = true;
     say(byId("notice"), null);
   } catch (error) {
@@ -37,6 +40,8 @@ async function look() {
   }
   timer = setTimeout(look, EVERY);
 }
+
+const record = (outcome) => asked("POST", { outcomes: [outcome] }, "v1/outcomes");
 
 function refused(error) {
   const wanted = error.status === 401 || (error.status === 403 && !key);

@@ -1,31 +1,81 @@
-"""Do canaries, estimates from logs and drift alarms keep their promises? Simulated, truth known."""
+"""Does the loop keep its promises? In simulated worlds of known truth, and on real servers."""
 
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thisthat.calibrate.drift import sure_cell, sureness
 from thisthat.items import metrics
 from thisthat.loop.canary import CanarySettings, evidence
-from thisthat.loop.drift import DriftMartingale
 from thisthat.loop.off_policy import Logged, doubly_robust, ips
+from thisthat.rng import Rng
+from thisthat_lab.bench.loop_servers import kills, rollback, slowdown
+from thisthat_lab.bench.loop_servers.world import make_world
 from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Bar, Line
+from thisthat_lab.bench.timing.busy import busy_caveats
+from thisthat_lab.bench.timing.texts import state_of
 
 ALPHA = 0.05
 MARGIN = 0.01
 SHARE = 0.1
 USUAL, WORSE = 0.9, 0.85
 LEAST_PROPENSITY = 0.05
+STATE_TOKENS = 48
 _BLOCK = 100
 _Z_ALPHA, _Z_POWER = 1.645, 1.645
 
 
 def run(context: Context) -> Findings:
-    """Simulate; nothing is asked of the system."""
+    """Simulate, then measure servers of the system: processor time, rollbacks, lost outcomes."""
+    simulated, served = simulate(context), serve(context)
+    return replace(
+        simulated,
+        lines=[*simulated.lines, *served.lines],
+        bars=[*simulated.bars, *served.bars],
+        series={**simulated.series, **served.series},
+        caveats=served.caveats,
+        system=context.engine.identity,
+    )
+
+
+def serve(context: Context) -> Findings:
+    """What real servers do, in processes of their own."""
+    setting, quick = context.setting, context.setting.quick
+    blocks, rounds, each = (4, 1, 4) if quick else (40, 5, 20)
+    caveats = busy_caveats()
+    decider = context.engine.decider
+    rng = Rng("loop", context.seed)
+    asked = max(slowdown.WARM_UP, blocks * slowdown.BLOCK)
+    states = [state_of(decider, rng, STATE_TOKENS) for _ in range(asked)]
+    given = setting.system, setting.options
+    steps = 1 + blocks + rounds + kills.KILLS + 1
+    with (
+        tempfile.TemporaryDirectory(prefix="thisthat-loop-") as folder,
+        context.progress("servers", steps) as advance,
+    ):
+        world = make_world(Path(folder), *given)
+        advance(1)
+        slower = slowdown.measure(world, *given, states, blocks, advance)
+        back = rollback.measure(world, setting.options, rounds, advance)
+        kept = kills.measure(world, setting.options, each, advance)
+    return Findings(
+        [line for part in (slower, back, kept) for line in part[0]],
+        bars=[bar for part in (slower, back, kept) for bar in part[1]],
+        series={"slowdown": slower[2], "rollback": back[2], "kills": kept[2]},
+        caveats=caveats,
+    )
+
+
+def simulate(context: Context) -> Findings:
+    """Canaries, estimates and alarms; nothing is asked of the system."""
     quick = context.setting.quick
     nulls, null_length = (200, 800) if quick else (2_000, 4_000)
     harmful, length = (50, 20_000) if quick else (400, 30_000)
@@ -159,9 +209,9 @@ def _drift(
     """How many streams without drift ever alarm."""
     alarms = 0
     for seed in range(count):
-        bets = DriftMartingale(rng.beta(5, 2, 500).tolist(), seed)
+        bets = sureness(rng.beta(5, 2, 500).tolist(), seed)
         for value in rng.beta(5, 2, length).tolist():
-            bets.add(value)
+            bets.add(sure_cell(value))
         alarms += bets.drifted(ALPHA)
         advance(1)
     return alarms

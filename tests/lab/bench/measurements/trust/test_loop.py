@@ -1,4 +1,4 @@
-"""The loop's promises, measured quickly."""
+"""The loop's promises, measured quickly in simulated worlds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thisthat_lab.bench.measurements.trust import loop
 
 def test_every_promise_is_kept_in_a_quick_run(tmp_path: Path) -> None:
     context = Context(Setting(quick=True, out=tmp_path), Console(file=io.StringIO()))
-    found = loop.run(context)
+    found = loop.simulate(context)
     assert [bar.label for bar in found.bars if not bar.reached("any")] == []
     by_label = {line.label: line.value for line in found.lines}
     late = by_label["median outcomes until then"]

@@ -1,0 +1,1 @@
+"""What ``bench loop`` measures on real servers: their processor time, rollbacks, lost outcomes."""

@@ -1,0 +1,67 @@
+"""What people should look at: unsure, disagreeing and drifting decisions, in turns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.loop.test_joined import DAY, T0, decided
+from thisthat.audit.beside import SHADOWS
+from thisthat.audit.store import SQLiteStore
+from thisthat.loop.review import Queue, review_queue
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SQLiteStore:
+    return SQLiteStore(tmp_path / "log.sqlite")
+
+
+def reviewed(store: SQLiteStore, most: int) -> Queue:
+    return review_queue(store, most, T0 + 10 * DAY)
+
+
+def test_what_two_checkpoints_answer_otherwise_is_disagreeing(store: SQLiteStore) -> None:
+    store.append(
+        [
+            decided(0, "r1", sure=0.99, state_hash="h1"),
+            decided(0, "r2", sure=0.98, state_hash="h2", best="a"),
+            decided(0, "r3", sure=0.97, state_hash="h2", best="b", version="2"),
+            decided(0, "r4", sure=0.51, state_hash="h4"),
+        ]
+    )
+    store.add(SHADOWS, [("k", "shadow-1", "r1", "q", "h1", "{}", "b", T0)])
+    found = {each.decision: each.reasons for each in reviewed(store, 9).rows}
+    assert found == {1: ("disagreeing",), 3: ("disagreeing",), 4: ("unsure",)}
+    assert [each.decision for each in reviewed(store, 2).rows] == [3, 4]
+
+
+def test_decisions_since_the_answers_drift_come_too(store: SQLiteStore) -> None:
+    random = np.random.default_rng(1)
+    sure = [*random.beta(8, 2, 200), *random.beta(3, 2, 150)]
+    store.append(
+        [decided(n, f"r{n}", sure=float(p), state_hash=f"h{n}") for n, p in enumerate(sure)]
+    )
+    rows = reviewed(store, 40).rows
+    drifting = [each.decision for each in rows if "drifting" in each.reasons]
+    assert len(rows) == 40
+    assert len(drifting) >= 20
+    assert min(drifting) > 150
+    assert all(each.entry.sure <= 0.9 for each in rows)
+
+
+def test_without_drift_nothing_is_drifting(store: SQLiteStore) -> None:
+    sure = np.random.default_rng(2).beta(8, 2, 300)
+    store.append(
+        [decided(n, f"r{n}", sure=float(p), state_hash=f"h{n}") for n, p in enumerate(sure)]
+    )
+    rows = reviewed(store, 30).rows
+    assert {each.reasons for each in rows} == {("unsure",)}
+    assert [each.entry.sure for each in rows] == sorted(map(float, sure))[:30]
+
+
+def test_decisions_without_their_state_are_counted(store: SQLiteStore) -> None:
+    store.append([decided(0, "r1", state=None), decided(0, "r2", state_hash="h2")])
+    queue = reviewed(store, 9)
+    assert ([each.decision for each in queue.rows], queue.without_states) == ([2], 1)
