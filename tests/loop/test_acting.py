@@ -18,7 +18,7 @@ from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
 from thisthat.decide.policy import Policy
 from thisthat.errors import InvalidInputError
-from thisthat.loop.evaluate import Evaluation, evaluate
+from thisthat.loop.evaluate import CandidateEvaluation, evaluate
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
 
@@ -56,7 +56,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> SQLiteStore:
     return SQLiteStore(path)
 
 
-def judged(store: SQLiteStore, policy: Policy | None, **more: Any) -> Evaluation:
+def judged(store: SQLiteStore, policy: Policy | None, **more: Any) -> CandidateEvaluation:
     given = {"mature_after": 0.0, "until": time.time() + 1, "policy": policy, **more}
     return evaluate(store, path_decider(), path_decider(), SCHEMA, **given)
 
