@@ -26,7 +26,7 @@ class _Part(BaseModel):
 
 
 Suite: TypeAlias = Literal[
-    "spatial", "branch", "arithmetic", "drills", "binding", "lexicon", "catalogue"
+    "spatial", "branch", "arithmetic", "drills", "binding", "lexicon", "catalogue", "scenes"
 ]
 
 

@@ -53,6 +53,7 @@ _SUITES = {
     "binding": "thisthat_lab.suites.binding",
     "lexicon": "thisthat_lab.suites.lexicon",
     "catalogue": "thisthat_lab.suites.catalogue",
+    "scenes": "thisthat_lab.suites.scenes",
 }
 
 ItemStream = Callable[[int], Iterator[Item]]
