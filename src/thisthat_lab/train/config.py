@@ -208,7 +208,9 @@ class Schedule(_Part):
     """When to stop, by exactly one budget, and how the rate moves; it always ends cool.
 
     The rate climbs over the first ``warm_up_steps``, stays, and falls over the last ``cool_down``
-    share of the budget to ``final`` times the full rate.
+    share of the budget to ``final`` times the full rate. ``average`` is the last share of the
+    budget over whose steps weights are averaged: the checkpoint is that mean, the saved state
+    keeps the last weights.
     """
 
     steps: Count | None = None
@@ -218,6 +220,7 @@ class Schedule(_Part):
     cool_down: Annotated[float, Field(gt=0, le=1)] = 0.3
     shape: Literal["linear", "cosine"] = "linear"
     final: Share = 0.0
+    average: Share = 0.0
 
     @model_validator(mode="after")
     def _one_budget(self) -> Schedule:
