@@ -41,10 +41,15 @@ class HalfHour:
 
     def train(self) -> None:
         """Train, or go on from the last save."""
-        if (self.run / "checkpoint" / "decision.json").is_file():
+        if self.is_trained():
             return
         resume = ["--resume"] if (self.run / "resume.safetensors").is_file() else []
-        self.call("train", "train", str(self.recipe), *resume)
+        stop = ["--stop-after", str(self.given.stop_after)] if self.given.stop_after else []
+        self.call("train", "train", str(self.recipe), *resume, *stop)
+
+    def is_trained(self) -> bool:
+        """Whether the run came to its end."""
+        return (self.run / "checkpoint" / "decision.json").is_file()
 
     def ship(self) -> None:
         """The trained weights as a delta on the base."""
@@ -76,7 +81,7 @@ class HalfHour:
                 continue
             shared = ["--system", str(self.shipped), "--data", str(self.given.data)]
             quick = ["--quick"] if self.given.quick else []
-            engine = ["--engine", self.given.engine] if self.given.engine else []
+            engine = ["--engine", self.given.engine, "--dtype", self.given.dtype]
             file = self.given.data / "decisions_dev.jsonl.zst"
             named = [str(file)] if name == "decisions" else []
             self.call(
@@ -124,12 +129,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("recipe", type=Path, help="the run file")
     parser.add_argument("--data", type=Path, required=True, help="folder with the data files")
     parser.add_argument("--out", type=Path, required=True, help="folder for everything made")
+    parser.add_argument("--stop-after", type=float, help="minutes of training in this call")
     parser.add_argument("--first", choices=STAGES, default=STAGES[0])
     parser.add_argument("--last", choices=STAGES, default=STAGES[-1])
     parser.add_argument("--base", default="default", help="checkpoint whose base is subtracted")
     parser.add_argument("--target-bytes", type=int, default=75_000_000, help="size of the delta")
     parser.add_argument("--measurements", nargs="*", default=MEASUREMENTS)
-    parser.add_argument("--engine", help="engine of the measurements")
+    parser.add_argument("--engine", default="auto", help="engine of the measurements")
+    parser.add_argument("--dtype", default="auto", help="numeric form of the torch engine")
     parser.add_argument("--quick", action="store_true", help="measure on fixed subsets")
     given = parser.parse_args(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
@@ -137,6 +144,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stage in STAGES[STAGES.index(given.first) : STAGES.index(given.last) + 1]:
         getattr(work, stage)()
         if stage in ("train", "ship") and work.failed:
+            break
+        if not work.is_trained():
+            print("the run is not at its end; the same call goes on with it")
             break
     if work.failed:
         print(f"failed: {', '.join(work.failed)}")
