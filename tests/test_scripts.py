@@ -40,3 +40,45 @@ def test_more_decisions_need_more_machines() -> None:
     }
     assert 1e9 / 86_400 / 100 <= found[1e9, False] < 1.02 * 1e9 / 86_400 / 100
     assert found[1e8, False] < found[1e8, True] < found[1e9, False] < found[1e9, True]
+
+
+def test_parts_come_together_again_and_a_changed_one_is_refused(tmp_path: Path) -> None:
+    script = [sys.executable, SCRIPT.parent / "parts.py"]
+    whole = tmp_path / "delta.bin"
+    whole.write_bytes(bytes(range(256)) * 10_000)
+    cut = [*script, "split", whole, "--out", tmp_path / "parts", "--megabytes", "1"]
+    subprocess.run(cut, check=True, capture_output=True)
+    pieces = sorted((tmp_path / "parts").glob("delta.bin.[0-9]*"))
+    assert [piece.stat().st_size for piece in pieces] == [1 << 20, 1 << 20, 2_560_000 - (2 << 20)]
+    join = [*script, "join", tmp_path / "parts", "--out", tmp_path / "back"]
+    subprocess.run(join, check=True, capture_output=True)
+    assert (tmp_path / "back" / "delta.bin").read_bytes() == whole.read_bytes()
+    (tmp_path / "back" / "delta.bin").unlink()
+    pieces[1].write_bytes(b"other")
+    done = subprocess.run(join, check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "is not the part that was cut" in done.stderr
+    pieces[1].unlink()
+    done = subprocess.run(join, check=False, capture_output=True, text=True)
+    assert "is missing" in done.stderr
+    assert not (tmp_path / "back" / "delta.bin").exists()
+
+
+def test_the_half_hour_skips_what_is_there_and_stops_where_it_cannot_go_on(tmp_path: Path) -> None:
+    script = runpy.run_path(str(SCRIPT.parent / "train_and_measure.py"))
+    recipe = tmp_path / "run.toml"
+    source = {"name": "scenes", "suite": "scenes"}
+    recipe.write_text(
+        f'name = "r"\noutput = "run"\nschedule = {{ steps = 1 }}\n[model]\ninitial = "nowhere"\n'
+        f'[[sources]]\nname = "{source["name"]}"\nsuite = "{source["suite"]}"\n'
+    )
+    arguments = [str(recipe), "--data", str(tmp_path), "--out", str(tmp_path / "out")]
+    assert script["main"]([*arguments, "--last", "calibrate"]) == 1
+    log = (tmp_path / "out" / "log.txt").read_text()
+    assert "== train" in log
+    assert "== ship" not in log
+    done = tmp_path / "run" / "checkpoint"
+    done.mkdir(parents=True)
+    (done / "decision.json").write_text("{}")
+    assert script["main"]([*arguments, "--last", "train"]) == 0
+    assert (tmp_path / "out" / "log.txt").read_text() == log

@@ -17,6 +17,7 @@ from tests.checkpoint.tiny import tiny_weights, write_tiny_gguf
 from thisthat.checkpoint import open_checkpoint, opening, read_card, write_card
 from thisthat.checkpoint.card import CARD_FILE, Card, Limits, PathBase
 from thisthat.checkpoint.model import Weights
+from thisthat.checkpoint.restack import flatten, restack
 from thisthat.checkpoint.ship import ship_delta, ship_heads, ship_taught
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt_format import PromptFormat
@@ -337,3 +338,18 @@ def test_the_card_of_the_package_is_written_as_it_was_read(tmp_path: Path) -> No
     packaged = Path(opening.__file__).parent / "default" / CARD_FILE
     write_card(read_card(packaged), tmp_path / CARD_FILE)
     assert json.loads((tmp_path / CARD_FILE).read_text()) == json.loads(packaged.read_text())
+
+
+def test_half_of_one_delta_on_half_of_another_is_the_mean_of_both(stack: Path) -> None:
+    base = open_checkpoint(stack / "tiny.gguf")
+    card = replace(CARD, name="other", byte_weights=False)
+    for name, seed in (("one", 5), ("two", 6)):
+        ship_delta(base, moved(base.weights(), seed), stack / name, card, bits=8)
+    restack(stack / "two", open_checkpoint(stack / "one", 0.5), stack / "both")
+    flatten(open_checkpoint(stack / "both", 0.5), stack / "mean", bits=8)
+    first, second = (open_checkpoint(stack / name, 1.0).weights() for name in ("one", "two"))
+    mixed = open_checkpoint(stack / "mean").weights()
+    for name, tensor in mixed.items():
+        mean = (first[name] + second[name]) / 2
+        far = np.abs(first[name] - second[name]).max()
+        np.testing.assert_allclose(tensor, mean, atol=0.02 * far + 1e-6, err_msg=name)

@@ -26,7 +26,7 @@ class _Part(BaseModel):
 
 
 Suite: TypeAlias = Literal[
-    "spatial", "branch", "arithmetic", "drills", "binding", "lexicon", "catalogue"
+    "spatial", "branch", "arithmetic", "drills", "binding", "lexicon", "catalogue", "scenes"
 ]
 
 
@@ -40,7 +40,11 @@ class MixtureSource(_Part):
     ``kinds`` by leaving some out. The answers of the families named in ``outcomes`` ("all" for
     every family) are what happened once in a chance event: they are learned from with draws.
     ``planted`` is the share of rows whose state tells the reader what to answer; leave it at 0
-    where questions may ask about such instructions.
+    where questions may ask about such instructions. ``gaps`` is the share of rows whose prose has
+    5 to 15 % of its plain words left out, ``typos`` the share that is mistyped or without
+    capitals: states that come back are then never twice the same. Leave both at 0 where every
+    word counts (rules, sums, code), or name in ``whole`` what to spare: sources of a file,
+    domains of written tasks.
     """
 
     name: str
@@ -57,6 +61,9 @@ class MixtureSource(_Part):
     loss_weight: Positive = 1.0
     augment: bool = True
     planted: Share = 0.0
+    gaps: Share = 0.0
+    typos: Share = 0.0
+    whole: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _one_origin(self) -> MixtureSource:
@@ -71,6 +78,8 @@ class Augment(_Part):
     """How often a training row is changed; each share is a probability.
 
     ``verify`` adds "is the answer X?" to a choice or score, ``negate`` turns a boolean round.
+    ``drop_descriptions`` shows a choice's options by name alone, ``drop_names`` by description
+    alone where every option has one.
     ``causal`` reads an open state causally, as the base did; only such rows rehearse its text.
     """
 
@@ -79,6 +88,7 @@ class Augment(_Part):
     together: Share = 0.5
     most_questions: Count = 6
     drop_descriptions: Share = 0.1
+    drop_names: Share = 0.0
     distractors: Share = 0.1
     most_options: Annotated[int, Field(ge=2, le=255)] = 255
     swap_state: Share = 0.1
@@ -198,7 +208,9 @@ class Schedule(_Part):
     """When to stop, by exactly one budget, and how the rate moves; it always ends cool.
 
     The rate climbs over the first ``warm_up_steps``, stays, and falls over the last ``cool_down``
-    share of the budget to ``final`` times the full rate.
+    share of the budget to ``final`` times the full rate. ``average`` is the last share of the
+    budget over whose steps weights are averaged: the checkpoint is that mean, the saved state
+    keeps the last weights.
     """
 
     steps: Count | None = None
@@ -208,6 +220,7 @@ class Schedule(_Part):
     cool_down: Annotated[float, Field(gt=0, le=1)] = 0.3
     shape: Literal["linear", "cosine"] = "linear"
     final: Share = 0.0
+    average: Share = 0.0
 
     @model_validator(mode="after")
     def _one_budget(self) -> Schedule:

@@ -27,6 +27,7 @@ from thisthat.checkpoint.ship import ship_whole
 from thisthat.errors import ThisThatError
 from thisthat.files import write_atomically
 from thisthat.items.item import KINDS
+from thisthat_lab.train.average import WeightMean
 from thisthat_lab.train.config import Run
 from thisthat_lab.train.data.stream import Fed, Position, feed
 from thisthat_lab.train.evaluate import evaluate
@@ -122,6 +123,7 @@ class Session:
         self.backbone: TrainedBackbone = prepared.backbone()
         self.backbone.train()
         self.stepper = Stepper(self.backbone.trained(), self.run.optimiser)
+        self.mean = WeightMean(self.stepper.names)
         self.flops = flops_per_token(self.backbone)
         if self.run.model.compile != "off":
             self.backbone.compile_layers(dynamic=self.run.model.compile == "dynamic")
@@ -134,6 +136,7 @@ class Session:
         """Go on from the saved state."""
         saved = load_run(self.folder, self.prepared.run_hash)
         self.stepper.load(saved.tensors)
+        self.mean.load(saved.tensors, self.device)
         self.progress, self.position = saved.progress, saved.position
         _truncate_metrics(self.folder / METRICS, self.progress.steps)
         self.say(f"resumed after step {self.progress.steps}")
@@ -191,10 +194,21 @@ class Session:
         if not complete:
             self.say(f"stopped after step {self.progress.steps}; go on with --resume")
             return Finished(self.folder, self.progress, {}, complete=False)
+        self._settle()
         return Finished(self.folder, self.progress, self.evaluate(), complete=True)
 
+    def _settle(self) -> None:
+        """Take the mean of the last weights where there is one; what was saved has the last."""
+        if self.mean.count:
+            self.mean.put_into(self.stepper.masters)
+            self.mean.put_into(self.stepper.parameters)
+            self._evaluated = (-1, {})
+            self.say(f"the checkpoint is the mean of the weights after {self.mean.count} steps")
+
     def _step(self, feds: list[Fed]) -> None:
-        rate = self.run.optimiser.rate * rate_factor(self.run.schedule, self.progress)
+        schedule = self.run.schedule
+        rate = self.run.optimiser.rate * rate_factor(schedule, self.progress)
+        averaged = share_done(schedule, self.progress) >= 1 - schedule.average
         trace = take_step(
             self.backbone,
             self.stepper,
@@ -204,6 +218,8 @@ class Session:
             self.progress.steps + 1,
             self.device,
         )
+        if schedule.average and averaged:
+            self.mean.add(self.stepper.masters)
         self._traces.append(trace)
         self.progress.steps += 1
         self.progress.tokens += sum(fed.batch.tokens_used for fed in feds)
@@ -317,7 +333,7 @@ class Session:
         save_run(
             self.folder,
             Saved(
-                tensors=self.stepper.state(),
+                tensors={**self.stepper.state(), **self.mean.state()},
                 progress=self.progress,
                 position=self.position,
                 run_hash=self.prepared.run_hash,

@@ -59,7 +59,8 @@ def predict_memory(backbone: TrainedBackbone, run: Run, shapes: Sequence[Shape])
     count = sum(p.numel() for p in trained)
     own = sum(p.numel() * p.element_size() for p in trained)
     eight_bit = run.optimiser.name == "adamw-8bit"
-    moments = (1 if run.optimiser.name == "muon" else 2) + (run.optimiser.pull > 0)
+    moments = 1 if run.optimiser.name == "muon" else 2
+    moments += (run.optimiser.pull > 0) + (run.schedule.average > 0)
     apart = not eight_bit and run.model.dtype != "float32"
     if eight_bit:
         gradients, optimiser = own, int(2 * count * (1 + 4 / 256))

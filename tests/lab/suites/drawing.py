@@ -7,13 +7,14 @@ from typing import Any
 
 from thisthat.items.item import Item
 from thisthat.rng import Rng
-from thisthat_lab.suites import arithmetic, branch
+from thisthat_lab.suites import arithmetic, branch, scenes
 from thisthat_lab.suites.base.family import Family
 from thisthat_lab.suites.branch.registry import families
 
 FAMILIES: dict[str, Family[Any, Any]] = {
     **families(),
     **{family.name: family for family in arithmetic.families()},
+    **{family.name: family for family in scenes.families()},
 }
 
 
@@ -24,6 +25,8 @@ def drawn(stream: str, name: str) -> Iterator[Item]:
     settings: Any = branch.BranchSettings()
     if family.suite == "arithmetic":
         settings = arithmetic.ArithmeticSettings()
+    if family.suite == "scenes":
+        settings = scenes.SceneSettings()
     twin = getattr(family, "twin", None)
     while True:
         case = family.draw(rng, settings.draw(rng))

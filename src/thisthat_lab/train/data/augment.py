@@ -49,6 +49,8 @@ def make_sheet(
             if not outcome:
                 if rng.chance(settings.drop_descriptions):
                     draft = without_descriptions(draft)
+                elif settings.drop_names and rng.chance(settings.drop_names):
+                    draft = without_names(draft)
                 if rng.chance(settings.distractors):
                     pool = others.get(question_key(item), ())
                     draft = with_distractors(draft, pool, settings.most_options, rng)
@@ -85,6 +87,14 @@ def without_descriptions(draft: Draft) -> Draft:
     if any(is_bare(name) for name, _ in draft.options):
         return draft
     return replace(draft, options=tuple((name, None) for name, _ in draft.options))
+
+
+def without_names(draft: Draft) -> Draft:
+    """The draft with descriptions in place of names, where all have one and no two are the same."""
+    texts = [text for _, text in draft.options if text]
+    if len({text.casefold() for text in texts}) < len(draft.options):
+        return draft
+    return replace(draft, options=tuple((text, None) for text in texts))
 
 
 def with_distractors(draft: Draft, pool: Sequence[OptionPair], most: int, rng: Rng) -> Draft:

@@ -30,6 +30,7 @@ from thisthat_lab.train.config import Augment, MixtureSource, Run
 from thisthat_lab.train.data.augment import make_sheet, plain_sheet, question_key
 from thisthat_lab.train.data.draft import OptionPair
 from thisthat_lab.train.data.mixture import Mixture, epoch_order
+from thisthat_lab.train.data.noise import with_gaps, with_typos
 from thisthat_lab.train.data.planted import with_instruction
 from thisthat_lab.train.data.rows import TrainingRow, build_row
 
@@ -52,6 +53,7 @@ _SUITES = {
     "binding": "thisthat_lab.suites.binding",
     "lexicon": "thisthat_lab.suites.lexicon",
     "catalogue": "thisthat_lab.suites.catalogue",
+    "scenes": "thisthat_lab.suites.scenes",
 }
 
 ItemStream = Callable[[int], Iterator[Item]]
@@ -291,6 +293,12 @@ class ChunkMaker:
         items = _with_forms(items, settings, named, rng)
         outcomes = [item.family in named or "all" in named for item in items]
         sheet = make_sheet(items, settings, rng, pools, outcomes)
+        if not {items[0].source, items[0].family.split(".")[0]} & set(source.whole):
+            # As in the forms: a share of nothing draws nothing.
+            if source.gaps and rng.chance(source.gaps):
+                sheet = with_gaps(sheet, rng)
+            if source.typos and rng.chance(source.typos):
+                sheet = with_typos(sheet, rng)
         if source.planted and rng.chance(source.planted):
             sheet = with_instruction(sheet, rng)
         row = build_row(

@@ -12,10 +12,12 @@ from tests.lab.suites.oracle import (
     outputs,
     records,
     requests,
+    scenes,
     sums,
     verdicts,
 )
 from thisthat.items.item import Item
+from thisthat_lab.suites.scenes import families
 
 ANSWERS: dict[str, Callable[[Item], int]] = {
     **dict.fromkeys(verdicts.WORDS, verdicts.verdict),
@@ -57,4 +59,5 @@ ANSWERS: dict[str, Callable[[Item], int]] = {
     "word_problem": sums.word_problem,
     "word_problem_band": sums.word_problem_band,
     "word_problem_check": sums.word_problem_check,
+    **dict.fromkeys((family.name for family in families()), scenes.answer),
 }  # fmt: skip

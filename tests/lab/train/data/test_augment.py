@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from thisthat_lab.train.data.augment import (
     swapped_state,
     with_distractors,
     without_descriptions,
+    without_names,
 )
 from thisthat_lab.train.data.draft import Draft
 
@@ -126,3 +128,23 @@ def test_layouts_are_mixed_and_evaluation_is_plain() -> None:
     assert 430 < layouts["schema-first"] < 570
     plain = plain_sheet([item()])
     assert (plain.layout, plain.drafts) == ("state-first", (Draft.of(item()),))
+
+
+def test_descriptions_stand_for_names_only_where_all_differ() -> None:
+    draft = Draft.of(item(3))
+    assert without_names(draft).options == (("text 0", None), ("text 1", None), ("text 2", None))
+    assert without_names(draft).target == draft.target
+    for options in ((("a", "one"), ("b", None)), (("a", "one"), ("b", "One"))):
+        some = replace(draft, options=options, target=(0.0, 1.0))
+        assert without_names(some) == some
+
+
+def test_names_are_dropped_as_often_as_asked() -> None:
+    settings_ = Augment(drop_descriptions=0, drop_names=0.5, abstain_offer=0, distractors=0)
+    one = item(3)
+    sheets = [make_sheet([one], settings_, Rng(seed), {}, [False]) for seed in range(400)]
+    dropped = [sheet for sheet in sheets if sheet.drafts[0].options[0][1] is None]
+    assert 150 < len(dropped) < 250
+    for sheet in dropped:
+        (draft,) = sheet.drafts
+        assert draft.options[draft.best][0] == "text 1"

@@ -282,3 +282,32 @@ def test_a_share_of_open_rows_is_read_causally(workplace: Path) -> None:
     rows = maker(workplace, opened, augment={**NOTHING, "causal": 0.5})[0].rows
     share = sum(row.is_open for row in rows) / len(rows)
     assert 0.3 < share < 0.7
+
+
+LONG = "the big box that came with the van this morning stands in the hall of the old house"
+
+
+def test_gaps_and_typos_spare_what_is_named_and_change_nothing_at_nought(
+    workplace: Path, builder: PromptBuilder
+) -> None:
+    items = [replace(item, state=f"{LONG} {item.state}") for item in tiny.colour_items(60)]
+    write_items(workplace / "long.jsonl", items)
+    source = {"name": "long", "file": "long.jsonl"}
+
+    def texts(**changes: Any) -> list[str]:
+        made = maker(
+            workplace, builder, sources=[{**source, **changes}], augment=NOTHING, data=ROOMY
+        )
+        rows = made[0].rows
+        assert [row.tokens.tolist() for row in rows] == [
+            row.tokens.tolist() for row in made[0].rows
+        ]
+        return [bytes(row.tokens.astype(np.uint8)).hex() for row in rows]
+
+    plain = texts()
+    assert texts(gaps=0, typos=0) == plain
+    assert texts(gaps=1, typos=1, whole=["tiny"]) == plain
+    assert texts(gaps=1, typos=1, whole=["red"])[:20] != plain[:20]
+    for noise in ({"gaps": 1}, {"typos": 1}):
+        changed = texts(**noise)
+        assert sum(a != b for a, b in zip(changed, plain, strict=True)) > len(plain) / 3
