@@ -57,6 +57,7 @@ def test_bash_blocks_run_in_order(page: Path, tmp_path: Path) -> None:
         port = probe.getsockname()[1]
     script = "\n".join(["set -euo pipefail", *blocks(page, "bash")]).replace("8017", str(port))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     said = tmp_path / "said"
     with said.open("w") as out:
         shell = subprocess.Popen(
