@@ -26,7 +26,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINKED = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*LINKED, ROOT / "docs" / "site" / "index.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"^```(\w+)[^\n]*\n((?:(?!^```).)*?)^```\s*^```output\n(.*?)^```", re.S | re.M)
 NUMBER = re.compile(r"(\d+\.\d+|…)")
@@ -155,7 +156,7 @@ def test_bash_blocks_run_in_order(page: Path, tmp_path: Path) -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    for page in PAGES:
+    for page in LINKED:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 

@@ -43,6 +43,7 @@ html_theme_options = {
         "color-brand-primary": "#1d4ed8",
         "color-brand-content": "#1d4ed8",
         "color-brand-visited": "#6d28d9",
+        "color-code-background": "#f6f8fa",
         "font-stack": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
         "font-stack--monospace": "ui-monospace, 'SF Mono', Menlo, Consolas, monospace",
     },
@@ -50,6 +51,7 @@ html_theme_options = {
         "color-brand-primary": "#93b4ff",
         "color-brand-content": "#93b4ff",
         "color-brand-visited": "#c4b5fd",
+        "color-code-background": "#1c2128",
     },
 }
 pygments_style = "a11y-high-contrast-light"
