@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint types unit browser oracle clients schema performance campaign sbom audit clean
+.PHONY: help demo docs test lint types unit browser oracle clients schema performance campaign sbom audit clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s%s\n", $$1, $$2}'
@@ -10,6 +10,10 @@ help: ## list the targets
 demo: .venv-demo/.ready ## a small environment, the base weights, real questions answered
 	.venv-demo/bin/thisthat pull
 	sh examples/demo.sh .venv-demo/bin/thisthat
+
+docs: .venv/.ready ## the documentation as a site, build/site/index.html; needs no network
+	.venv/bin/python docs/site/build.py build/site
+	@echo build/site/index.html
 
 test: .venv/.ready lint types browser unit ## everything the tests need, then lint, types, browser and tests
 

@@ -1,6 +1,19 @@
-"""Every block of the README and the docs runs: python and bash in order, `$ thisthat` lines."""
+"""Every block of the README and the docs runs, and prints what the page shows.
 
+Python and bash blocks of a page run in order, `$ thisthat` lines each by themselves. What a page
+shows of their output is compared with it:
+
+- an ``output`` block after a python block: everything that block prints;
+- a comment behind a `print(…)` in a python block: what that line prints;
+- an ``output`` block after a bash block: lines of what the page's bash blocks print;
+- lines below a `$ thisthat` line: lines of what it prints.
+
+Numbers with a decimal point may differ by `TOLERANCE`, since engines differ; … stands for anything.
+"""
+
+import ast
 import contextlib
+import io
 import os
 import re
 import shlex
@@ -13,8 +26,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINKED = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*LINKED, ROOT / "docs" / "site" / "index.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SHOWN = re.compile(r"^```(\w+)[^\n]*\n((?:(?!^```).)*?)^```\s*^```output\n(.*?)^```", re.S | re.M)
+NUMBER = re.compile(r"(\d+\.\d+|…)")
+TOLERANCE = 0.06
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -23,10 +40,64 @@ def blocks(page: Path, language: str) -> list[str]:
     ]
 
 
-def commands(page: Path) -> list[str]:
-    lines = [line for block in blocks(page, "console") for line in block.splitlines()]
+def outputs(page: Path, language: str) -> dict[str, str]:
+    """The output shown after blocks of this language."""
+    found = SHOWN.findall(page.read_text(encoding="utf-8"))
+    return {block: output for kind, block, output in found if kind == language}
+
+
+def alike(shown: str, said: str) -> bool:
+    """Equal, but for decimals within the tolerance and what … stands for."""
+    pattern = ""
+    wanted = []
+    for part in NUMBER.split(re.sub(r"\s+", " ", shown).strip()):
+        if part == "…":
+            pattern += ".*?"
+        elif NUMBER.fullmatch(part):
+            pattern += r"(\d+(?:\.\d+)?)"
+            wanted.append(float(part))
+        else:
+            pattern += re.escape(part)
+    found = re.fullmatch(pattern, re.sub(r"\s+", " ", said).strip(), re.DOTALL)
+    return found is not None and all(
+        abs(float(is_) - was) <= TOLERANCE for is_, was in zip(found.groups(), wanted, strict=True)
+    )
+
+
+def run_python(text: str, namespace: dict[str, object], where: str) -> str:
+    """Run a block statement by statement; what it prints. Comments behind prints must be true."""
+    everything = io.StringIO()
+    lines = text.splitlines()
+    for statement in ast.parse(text).body:
+        said = io.StringIO()
+        code = compile(ast.Module([statement], []), where, "exec")
+        with contextlib.redirect_stdout(said):
+            exec(code, namespace)
+        everything.write(said.getvalue())
+        last = lines[(statement.end_lineno or 1) - 1][statement.end_col_offset or 0 :].strip()
+        if ast.unparse(statement).startswith("print(") and last.startswith("#"):
+            assert alike(last.removeprefix("#"), said.getvalue()), (last, said.getvalue())
+    return everything.getvalue()
+
+
+def commands(page: Path) -> list[tuple[str, str]]:
+    """Every `$ thisthat` line with what is shown below it."""
+    found = []
+    for block in blocks(page, "console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, _, shown = part.partition("\n")
+            if "thisthat" in line:
+                found.append((line, shown))
+    return found
+
+
+def missing(shown: str, said: str) -> list[str]:
+    """Lines that are shown and were not said."""
+    lines = said.splitlines()
     return [
-        line.removeprefix("$ ") for line in lines if line.startswith("$ ") and "thisthat" in line
+        line
+        for line in shown.splitlines()
+        if line.strip() and not any(alike(line, each) for each in lines)
     ]
 
 
@@ -34,19 +105,25 @@ def commands(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
 def test_python_blocks_run_in_order(page: Path) -> None:
     namespace: dict[str, object] = {"__name__": page.stem}
+    shown = outputs(page, "python")
     for text in blocks(page, "python"):
-        exec(compile(text, str(page), "exec"), namespace)
+        said = run_python(text, namespace, str(page))
+        if text in shown:
+            assert alike(shown[text], said), (shown[text], said)
 
 
 @pytest.mark.weights
 @pytest.mark.parametrize(
-    "command", [c for page in PAGES for c in commands(page)], ids=lambda c: c[:60]
+    ("command", "shown"),
+    [each for page in PAGES for each in commands(page)],
+    ids=lambda text: text[:60],
 )
-def test_console_lines_run(command: str, tmp_path: Path) -> None:
+def test_console_lines_run(command: str, shown: str, tmp_path: Path) -> None:
     thisthat = shlex.quote(str(Path(sys.executable).with_name("thisthat")))
     line = re.sub(r"(^|\| )thisthat ", rf"\1{thisthat} ", command)
     done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert missing(shown, done.stdout) == [], done.stdout
 
 
 @pytest.mark.weights
@@ -57,6 +134,7 @@ def test_bash_blocks_run_in_order(page: Path, tmp_path: Path) -> None:
         port = probe.getsockname()[1]
     script = "\n".join(["set -euo pipefail", *blocks(page, "bash")]).replace("8017", str(port))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     said = tmp_path / "said"
     with said.open("w") as out:
         shell = subprocess.Popen(
@@ -73,9 +151,38 @@ def test_bash_blocks_run_in_order(page: Path, tmp_path: Path) -> None:
         # A block that fails leaves its server behind.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(shell.pid, signal.SIGKILL)
+    for output in outputs(page, "bash").values():
+        assert missing(output, said.read_text()) == [], said.read_text()
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    for page in PAGES:
+    for page in LINKED:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "said", "same"),
+    [
+        ("yes 0.81", "yes 0.84\n", True),
+        ("yes 0.81", "yes 0.91", False),
+        ("yes 0.81", "no 0.81", False),
+        ("n = 3", "n = 4", False),
+        ("Cut(keep='tail', state_tokens=…)", "Cut(keep='tail', state_tokens=812)", True),
+        ("a", "a b", False),
+    ],
+)
+def test_shown_and_said_are_told_apart(shown: str, said: str, same: bool) -> None:
+    assert alike(shown, said) == same
+
+
+def test_a_false_comment_behind_a_print_is_found() -> None:
+    run_python('print("yes", 0.5)  # yes 0.52', {}, "page")
+    with pytest.raises(AssertionError):
+        run_python('print("yes", 0.5)  # no 0.52', {}, "page")
+
+
+def test_outputs_belong_to_the_block_before_them(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\na\n```\n\n```python\nb\n```\n\n```output\nc\n```\n")
+    assert outputs(page, "python") == {"b\n": "c\n"}

@@ -124,6 +124,25 @@ book_hotel translate directions gas_type tire_pressure traffic uber
 
 EXAMPLES = [
     example(
+        "docs/start.md",
+        "Is the customer asking for money back?",
+        ("You charged my card twice for the desk lamp. Please pay one of them back.", True),
+        ("Please refund the kettle, it broke after a day.", True),
+        ("Where is my kettle? It was due last week.", False),
+    ),
+    example(
+        "docs/start.md",
+        Choice(THREE_TEAMS, "Which team should take this?"),
+        ("Where is my kettle? It was due last week.", "shipping"),
+        ("Please refund the kettle, it broke after a day.", "billing"),
+    ),
+    example(
+        "docs/site/index.md",
+        "Is the customer asking for a refund?",
+        (TWICE, True),
+        (OLD_ADDRESS, False),
+    ),
+    example(
         "README.md",
         "Does the customer say that they were charged twice?",
         (ticket(TWICE), True),

@@ -430,7 +430,7 @@ class ScoreAnswer(Answer):
     def confidence(self) -> float:
         """How tightly the levels gather around the mode, as the wire format defines it.
 
-        max(0, 1 - sum_i p_i |i - mode| / D), where D is the mean distance to the middle level.
+        ``max(0, 1 - sum_i p_i |i - mode| / D)``, with D the mean distance to the middle level.
         """
         levels = self.levels
         count = len(levels)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from thisthat_lab.bench import anchors
 from thisthat_lab.bench.registry import REGISTRY
+from thisthat_lab.bench.report.fastest import fastest_first, seconds_of_one
 from thisthat_lab.bench.report.table import group_cells, kinds_of, line_cells, sheets_of
 from thisthat_lab.bench.result import Result
 
 SPEED = ("latency", "cost", "http", "audit", "load", "restart", "fidelity", "gpu", "training")
 """Measurements of speed and of what it costs, which have a page of their own."""
+
+LONG = 12
+"""Rows of the longest table that is not folded away."""
 
 _PICTURES: dict[str, Callable[[Result], bool]] = {
     "compared": lambda result: bool(result.timings),
@@ -39,6 +44,7 @@ class Page:
     title: str
     about: str
     measurements: Callable[[str], bool]
+    opening: Callable[[Sequence[Result]], list[str]] = lambda results: []
 
     def of(self, results: Iterable[Result]) -> list[Result]:
         """The results that belong on it, in the suite's order whatever the order given."""
@@ -46,8 +52,15 @@ class Page:
 
     def written(self, results: Iterable[Result]) -> str:
         """The page as Markdown."""
+        shown = self.of(results)
         parts = [_HEAD.format(title=self.title, name=self.name, about=self.about)]
-        parts += [_section(result) for result in self.of(results)]
+        parts += self.opening(shown)
+        titles = Counter(f"{result.title}: {result.label}" for result in shown)
+        for result in shown:
+            title = f"{result.title}: {result.label}"
+            parts.append(
+                _section(result, _told_apart(title, result) if titles[title] > 1 else title)
+            )
         named = [f"- **{name}**: {source}" for name, source in anchors.sources().items()]
         parts.append("\n".join(["## Sources of the numbers beside ours", "", *named, ""]))
         return "\n".join(parts)
@@ -69,6 +82,7 @@ PERFORMANCE = Page(
 competing systems take turns with ours in the same run. A *bar* is what this project set itself to
 reach. [Measuring](measuring.md) says how to run it.""",
     lambda measurement: measurement in SPEED,
+    fastest_first,
 )
 
 
@@ -83,31 +97,40 @@ def pictures_of(result: Result) -> list[tuple[str, str]]:
     return [(name, f"{name}-{where}") for name in names]
 
 
-def _place(result: Result) -> tuple[int, str, str]:
+def _place(result: Result) -> tuple[int, str, str, float, str]:
+    """The suite's order; of one measurement the fastest engine first."""
     known = [name for name, entry in REGISTRY.items() if not entry.takes_arguments]
     name = result.measurement
     place = known.index(name) if name in known else len(known)
-    return place, name, result.label
+    engine = str(result.system.get("engine", ""))
+    return place, name, result.label, seconds_of_one(result) or 0.0, engine
 
 
-def _section(result: Result) -> str:
+def _told_apart(title: str, result: Result) -> str:
+    """A heading that several results would have, with where this one was measured."""
+    engine = str(result.system.get("engine", "")).split(", ")
+    form = [part for part in engine[1:] if "thread" not in part and part != "cpu"]
+    return f"{title}, {', '.join([engine[0], *form[:2]])}"
+
+
+def _section(result: Result, title: str) -> str:
     count = result.questions.get("count", 0)
     asked = f"{count:,} questions" if count else ""
     quick = "quick subset" if result.questions.get("quick") else ""
     version = f"checkpoint {result.system['version']}" if result.system.get("version") else ""
     engine = str(result.system.get("engine", ""))
     about = ", ".join(part for part in (version, asked, quick, engine) if part)
-    lines = [f"## {result.title}: {result.label}", "", about, ""]
+    lines = [f"## {title}", "", about, ""]
     for name, file in pictures_of(result):
         lines += _picture(name, file)
-    lines += _table(("", "ours", "95 % interval", "paper", "others"), map(line_cells, result.lines))
+    headline = [line_cells(line) for line in result.lines]
+    lines += _folded("Every number", ("", "ours", "95 % interval", "paper", "others"), headline)
     for sheet in sheets_of(result):
-        lines += _table(sheet.headings, sheet.rows)
+        lines += _folded(sheet.headings[0], sheet.headings, sheet.rows)
     for by in kinds_of(result.groups):
         headings = (by, "questions", "no answer", "accuracy", "95 % interval", "chance", "paper")
-        lines += [f"<details><summary>By {by}</summary>", ""]
-        lines += _table(headings, map(group_cells, result.grouped(by)))
-        lines += ["</details>", ""]
+        groups = [group_cells(group) for group in result.grouped(by)]
+        lines += _folded(f"By {by}", headings, groups, always=True)
     if result.problems:
         told = ", ".join(f"{number} {why}" for why, number in result.problems.items())
         lines += [f"No answer: {told}.", ""]
@@ -121,6 +144,17 @@ def _section(result: Result) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _folded(
+    title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], always: bool = False
+) -> list[str]:
+    """A table, folded away where it is long."""
+    table = _table(headings, rows)
+    if len(rows) <= LONG and not always:
+        return table
+    told = f"{title} ({len(rows)} rows)"
+    return [f"<details><summary>{told}</summary>", "", *table, "</details>", ""]
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

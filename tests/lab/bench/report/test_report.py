@@ -13,8 +13,16 @@ from thisthat.cli import app
 from thisthat_lab.bench import anchors
 from thisthat_lab.bench.report import page as report
 from thisthat_lab.bench.report import style
+from thisthat_lab.bench.report.fastest import seconds_of_one
 from thisthat_lab.bench.report.plots import PLOTS
-from thisthat_lab.bench.report.results_page import PAGES, RESULTS, Page, pictures_of
+from thisthat_lab.bench.report.results_page import (
+    LONG,
+    PAGES,
+    PERFORMANCE,
+    RESULTS,
+    Page,
+    pictures_of,
+)
 from thisthat_lab.bench.result import ResultError, read_result, write_result
 
 
@@ -196,3 +204,30 @@ def test_the_performance_page_has_bars_turns_and_pictures(
         dark = name.endswith("-dark.svg")
         assert (style.DARK[style.SERIES[0]] in svg) == dark
         assert (style.SERIES[0] in svg) != dark
+
+
+def test_the_performance_page_begins_with_the_fastest_engine() -> None:
+    results, _ = report.read_results(sorted((ROOT / "docs" / "results").glob("latency*.json")))
+    page = PERFORMANCE.written(results)
+    opening = page[page.index("## The best engine") : page.index("## Latency")]
+    times = [float(ms) for ms in re.findall(r"\| ([\d.]+) ms \|", opening)]
+    assert len(times) == len(results)
+    assert times == sorted(times)
+    assert [f"{seconds_of_one(each) or 0:.4f}" for each in PERFORMANCE.of(results)] == [
+        f"{ms / 1000:.4f}" for ms in times
+    ]
+
+
+def test_long_tables_are_folded_and_short_ones_are_not() -> None:
+    results, _ = report.read_results(sorted((ROOT / "docs" / "results").glob("*.json")))
+    for page in (RESULTS, PERFORMANCE):
+        open_parts = re.sub(r"<details>.*?</details>", "", page.written(results), flags=re.DOTALL)
+        tables = re.findall(r"(?:^\|.*\n)+", open_parts, flags=re.MULTILINE)
+        assert tables
+        assert max(table.count("\n") - 2 for table in tables) <= LONG
+
+
+def test_headings_tell_results_of_one_measurement_apart() -> None:
+    results, _ = report.read_results(sorted((ROOT / "docs" / "results").glob("latency*.json")))
+    headings = re.findall(r"^## (.*)$", PERFORMANCE.written(results), flags=re.MULTILINE)
+    assert len(headings) == len(set(headings))

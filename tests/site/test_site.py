@@ -1,0 +1,173 @@
+"""The site builds without a warning or a network; its links lead somewhere; people can read it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import typer
+from playwright.sync_api import Browser
+
+import thisthat
+from tests.browser import OVERFLOW, TOO_FAINT
+from tests.site.conftest import ROOT
+from thisthat.cli import app
+
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+import sources
+
+MAIN = [
+    "index",
+    "start",
+    "examples",
+    "decide",
+    "teach",
+    "thresholds",
+    "serve",
+    "scale",
+    "loop",
+    "checkpoints",
+    "measuring",
+    "performance",
+    "results",
+    "library",
+    "command-line",
+    "http",
+    "architecture",
+]
+
+
+class _Read(HTMLParser):
+    """Ids of a page, and what it links to or loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.ids.update(value for value in (found.get("id"), found.get("name")) if value)
+        if tag == "a" and found.get("href"):
+            self.links.append(str(found["href"]))
+        elif tag == "link" or tag in ("img", "script", "source"):
+            self.loaded += [str(found[key]) for key in ("href", "src") if found.get(key)]
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, _Read]:
+    found = {}
+    for path in sorted(site.rglob("*.html")):
+        found[path] = _Read()
+        found[path].feed(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_every_document_is_a_page(site: Path) -> None:
+    missing = [
+        name
+        for name in [*sources.documents(ROOT).values(), *(f"{page}.md" for page in MAIN)]
+        if not (site / name).with_suffix(".html").exists()
+    ]
+    assert missing == []
+
+
+def test_every_link_and_file_within_the_site_is_there(pages: dict[Path, _Read]) -> None:
+    broken = []
+    for path, page in pages.items():
+        for target in [*page.links, *page.loaded]:
+            parts = urlsplit(target)
+            if parts.scheme:
+                continue
+            to = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not to.exists() or (
+                parts.fragment and to in pages and unquote(parts.fragment) not in pages[to].ids
+            ):
+                broken.append(f"{path.name}: {target}")
+    assert broken == []
+
+
+def test_nothing_is_loaded_from_elsewhere(pages: dict[Path, _Read]) -> None:
+    foreign = [
+        f"{path.name}: {target}"
+        for path, page in pages.items()
+        for target in page.loaded
+        if urlsplit(target).scheme not in ("", "data")
+    ]
+    assert foreign == []
+
+
+def test_links_that_leave_the_site_are_well_formed() -> None:
+    odd = [
+        (source, target)
+        for source, target in sources.external_links(ROOT)
+        if not re.fullmatch(r"https://[\w.-]+\.[a-z]{2,}(/[\w./#?=&%~-]*)?|mailto:\S+@\S+", target)
+    ]
+    assert odd == []
+
+
+def test_a_link_to_nothing_stops_the_build(tmp_path: Path) -> None:
+    for folder in ("repository/docs/pictures", "repository/docs/decisions", "repository/examples"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "repository/docs/one.md").write_text("# One\n\n[two](two.md)\n")
+    with pytest.raises(ValueError, match=r"docs/one\.md: links to two\.md"):
+        sources.gather(tmp_path / "repository", tmp_path / "source")
+
+
+def test_the_version_is_shown(site: Path) -> None:
+    assert f"thisthat {thisthat.__version__}" in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_every_command_and_every_public_name_is_in_the_reference(
+    site: Path, pages: dict[Path, _Read]
+) -> None:
+    commands = (site / "command-line.html").read_text(encoding="utf-8")
+    for name in typer.main.get_command(app).commands:  # type: ignore[attr-defined]
+        assert f"thisthat {name}" in commands
+    ids = pages[site / "library.html"].ids
+    assert [name for name in thisthat.__all__ if f"thisthat.{name}" not in ids] == []
+    assert "POST /v1/decide" in (site / "http.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_readable_in_a_browser(browser: Browser, address: str, scheme: str) -> None:
+    """No error, no foreign request, contrast AA, and no sideways scrolling on a phone."""
+    faults: list[str] = []
+    with browser.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme) as made:
+        page = made.new_page()
+        page.on("pageerror", lambda error: faults.append(f"{page.url}: {error}"))
+        page.on(
+            "console",
+            lambda said: said.type in ("error", "warning") and faults.append(said.text),
+        )
+        page.on(
+            "request",
+            lambda asked: asked.url.startswith((address, "data:")) or faults.append(asked.url),
+        )
+        for name in MAIN:
+            page.goto(f"{address}{name}.html")
+            faults += [f"{name}, contrast {faint}" for faint in page.evaluate(TOO_FAINT)]
+            if page.evaluate(OVERFLOW) > 0:
+                faults.append(f"{name}: wider than a phone")
+    assert faults == []
+
+
+def test_faint_text_is_found(browser: Browser) -> None:
+    with browser.new_context() as made:
+        page = made.new_page()
+        page.set_content('<p style="color: #888">too faint</p><h1 style="color: #888">large</h1>')
+        assert [each.split(" ", 1)[1] for each in page.evaluate(TOO_FAINT)] == ["P. too faint"]
+
+
+def test_the_search_finds_a_page(browser: Browser, address: str) -> None:
+    with browser.new_context() as made:
+        page = made.new_page()
+        page.goto(f"{address}search.html?q=canary")
+        page.wait_for_selector("ul.search li")
+        found = page.eval_on_selector_all("ul.search a", "all => all.map((a) => a.href)")
+    assert any("loop.html" in link for link in found), found

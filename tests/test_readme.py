@@ -1,0 +1,138 @@
+"""The figures of the README are those of the result files; its pictures are what scripts draw."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripts.make_animation import SESSION, drawn
+from scripts.make_loop_picture import COLOURS
+from scripts.make_loop_picture import drawn as loop_drawn
+
+import thisthat
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def result(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / "docs" / "results" / f"{name}.json").read_text())
+    return found
+
+
+def line(name: str, label: str) -> float:
+    return next(float(each["value"]) for each in result(name)["lines"] if each["label"] == label)
+
+
+def split(name: str) -> tuple[float, float, int]:
+    """Accuracy, chance and number of questions of the dev file's seen or held-out tasks."""
+    groups = result("decisions-decisions_dev")["groups"]
+    found = next(each for each in groups if (each["by"], each["name"]) == ("split", name))
+    return found["right"] / found["questions"], found["chance"], found["questions"]
+
+
+def median(name: str, workload: str, system: str) -> float:
+    for each in result(name)["timings"]:
+        if each["workload"] == workload and each["system"].startswith(system):
+            return float(each["p50"])
+    raise AssertionError((name, workload, system))
+
+
+def row(beginning: str) -> list[str]:
+    """The cells of the README's row that begins so."""
+    found = [each for each in README.splitlines() if each.startswith(f"| {beginning}")]
+    assert len(found) == 1, beginning
+    return [cell.strip().replace("*", "") for cell in found[0].strip("|").split("|")]
+
+
+@pytest.mark.parametrize(
+    ("beginning", "name"),
+    [("7,511 new rows", "seen_task"), ("6,313 rows of public tasks", "heldout_task")],
+)
+def test_public_tasks(beginning: str, name: str) -> None:
+    right, chance, questions = split(name)
+    cells = row(beginning)
+    assert cells[1:3] == [f"{right:.3f}", f"{chance:.3f}"]
+    assert cells[0].startswith(f"{questions:,} ")
+
+
+@pytest.mark.parametrize("kind", ["boolean", "choice", "score"])
+def test_written_tasks(kind: str) -> None:
+    cells = row(f"unseen written tasks: {kind}s")
+    assert cells[1] == f"{line('written', f'accuracy, {kind}'):.3f}"
+
+
+def test_what_stands_beside_them_is_in_the_model_card() -> None:
+    card = (ROOT / "docs" / "model-card.md").read_text(encoding="utf-8")
+    told = re.search(r"all-MiniLM-L6-v2, nearest option.*?choices ([\d.]+), scores ([\d.]+)", card)
+    assert told is not None
+    assert told[1] in row("unseen written tasks: choices")[3]
+    assert told[2] in row("unseen written tasks: scores")[3]
+
+
+def test_rules_and_calibration() -> None:
+    anchors = json.loads((ROOT / "src/thisthat_lab/bench/anchors.json").read_text())["values"]
+    cells = row("branch-shaped rules")
+    assert cells[1] == f"{line('branch', 'accuracy'):.3f}"
+    assert cells[2] == f"{line('branch', 'chance'):.3f}"
+    published = anchors["branch.accuracy"]
+    for value in (published["paper"], *published["others"].values()):
+        assert str(value) in cells[3]
+    public = line("decisions-decisions_dev", "ECE, 15 bins: heldout_task (n = 6313)")
+    ours = line("written", "ECE, 15 bins")
+    assert row("calibration error")[1] == f"{public:.3f}, {ours:.3f}"
+    for other in (anchors["latency.milliseconds"]["others"]["hosted, fastest"], "8,758"):
+        assert str(other) in row("a hosted LLM call")[1]
+
+
+@pytest.mark.parametrize(
+    ("beginning", "name", "workload"),
+    [
+        ("a boolean, 60 tokens, two Neoverse", "latency-native", "one boolean, 60 tokens, cold"),
+        ("a boolean, 60 tokens, two Xeon", "latency-native-amx", "one boolean, 60 tokens, cold"),
+        (
+            "four questions, 200 tokens",
+            "latency-native-amx",
+            "triage, 4 questions, 200 tokens, schema-first together, warm",
+        ),
+        ("one question, 256 tokens, H200", "gpu", "135 M default: 1 × 256 tokens, one question"),
+    ],
+)
+def test_latency(beginning: str, name: str, workload: str) -> None:
+    other = "(c) transformers" if name == "gpu" else "(b) transformers"
+    shown = [float(cell.replace(",", "")) for cell in row(beginning)[1:4] if cell]
+    systems = ["(a)", other] if name == "gpu" else ["(a)", other, "(c1) llama.cpp"]
+    for value, system in zip(shown, systems, strict=True):
+        assert value == pytest.approx(median(name, workload, system), rel=0.005)
+
+
+def test_accuracy_is_that_of_the_version_that_ships() -> None:
+    for name in ("written", "branch", "decisions-decisions_dev"):
+        assert result(name)["system"]["version"] == thisthat.__version__
+    card = json.loads((ROOT / "src/thisthat/checkpoint/default/decision.json").read_text())
+    assert card["version"] == thisthat.__version__
+
+
+def test_the_citation_has_the_same_version() -> None:
+    assert f"\nversion: {thisthat.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_the_loop_is_drawn_by_its_script() -> None:
+    for file, colours in COLOURS.items():
+        assert (ROOT / "docs" / "pictures" / file).read_text() == loop_drawn(**colours)
+
+
+def test_the_animation_shows_its_session_and_can_stand_still() -> None:
+    text = (ROOT / "docs" / "pictures" / "session.svg").read_text(encoding="utf-8")
+    assert len(text.encode()) < 300_000
+    ElementTree.fromstring(text)
+    assert "prefers-reduced-motion:reduce" in text
+    lines = re.findall(r'<text class="(c|o)"[^>]*>([^<]*)<', text)
+    shown = [said.replace("\xa0", " ") for kind, said in lines if kind == "c"]
+    assert [each.replace("&quot;", '"') for each in shown] == [f"$ {each}" for each in SESSION]
+    again = drawn([("thisthat ask <x>", ["a & b"])])
+    assert "a\u00a0&amp;\u00a0b" in again
