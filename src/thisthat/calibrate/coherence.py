@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from thisthat import display
 from thisthat.calibrate.injection_probes import injection_probes
 from thisthat.calibrate.wordings import PLAIN, Wordings, as_text, check_wordings, variants_of
 from thisthat.errors import InvalidInputError
@@ -70,7 +72,7 @@ class Finding:
     worst: Example | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """All findings; ``passed`` when every check of every question did."""
 
@@ -83,6 +85,23 @@ class Report:
     def passed(self) -> bool:
         """True when no check failed."""
         return all(finding.passed for finding in self.findings)
+
+    def __repr__(self) -> str:
+        passed = sum(finding.passed for finding in self.findings)
+        return f"<Report on {self.states} states: {passed} of {len(self.findings)} checks passed>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                display.bold(each.question),
+                escape(each.check),
+                f"{each.failing} of {each.states}",
+                display.bar(each.failing / each.states, not each.passed),
+                "passed" if each.passed else display.bold("failed"),
+            )
+            for each in self.findings
+        ]
+        return display.table(("question", "check", "failing", "", ""), rows)
 
     def renumbered(self, numbers: Sequence[int]) -> Report:
         """The report with its states renumbered as in the file they were sampled from."""

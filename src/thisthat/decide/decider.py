@@ -18,6 +18,7 @@ from thisthat.decide.procedures import Procedure, begin
 from thisthat.decide.processor import Processor, Reading
 from thisthat.decide.protocol import Records
 from thisthat.decide.run import run_in_waves, run_procedures, runs_in_waves
+from thisthat.display import source_line
 from thisthat.engine.protocol import Engine
 from thisthat.errors import InvalidInputError
 from thisthat.identity import temperatures_hash
@@ -47,6 +48,9 @@ class Decider(Asks):
     ) -> None:
         self.builder, self.decode, self.engine = builder, decode, engine
         self.reading, self.source, self.log, self.heads = reading, source, log, heads
+
+    def __repr__(self) -> str:
+        return f"<Decider {source_line(self.source)}: {self.engine.description}>"
 
     def worded(self, builder: PromptBuilder) -> Decider:
         """This decider with another builder's wording; itself for its own."""

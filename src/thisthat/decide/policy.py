@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -24,6 +25,7 @@ from pydantic import (
     model_validator,
 )
 
+from thisthat import display
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.recalibration import Method, MonotoneMap, Recalibration
 from thisthat.decide.target import Target, parse_target
@@ -193,6 +195,36 @@ class Policy(_Part):
     def save(self, path: str | Path) -> None:
         """Write the policy file, completely or not at all."""
         write_atomically(Path(path), json.dumps(self.as_json(), ensure_ascii=False, indent=1))
+
+    def __repr__(self) -> str:
+        acts = ", ".join(f"{n} {part.coverage:.0%}" for n, part in self.questions.items())
+        forced = ", forced" if self.forced else ""
+        return f"<Policy {self._about()}: acts on {acts}{forced}>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                display.bold(name) if number == 0 else "",
+                escape(option),
+                "never" if cutoff.value is None else f"from {cutoff.value:.4f}",
+                f"{cutoff.acted} of {cutoff.labels}, {cutoff.wrong} wrong",
+                display.bar(cutoff.acted / cutoff.labels if cutoff.labels else 0.0),
+            )
+            for name, part in self.questions.items()
+            for number, (option, cutoff) in enumerate(part.cutoffs.items())
+        ]
+        heads = ("question", "option", "acted on", "labels", "")
+        forced = "; forced: without its guarantee" if self.forced else ""
+        return display.table(heads, rows) + display.note(self._about() + forced)
+
+    def _about(self) -> str:
+        fitted = self.conditions
+        return (
+            f"{self.target} with confidence {self.confidence:g}, for {fitted.checkpoint} "
+            f"{fitted.version}, λ = {fitted.lam:g}"
+        )
 
     def force(self) -> Policy:
         """This policy, for a schema or checkpoint it was not fitted for.
