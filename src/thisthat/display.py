@@ -113,7 +113,7 @@ def table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
 
 def bar(share: float, strong: bool = True) -> str:
     """A bar for a share from 0 to 1."""
-    width = 8 * min(max(share, 0.0), 1.0)
+    width = 6 * min(max(share, 0.0), 1.0)
     opacity = ".75" if strong else ".3"
     return (
         '<span aria-hidden="true" style="display:inline-block;height:.7em;'

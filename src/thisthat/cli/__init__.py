@@ -22,6 +22,7 @@ from thisthat.cli.commands import (
     label,
     log,
     loop,
+    mcp,
     serve,
     teach,
     test,
@@ -61,6 +62,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("check")(check.check)
 app.command("test")(test.run_tests)
 app.command("serve")(serve.serve)
+app.command("mcp")(mcp.mcp)
 app.add_typer(threshold.app, name="threshold")
 app.add_typer(log.app, name="log")
 for command in trials.COMMANDS:
