@@ -23,8 +23,8 @@ from thisthat.calibrate.fit_policy import fit_policy
 from thisthat.decide.asking import Asks
 from thisthat.decide.decider import Decider
 from thisthat.decide.target import parse_target
+from thisthat.environment import ENDPOINT_KEY
 from thisthat.items.labels import LabelledStates
-from thisthat.remote import KEY_VARIABLE
 from thisthat.remote.decider import RemoteDecider
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
@@ -140,12 +140,12 @@ def test_a_busy_server_is_waited_for() -> None:
 
 
 def test_the_key_is_given_or_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    monkeypatch.delenv(ENDPOINT_KEY, raising=False)
     with on_loopback(service_for(keys=("secret",))) as address:
         with pytest.raises(thisthat.ServerError, match="HTTP 401"):
             thisthat.connect(address).ask("s", "Is it?")
         assert thisthat.connect(address, key="secret").ask("s", "Is it?") >= 0
-        monkeypatch.setenv(KEY_VARIABLE, "secret")
+        monkeypatch.setenv(ENDPOINT_KEY, "secret")
         found = thisthat.connect(address)
         assert found.ask("s", "Is it?") >= 0
         assert "secret" not in repr(found)

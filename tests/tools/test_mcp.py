@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("THISTHAT_HOME", str(folder / "store"))
         patch.setenv("CUDA_VISIBLE_DEVICES", "")
-        patch.setattr(select, "_has_nvidia_gpu", lambda: False)
+        patch.setattr(select, "has_nvidia_gpu", lambda: False)
         tiny.write_checkpoint(folder / "model")
         schema = {name: question_as_json(question) for name, question in SCHEMA.items()}
         (folder / "triage.json").write_text(json.dumps(schema))

@@ -11,12 +11,14 @@ from typing import Annotated
 
 import typer
 
+from thisthat.cli.app import App
 from thisthat.cli.commands import (
     ask,
     batch,
     calibrate,
     check,
     delta,
+    doctor,
     evaluate,
     info,
     label,
@@ -33,7 +35,7 @@ from thisthat.cli.extras import missing_extra
 from thisthat.cli.lab import add_lab_commands
 from thisthat.errors import ThisThatError
 
-app = typer.Typer(
+app = App(
     name="thisthat",
     help="The smart if-statement: declare the options, get a probability for each of them.",
     no_args_is_help=True,
@@ -55,6 +57,7 @@ app.command("ask")(ask.ask)
 app.command("batch")(batch.batch)
 app.command("info")(info.info)
 app.command("pull")(info.pull)
+app.command("doctor")(doctor.doctor)
 app.command("teach")(teach.teach)
 app.command("label")(label.label)
 app.command("eval")(evaluate.evaluate)

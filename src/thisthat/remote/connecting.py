@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from thisthat.remote import KEY_VARIABLE
+from thisthat.environment import ENDPOINT_KEY
 
 if TYPE_CHECKING:
     from thisthat.remote.decider import RemoteDecider
@@ -32,5 +32,5 @@ def connect(
     from thisthat.remote.decider import RemoteDecider
     from thisthat.remote.server import Server
 
-    found = os.environ.get(KEY_VARIABLE) if key is None else key
+    found = os.environ.get(ENDPOINT_KEY) if key is None else key
     return RemoteDecider(Server(url, found or None, timeout), model, lam)

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from email.message import Message
 from typing import Any
 
+from thisthat.environment import ENDPOINT_KEY
 from thisthat.errors import InvalidInputError, ServerError
-from thisthat.remote import KEY_VARIABLE
 from thisthat.remote.retry_after import retry_after_seconds
 
 TRIES = 4
@@ -111,5 +111,5 @@ def _said(error: urllib.error.HTTPError) -> str:
         message = json.loads(text)["error"]["message"]
     except (ValueError, TypeError, KeyError):
         message = text[:500]
-    hint = f"; a key is taken from {KEY_VARIABLE}" if error.code == 401 else ""
+    hint = f"; a key is taken from {ENDPOINT_KEY}" if error.code == 401 else ""
     return f"{message}{hint}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thisthat.cli.answering import answering
+from thisthat.cli.app import App
 from thisthat.cli.labels import read_labels
 from thisthat.cli.options import (
     LABELS_HELP,
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
     from thisthat.decide.target import Target
     from thisthat.items.labels import LabelledStates
 
-app = typer.Typer(
-    no_args_is_help=True, help="Cut-offs with a guarantee, from your own labelled states."
-)
+app = App(no_args_is_help=True, help="Cut-offs with a guarantee, from your own labelled states.")
 
 
 _ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".zst")
