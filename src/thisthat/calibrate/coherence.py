@@ -31,6 +31,22 @@ Check: TypeAlias = Literal[
 CHECKS: tuple[Check, ...] = get_args(Check)
 SHOWN = 160
 
+NEXT: dict[Check, str] = {
+    "negation": "say what yes and no mean (criteria: true, false) and ask for one fact at a time; "
+    "if the sum stays off, teach the question with labels",
+    "thresholds": "write each level as a fact that holds or not, such as a range of numbers; or "
+    "ask a boolean for the one threshold that matters",
+    "paraphrases": "describe the options, so that less hangs on the wording; keep one wording in "
+    "production, and fit a policy for exactly that one",
+    "order": 'ask with order "average" (--order average), which makes answers independent of '
+    "the order of options",
+    "injection": "keep text that outsiders write out of the state where you can; never let this "
+    "question alone act on it, and escalate instead",
+    "coin flip": "describe the options or add abstain; a policy (thisthat threshold fit) escalates "
+    "such states, and labels (thisthat teach) can settle them",
+}
+"""What to do about a check that failed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
@@ -70,6 +86,11 @@ class Finding:
     failing: int
     passed: bool
     worst: Example | None
+
+    @property
+    def next(self) -> str | None:
+        """What to do about it, where it failed."""
+        return None if self.passed else NEXT[self.check]
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,7 +141,7 @@ class Report:
             "states": self.states,
             "tokens": self.tokens,
             "tolerance": asdict(self.tolerance),
-            "findings": [asdict(finding) for finding in self.findings],
+            "findings": [{**asdict(each), "next": each.next} for each in self.findings],
         }
 
 

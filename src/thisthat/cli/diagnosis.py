@@ -112,8 +112,8 @@ def cache_folder() -> Finding:
         return Finding("cache", f"{folder}, not there yet")
     sizes = [_size_of(path) for path in folder.rglob("*")]
     room = shutil.disk_usage(folder).free
-    mend = "free some space on that disk" if room < LEAST_MEMORY else None
-    return Finding("cache", f"{folder}, {_size(sum(sizes))}; {_size(room)} free there", mend)
+    full = "free some space on that disk" if room < LEAST_MEMORY else None
+    return Finding("cache", f"{folder}, {_size(sum(sizes))}; {_size(room)} free there", full)
 
 
 def _size_of(path: Path) -> int:

@@ -158,7 +158,24 @@ class Policy(_Part):
     schema_hash: str
     conditions: ConditionsPart
     questions: dict[str, QuestionPart]
+    tries: Annotated[int, Field(ge=1)] = 1
+    """How many targets were tried on the same labels; more than one weaken the guarantee."""
     forced: Annotated[bool, Field(exclude=True)] = False
+
+    @model_serializer(mode="wrap")
+    def _as_it_was_read(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A policy without the field keeps its hash, as above.
+        found: dict[str, Any] = dump(self)
+        return found if self.tries > 1 else {k: found[k] for k in found if k != "tries"}
+
+    @property
+    def never_acted_on(self) -> list[str]:
+        """The questions of which no option has a cut-off, though some were to have one."""
+        return [
+            name
+            for name, part in self.questions.items()
+            if part.cutoffs and all(each.value is None for each in part.cutoffs.values())
+        ]
 
     @classmethod
     def from_json(cls, value: object, where: str = "policy") -> Policy:
