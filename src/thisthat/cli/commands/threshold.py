@@ -108,8 +108,10 @@ def fit(
                 confidence=confidence,
                 coverage=coverage,
                 options=option,
+                layout=layout,  # type: ignore[arg-type]
+                packing=packing,  # type: ignore[arg-type]
+                order=order,  # type: ignore[arg-type]
                 progress=progress,
-                **how,  # type: ignore[arg-type]
             )
         except UnsupportedTargetError:
             _remember(remembered, before.having(tried(False)))
