@@ -17,6 +17,7 @@ from thisthat.errors import (
     FetchError,
     InvalidInputError,
     MissingExtraError,
+    ServerError,
     StateTooLongError,
     ThisThatError,
 )
@@ -34,6 +35,7 @@ from thisthat.questions import (
     Source,
     Usage,
 )
+from thisthat.remote.connecting import connect
 from thisthat.schema import Describe, Scale, TypedDecision
 
 if TYPE_CHECKING:
@@ -62,11 +64,13 @@ __all__ = [
     "Scale",
     "Score",
     "ScoreAnswer",
+    "ServerError",
     "Source",
     "StateTooLongError",
     "ThisThatError",
     "TypedDecision",
     "Usage",
+    "connect",
     "open",
 ]
 

@@ -82,5 +82,9 @@ class MissingExtraError(ThisThatError, ImportError):
         self.extra = extra
 
 
+class ServerError(ThisThatError):
+    """A server that gave no usable answer; the message names its address and what it said."""
+
+
 class DeviceMemoryError(ThisThatError):
     """One row alone does not fit the device's memory; other rows can still be answered."""

@@ -129,6 +129,10 @@ class Option:
     name: str
     description: Text | None = None
 
+    def __repr__(self) -> str:
+        described = "" if self.description is None else f", {self.description!r}"
+        return f"Option({self.name!r}{described})"
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -163,6 +167,11 @@ class Choice:
         """The names an answer ranges over, in declared order, the abstain option last."""
         return tuple(option.name for option in self.declared)
 
+    def __repr__(self) -> str:
+        from thisthat.display import question_line
+
+        return question_line(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
@@ -183,6 +192,11 @@ class Boolean:
         abstain: Option | str | bool | None = None,
     ) -> None:
         _fill(self, instructions, abstain, true=true, false=false)
+
+    def __repr__(self) -> str:
+        from thisthat.display import question_line
+
+        return question_line(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +219,11 @@ class Score:
             raise InvalidInputError("levels", "must be a list of level texts, not one text")
         _check_count(len(levels), "levels", _as_abstain(abstain))
         _fill(self, instructions, abstain, levels=tuple(levels))
+
+    def __repr__(self) -> str:
+        from thisthat.display import question_line
+
+        return question_line(self)
 
 
 Question: TypeAlias = "Choice | Boolean | Score"
@@ -312,7 +331,7 @@ class PolicyOutcome:
     forced: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """A distribution over exactly the declared options of one question.
 
@@ -349,8 +368,18 @@ class Answer:
             return 1.0
         return (self.probabilities[self.best_name] - 1 / count) / (1 - 1 / count)
 
+    def __repr__(self) -> str:
+        from thisthat.display import answer_line
 
-@dataclass(frozen=True)
+        return answer_line(self)
+
+    def _repr_html_(self) -> str:
+        from thisthat.display import answer_html
+
+        return answer_html(self)
+
+
+@dataclass(frozen=True, repr=False)
 class ChoiceAnswer(Answer):
     """The answer to a Choice."""
 
@@ -363,7 +392,7 @@ class ChoiceAnswer(Answer):
 
 
 @total_ordering
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BooleanAnswer(Answer):
     """The answer to a Boolean. It compares as its probability of yes: ``answer > 0.9``."""
 
@@ -402,7 +431,7 @@ class BooleanAnswer(Answer):
         return hash((tuple(self.probabilities.items()), self.abstain))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScoreAnswer(Answer):
     """The answer to a Score. ``legend`` holds the level texts in order."""
 
@@ -517,7 +546,7 @@ class Support:
     best_without: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decision:
     """The answers about one state, by question name, and how they were obtained.
 
@@ -534,6 +563,16 @@ class Decision:
 
     def __getitem__(self, name: str) -> Answer:
         return self.answers[name]
+
+    def __repr__(self) -> str:
+        from thisthat.display import decision_line
+
+        return decision_line(self)
+
+    def _repr_html_(self) -> str:
+        from thisthat.display import decision_html
+
+        return decision_html(self)
 
     def as_dict(self) -> dict[str, Any]:
         """The decision as JSON-ready data."""

@@ -78,11 +78,16 @@ class Describe:
     meanings: Mapping[Any, Text]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TypedDecision(Decision, Generic[T]):
     """A decision with its answers as an instance of the caller's class in ``value``."""
 
     value: T = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        from thisthat.display import fields_line
+
+        return super().__repr__().replace(" ", f" {fields_line(self.value)}: ", 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,10 @@ class Schema(Generic[T]):
 
     cls: type[T]
     fields: Mapping[str, _Field]
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}: {field.question!r}" for name, field in self.fields.items())
+        return f"<Schema {self.cls.__name__} with {fields}>"
 
     @property
     def questions(self) -> dict[str, Question]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tests.path_engine import PathEngine, path_decider
 from thisthat.audit.log import DecisionLog
-from thisthat.cli.commands.serve import KEYS_VARIABLE
 from thisthat.decide.decider import Decider
 from thisthat.engine.rows import Row, RowResult
+from thisthat.environment import KEYS
 from thisthat.serve.http.keys import keys_in
 from thisthat.serve.http.run import run_server
 from thisthat.serve.logs import start_logging
@@ -32,4 +32,4 @@ def opened(ref: str, lam: float | None) -> Decider:
 if __name__ == "__main__":
     start_logging()
     log = DecisionLog(sys.argv[1], required="sync" in sys.argv) if sys.argv[1] else None
-    run_server(Service(Settings(port=0, keys=keys_in(KEYS_VARIABLE)), opened, log=log))
+    run_server(Service(Settings(port=0, keys=keys_in(KEYS)), opened, log=log))

@@ -8,7 +8,14 @@ import pytest
 from tests.path_engine import PathEngine, path_decider
 from tests.prompt.byte_tokenizer import decode
 from thisthat import Boolean, Choice, InvalidInputError, Score
-from thisthat.calibrate.coherence import CHECKS, CoherenceReport, Tolerance, check_schema
+from thisthat.calibrate.coherence import (
+    CHECKS,
+    NEXT,
+    CheckFinding,
+    CoherenceReport,
+    Tolerance,
+    check_schema,
+)
 from thisthat.calibrate.wordings import Wordings, wordings_from_json
 from thisthat.decide.decider import Decider
 from thisthat.engine.rows import Row, RowResult
@@ -197,3 +204,10 @@ def test_other_bad_input_is_named() -> None:
         check_schema(path_decider(), QUESTIONS, STATES, injections=-1)
     with pytest.raises(InvalidInputError, match="share: is 2; it must be 0 to 1"):
         Tolerance(share=2)
+
+
+def test_every_check_says_what_to_do_next() -> None:
+    assert set(NEXT) == set(CHECKS)
+    failed = CheckFinding("q", "order", 10, 9, False, None)
+    assert failed.next == NEXT["order"]
+    assert "--order average" in NEXT["order"]

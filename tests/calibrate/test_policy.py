@@ -21,7 +21,16 @@ from thisthat.decide.policy import Policy
 from thisthat.decide.target import parse_target
 from thisthat.errors import InvalidInputError
 from thisthat.items.labels import LabelledStates, read_labelled
-from thisthat.questions import Answer, Boolean, Choice, Question, Score, answer_for
+from thisthat.questions import (
+    Answer,
+    Boolean,
+    Choice,
+    Decision,
+    Question,
+    Score,
+    Usage,
+    answer_for,
+)
 
 QUEUE = Choice(["billing", "shipping", "other"], "Which queue?")
 REFUND = Boolean("Is it within policy?")
@@ -437,7 +446,7 @@ def test_the_coverage_of_sets_is_chosen_and_stated() -> None:
 
 
 def test_a_coverage_that_the_labels_cannot_support_is_refused() -> None:
-    message = "coverage: is 0.999, which needs at least 999 labels of every .*; 'queue' has 900"
+    message = "coverage: is 0.999, which needs at least 999 labels .*; 'queue' has the most, 900"
     with pytest.raises(InvalidInputError, match=message):
         fitted(rows=900, coverage=0.999)
 
@@ -560,3 +569,53 @@ def test_a_decision_file_is_one_question(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {**row, "answer": 1}, {**row, "question": "?", "answer": 0})
     with pytest.raises(InvalidInputError, match=r"line 2: asks another question than .*line 1"):
         read_labelled(path).alone()
+
+
+def test_a_weak_question_blocks_only_itself() -> None:
+    random = np.random.default_rng(5)
+    right, sure = answered(REFUND, 400, 1)
+    coins = random.integers(0, 3, 400).tolist()
+    guessed, _ = answered(SCHEMA["queue"], 400, 2)
+    conditions, target = DECIDER.conditions(), parse_target("error<=0.1")
+    schema = {"refund": REFUND, "queue": SCHEMA["queue"]}
+    answers, labels = {"refund": right, "queue": guessed}, {"refund": sure, "queue": coins}
+    policy = policy_from_answers(schema, answers, labels, target, conditions)
+    assert policy.never_acted_on == ["queue"]
+    assert policy.questions["refund"].coverage > 0.3
+    text = "\n".join(lines_about(policy))
+    assert "queue: never acts; every answer escalates; other questions still act" in text
+    assert "refund: acts on" in text
+    sure_of_both = {
+        "refund": answer_for(REFUND, [0.0, 1.0]),
+        "queue": answer_for(QUEUE, [0.98, 0.01, 0.01]),
+    }
+    given = Decision(sure_of_both, DECIDER.source, Usage(1), 0.0)
+    applied = policy.apply(given, schema, conditions)
+    outcome = applied["queue"].outcome
+    assert outcome is not None
+    assert (outcome.action, outcome.option) == ("escalate", None)
+    assert "has no cut-off" in outcome.reason
+    assert applied["refund"].outcome is not None
+    assert applied["refund"].outcome.action == "act"
+
+
+def test_a_choice_with_few_labels_lacks_its_set_and_no_other_does() -> None:
+    many, few = Choice(["a", "b", "c"], "Many?"), Choice(["a", "b", "c"], "Few?")
+    pairs = {"many": answered(many, 1500, 1), "few": answered(few, 60, 2)}
+    policy = policy_from_answers(
+        {"many": many, "few": few},
+        {name: a for name, (a, _) in pairs.items()},
+        {name: y for name, (_, y) in pairs.items()},
+        parse_target("error<=0.1"),
+        DECIDER.conditions(),
+        coverage=0.99,
+    )
+    assert policy.questions["many"].set is not None
+    assert policy.questions["few"].set is None
+
+
+def test_tries_are_part_of_a_policy_only_where_there_were_several() -> None:
+    assert "tries" not in POLICY.as_json()
+    again = POLICY.model_copy(update={"tries": 3})
+    assert Policy.from_json(again.as_json()).tries == 3
+    assert "chosen among 3 tries on the same labels" in "\n".join(lines_about(again))

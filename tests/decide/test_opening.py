@@ -28,13 +28,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_cpu_gets_onnx_and_a_gpu_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(select, "_has_nvidia_gpu", lambda: False)
+    monkeypatch.setattr(select, "has_nvidia_gpu", lambda: False)
     with thisthat.open(folder) as decider:
         assert "onnx" in decider.engine.description
         weights = decider.conditions().weights
         assert weights == open_checkpoint(folder).weights_sha256
         first = decider.ask("The colour is red.", "Is it red?").probabilities
-    monkeypatch.setattr(select, "_has_nvidia_gpu", lambda: True)
+    monkeypatch.setattr(select, "has_nvidia_gpu", lambda: True)
     with thisthat.open(folder, dtype="float32") as decider:
         assert "onnx" not in decider.engine.description
         assert decider.conditions().weights == weights
@@ -86,7 +86,7 @@ def test_a_processor_that_multiplies_bytes_gets_kernels_of_our_own(
 
         def close(self) -> None: ...
 
-    monkeypatch.setattr(select, "_has_nvidia_gpu", lambda: False)
+    monkeypatch.setattr(select, "has_nvidia_gpu", lambda: False)
     monkeypatch.setattr(native_engine, "variants_here", lambda: [variant or "vnni"])
     monkeypatch.setattr(native_engine, "library_here", library)
     monkeypatch.setattr(native_engine, "NativeRuntime", Still)

@@ -14,13 +14,13 @@ from tests.path_engine import path_decider
 from tests.serve.support import QUESTIONS, on_loopback, opened, service_for
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.decider import Decider
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, ServerError
 from thisthat.questions import Boolean, Decision, Option, Question, Source
 from thisthat.questions_json import questions_from_json
 from thisthat.remote import decider as remote
 from thisthat.remote.conditions_header import conditions_header
 from thisthat.remote.decider import RemoteDecider
-from thisthat.remote.server import RemoteServer, ServerError
+from thisthat.remote.server import RemoteServer
 
 SCHEMA: dict[str, Question] = {
     **questions_from_json(QUESTIONS),
@@ -99,9 +99,9 @@ def test_pairs_with_equal_questions_share_a_stream(
     posted: list[int] = []
     post = RemoteServer.post
 
-    def counted(self: RemoteServer, path: str, body: Any, about: str) -> Any:
+    def counted(self: RemoteServer, path: str, body: Any, *rest: Any) -> Any:
         posted.append(len(body["states"]))
-        return post(self, path, body, about)
+        return post(self, path, body, *rest)
 
     monkeypatch.setattr(RemoteServer, "post", counted)
     pairs = [(f"s{n}", {"q": Boolean("Is it?" if n % 3 else "Was it?")}) for n in range(9)]
@@ -139,7 +139,10 @@ def test_what_the_server_refuses_is_told(address: str) -> None:
         at(address, model="other").decide_many(["s"], ASKED)
     with pytest.raises(ServerError, match=r"HTTP 422 .*lambda: 0\.7 is not loaded; loaded are"):
         at(address, lam=0.7).decide_many(["s"], ASKED)
-    with pytest.raises(ServerError, match=r"HTTP 422 .*order"):
+
+
+def test_options_that_exclude_each_other_are_refused_as_the_library_does(address: str) -> None:
+    with pytest.raises(InvalidInputError, match='order: "average" needs packing "apart"'):
         at(address).decide_many(["s"], ASKED, order="average", packing="together")
 
 

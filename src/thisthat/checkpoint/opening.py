@@ -27,7 +27,7 @@ from thisthat.errors import CheckpointError, InvalidInputError
 
 DEFAULT = "default"
 MOST_LAYERS = 16
-_DEFAULT_FOLDER = Path(__file__).parent / "default"
+DEFAULT_FOLDER = Path(__file__).parent / "default"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[\w.\-]+")
 
 
@@ -43,7 +43,7 @@ def open_checkpoint(ref: str | Path = DEFAULT, lam: float | None = None) -> Chec
 
 def _open(ref: str | Path, lam: float | None, left: int) -> Checkpoint:
     if ref == DEFAULT:
-        return _open_carded(DEFAULT, _DEFAULT_FOLDER, lam, left)
+        return _open_carded(DEFAULT, DEFAULT_FOLDER, lam, left)
     path = Path(ref).expanduser()
     if path.is_dir():
         if (path / CARD_FILE).is_file():
@@ -81,7 +81,7 @@ def topmost_delta(ref: str | Path) -> tuple[Card, Path]:
 
     Raises InvalidInputError for a checkpoint without a delta, CheckpointError for a wrong hash.
     """
-    path = _DEFAULT_FOLDER if ref == DEFAULT else Path(ref).expanduser()
+    path = DEFAULT_FOLDER if ref == DEFAULT else Path(ref).expanduser()
     if not path.exists() and isinstance(ref, str) and _HUB_ID.fullmatch(ref):
         path = hub_folder(ref)
     card = read_card(path / CARD_FILE) if (path / CARD_FILE).is_file() else None

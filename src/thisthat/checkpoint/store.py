@@ -11,15 +11,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from thisthat.checkpoint.trust import UntrustedFileError, read_trusted
+from thisthat.environment import HOME
 from thisthat.files import write_atomically
 
-HOME_VARIABLE = "THISTHAT_HOME"
 _CHUNK = 1 << 22
 
 
 def home() -> Path:
     """``THISTHAT_HOME``, or ``thisthat`` in the user's cache folder of this platform."""
-    chosen = os.environ.get(HOME_VARIABLE)
+    chosen = os.environ.get(HOME)
     if chosen:
         return Path(chosen).expanduser()
     if sys.platform == "win32":

@@ -11,17 +11,20 @@ from typing import Annotated
 
 import typer
 
+from thisthat.cli.app import App
 from thisthat.cli.commands import (
     ask,
     batch,
     calibrate,
     check,
     delta,
+    doctor,
     evaluate,
     info,
     label,
     log,
     loop,
+    mcp,
     serve,
     teach,
     test,
@@ -32,7 +35,7 @@ from thisthat.cli.extras import missing_extra
 from thisthat.cli.lab import add_lab_commands
 from thisthat.errors import ThisThatError
 
-app = typer.Typer(
+app = App(
     name="thisthat",
     help="The smart if-statement: declare the options, get a probability for each of them.",
     no_args_is_help=True,
@@ -54,6 +57,7 @@ app.command("ask")(ask.ask)
 app.command("batch")(batch.batch)
 app.command("info")(info.info)
 app.command("pull")(info.pull)
+app.command("doctor")(doctor.doctor)
 app.command("teach")(teach.teach)
 app.command("label")(label.label)
 app.command("eval")(evaluate.evaluate)
@@ -61,6 +65,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("check")(check.check)
 app.command("test")(test.run_tests)
 app.command("serve")(serve.serve)
+app.command("mcp")(mcp.mcp)
 app.add_typer(threshold.app, name="threshold")
 app.add_typer(log.app, name="log")
 for command in trials.COMMANDS:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from thisthat.decide.protocol import Decides
+    from thisthat.decide.decider import Decider
+    from thisthat.remote.decider import RemoteDecider
 
 
 @contextmanager
@@ -20,7 +21,7 @@ def answering(
     server: str | None,
     key: str | None,
     timeout: float,
-) -> Iterator[Decides]:
+) -> Iterator[Decider | RemoteDecider]:
     """The server, or the checkpoint, opened and closed again. Raises what opening raises."""
     if server is None:
         from thisthat.decide.opening import open_decider
@@ -28,9 +29,9 @@ def answering(
         with open_decider(checkpoint, lam=lam, engine=engine) as decider:  # type: ignore[arg-type]
             yield decider
         return
-    from thisthat.remote.decider import RemoteDecider
-    from thisthat.remote.server import RemoteServer
+    from thisthat.remote.connecting import connect
 
     if engine != "auto":
         raise InvalidInputError("--engine", "is for a checkpoint; a server has its own")
-    yield RemoteDecider(RemoteServer(server, key, timeout), checkpoint, lam)
+    with connect(server, key=key, model=checkpoint, lam=lam, timeout=timeout) as remote:
+        yield remote

@@ -6,6 +6,7 @@ _PACKAGES = {
     "train": ("torch", "transformers", "torchao", "peft", "tomli", "pyarrow"),
     "serve": ("starlette", "httptools", "uvicorn", "prometheus_client"),
     "audit": ("sqlalchemy",),
+    "mcp": ("mcp", "mcp_types"),
     "traces": ("opentelemetry",),
     "bench": ("matplotlib", "openai", "httpx", "sklearn", "zstandard"),
 }

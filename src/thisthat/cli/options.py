@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from thisthat.remote import KEY_VARIABLE
+from thisthat.environment import ENDPOINT_KEY
 
 _CHECKPOINT = "default, a folder, a GGUF file or a Hub id."
 
@@ -50,7 +50,7 @@ ServerOption: TypeAlias = Annotated[
 ]
 KeyOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--key", envvar=KEY_VARIABLE, help="Key of a server.", show_envvar=True),
+    typer.Option("--key", envvar=ENDPOINT_KEY, help="Key of a server.", show_envvar=True),
 ]
 TimeoutOption: TypeAlias = Annotated[
     float, typer.Option("--timeout", help="Seconds to wait for a server's next answer.")

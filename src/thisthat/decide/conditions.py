@@ -24,6 +24,11 @@ class Conditions:
     temperatures: str
     weights: str | None = None
 
+    @property
+    def named(self) -> str:
+        """All of it on one line."""
+        return ", ".join(_short(getattr(self, name)) for name in self.__slots__)
+
     def differences(self, other: Conditions) -> list[str]:
         """What differs, in words: ``version is 2, not 1`` (this one's value comes second)."""
         names = {"lam": "λ", "weights": "the hash of the weights"}

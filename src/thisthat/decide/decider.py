@@ -5,11 +5,11 @@ Everything a server or a command answers comes through here, so all of them give
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING
 
+from thisthat.decide.asking import Asks, Progress, Questions, declared
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.heads import Heads
 from thisthat.decide.job import Job
@@ -18,36 +18,19 @@ from thisthat.decide.procedures import Procedure, begin
 from thisthat.decide.processor import Processor, Reading
 from thisthat.decide.protocol import Records
 from thisthat.decide.run import run_in_waves, run_procedures, runs_in_waves
+from thisthat.display import source_line
 from thisthat.engine.protocol import Engine
 from thisthat.errors import InvalidInputError
 from thisthat.identity import temperatures_hash
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.show import Decode, show_row
-from thisthat.questions import (
-    Answer,
-    Boolean,
-    BooleanAnswer,
-    Choice,
-    ChoiceAnswer,
-    Decision,
-    Question,
-    Score,
-    ScoreAnswer,
-    Source,
-    Text,
-    check_text,
-)
-from thisthat.schema import Schema, TypedDecision, schema_of
+from thisthat.questions import Decision, Question, Source, Text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-T = TypeVar("T")
-Questions: TypeAlias = Mapping[str, "Question | str"]
-Progress: TypeAlias = Callable[[int, int], None]
 
-
-class Decider:
+class Decider(Asks):
     """Answers typed questions about states with one checkpoint.
 
     Open one with ``thisthat.open()``. It may be used from several threads.
@@ -66,6 +49,9 @@ class Decider:
         self.builder, self.decode, self.engine = builder, decode, engine
         self.reading, self.source, self.log, self.heads = reading, source, log, heads
 
+    def __repr__(self) -> str:
+        return f"<Decider {source_line(self.source)}: {self.engine.description}>"
+
     def worded(self, builder: PromptBuilder) -> Decider:
         """This decider with another builder's wording; itself for its own."""
         if builder is self.builder:
@@ -77,81 +63,6 @@ class Decider:
     def processor(self) -> Processor:
         """Prepares this decider's jobs and reads their results."""
         return Processor(self.builder, self.reading, self.source, self.heads)
-
-    @overload
-    def ask(
-        self, state: Text, question: str | Boolean, **options: Unpack[DecideKeywords]
-    ) -> BooleanAnswer: ...
-    @overload
-    def ask(
-        self, state: Text, question: Choice, **options: Unpack[DecideKeywords]
-    ) -> ChoiceAnswer: ...
-    @overload
-    def ask(
-        self, state: Text, question: Score, **options: Unpack[DecideKeywords]
-    ) -> ScoreAnswer: ...
-    def ask(
-        self, state: Text, question: Question | str, **options: Unpack[DecideKeywords]
-    ) -> Answer:
-        """The answer to one question; a plain text is a boolean."""
-        if "explain" in options:
-            raise InvalidInputError("explain", "is for decide, whose decision carries evidence")
-        return self.decide(state, {"question": question}, **options).answers["question"]
-
-    @overload
-    def decide(
-        self, state: Text, questions: Questions, **options: Unpack[DecideKeywords]
-    ) -> Decision: ...
-    @overload
-    def decide(
-        self, state: Text, questions: type[T], **options: Unpack[DecideKeywords]
-    ) -> TypedDecision[T]: ...
-    def decide(
-        self, state: Text, questions: Questions | type[T], **options: Unpack[DecideKeywords]
-    ) -> Decision | TypedDecision[T]:
-        """Answer all questions about one state in one pass.
-
-        ``questions`` is a mapping of names to questions (a plain text is a boolean) or a class
-        whose fields are the questions. ``options`` are the fields of ``DecideOptions``: layout,
-        packing, keep, order, wide, explain, policy, request_id. Raises InvalidInputError.
-        """
-        return self.decide_many([state], questions, **options)[0]
-
-    @overload
-    def decide_many(
-        self,
-        states: Iterable[Text],
-        questions: Questions,
-        *,
-        progress: Progress | None = None,
-        **options: Unpack[DecideKeywords],
-    ) -> list[Decision]: ...
-    @overload
-    def decide_many(
-        self,
-        states: Iterable[Text],
-        questions: type[T],
-        *,
-        progress: Progress | None = None,
-        **options: Unpack[DecideKeywords],
-    ) -> list[TypedDecision[T]]: ...
-    def decide_many(
-        self,
-        states: Iterable[Text],
-        questions: Questions | type[T],
-        *,
-        progress: Progress | None = None,
-        **options: Unpack[DecideKeywords],
-    ) -> list[Decision] | list[TypedDecision[T]]:
-        """Answer the same questions about many states, in the caller's order, batched by length.
-
-        ``progress`` is called with (states done, total states) along the way; ``options`` as in
-        ``decide``.
-        """
-        schema, asked = _asked(questions)
-        pairs = [(state, asked) for state in states]
-        decisions = self.decide_pairs(pairs, progress=progress, **options)
-        return [schema.typed(decision) for decision in decisions] if schema else decisions
 
     def decide_pairs(
         self,
@@ -177,7 +88,7 @@ class Decider:
 
         Raises InvalidInputError for questions and options that cannot be used.
         """
-        chosen, asked = DecideOptions(**options), _declared(questions)
+        chosen, asked = DecideOptions(**options), declared(questions)
         self.processor.planned(asked, chosen)
         found: dict[int, Decision | InvalidInputError] = {}
 
@@ -213,15 +124,15 @@ class Decider:
     ) -> dict[int, Procedure]:
         """Begin the pairs with these numbers. Raises InvalidInputError naming the state."""
         conditions = self.conditions_for(options)
-        declared: dict[int, dict[str, Question]] = {}
+        read: dict[int, dict[str, Question]] = {}
         begun: dict[int, Procedure] = {}
         asked = []
         try:
             for number in numbers:
                 state, questions = pairs[number]
-                if id(questions) not in declared:
-                    declared[id(questions)] = _declared(questions)
-                asked.append((state, declared[id(questions)]))
+                if id(questions) not in read:
+                    read[id(questions)] = declared(questions)
+                asked.append((state, read[id(questions)]))
             for number, each in zip(numbers, begin(self.processor, asked, options), strict=True):
                 if isinstance(each, InvalidInputError):
                     raise each
@@ -244,7 +155,7 @@ class Decider:
         A fault in one state concerns that state only; see ``procedures.begin``. Raises
         InvalidInputError for questions that cannot be asked.
         """
-        asked = _declared(questions)
+        asked = declared(questions)
         pairs = [(state, asked) for state in states]
         return list(begin(self.processor, pairs, options, piece_tokens))
 
@@ -305,24 +216,6 @@ class Decider:
         job = self.prepare(state, questions, **options)
         return [show_row(row, self.decode) for row in job.rendered.rows]
 
-    async def ask_async(
-        self, state: Text, question: Question | str, **options: Unpack[DecideKeywords]
-    ) -> Answer:
-        """``ask`` without blocking the event loop."""
-        return await asyncio.to_thread(lambda: self.ask(state, question, **options))
-
-    async def decide_async(
-        self, state: Text, questions: Questions, **options: Unpack[DecideKeywords]
-    ) -> Decision:
-        """``decide`` without blocking the event loop."""
-        return await asyncio.to_thread(lambda: self.decide(state, questions, **options))
-
-    async def decide_many_async(
-        self, states: Iterable[Text], questions: Questions, **options: Unpack[DecideKeywords]
-    ) -> list[Decision]:
-        """``decide_many`` without blocking the event loop."""
-        return await asyncio.to_thread(lambda: self.decide_many(states, questions, **options))
-
     def open_all(self) -> None:
         """Open now what the engine would otherwise open on demand, so that no call waits for it."""
         self.engine.open_all()
@@ -336,32 +229,3 @@ class Decider:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _asked(questions: Questions | type[T]) -> tuple[Schema[T] | None, dict[str, Question]]:
-    if isinstance(questions, type):
-        schema = schema_of(questions)
-        return schema, schema.questions
-    return None, _declared(questions)
-
-
-def _declared(questions: Questions) -> dict[str, Question]:
-    if not isinstance(questions, Mapping):
-        raise InvalidInputError(
-            "questions", f"must be an object of named questions, not {type(questions).__name__}"
-        )
-    if not questions:
-        raise InvalidInputError("questions", "none given; at least 1 is needed")
-    declared: dict[str, Question] = {}
-    for name, question in questions.items():
-        if not isinstance(name, str) or not name:
-            raise InvalidInputError("questions", f"has the name {name!r}; names are non-empty text")
-        check_text(name, "questions")
-        if isinstance(question, str):
-            question = Boolean(question)
-        if not isinstance(question, (Choice, Boolean, Score)):
-            raise InvalidInputError(
-                f"questions.{name}", f"is a {type(question).__name__}, not a question"
-            )
-        declared[name] = question
-    return declared

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -24,6 +25,7 @@ from pydantic import (
     model_validator,
 )
 
+from thisthat import display
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.recalibration import Method, MonotoneMap, Recalibration
 from thisthat.decide.target import Target, parse_target
@@ -156,7 +158,24 @@ class Policy(_Part):
     schema_hash: str
     conditions: ConditionsPart
     questions: dict[str, QuestionPart]
+    tries: Annotated[int, Field(ge=1)] = 1
+    """How many targets were tried on the same labels; more than one weaken the guarantee."""
     forced: Annotated[bool, Field(exclude=True)] = False
+
+    @model_serializer(mode="wrap")
+    def _as_it_was_read(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A policy without the field keeps its hash, as above.
+        found: dict[str, Any] = dump(self)
+        return found if self.tries > 1 else {k: found[k] for k in found if k != "tries"}
+
+    @property
+    def never_acted_on(self) -> list[str]:
+        """The questions of which no option has a cut-off, though some were to have one."""
+        return [
+            name
+            for name, part in self.questions.items()
+            if part.cutoffs and all(each.value is None for each in part.cutoffs.values())
+        ]
 
     @classmethod
     def from_json(cls, value: object, where: str = "policy") -> Policy:
@@ -193,6 +212,36 @@ class Policy(_Part):
     def save(self, path: str | Path) -> None:
         """Write the policy file, completely or not at all."""
         write_atomically(Path(path), json.dumps(self.as_json(), ensure_ascii=False, indent=1))
+
+    def __repr__(self) -> str:
+        acts = ", ".join(f"{n} {part.coverage:.0%}" for n, part in self.questions.items())
+        forced = ", forced" if self.forced else ""
+        return f"<Policy {self._about()}: acts on {acts}{forced}>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                display.bold(name) if number == 0 else "",
+                escape(option),
+                "never" if cutoff.value is None else f"from {cutoff.value:.4f}",
+                f"{cutoff.acted} of {cutoff.labels}, {cutoff.wrong} wrong",
+                display.bar(cutoff.acted / cutoff.labels if cutoff.labels else 0.0),
+            )
+            for name, part in self.questions.items()
+            for number, (option, cutoff) in enumerate(part.cutoffs.items())
+        ]
+        heads = ("question", "option", "acted on", "labels", "")
+        forced = "; forced: without its guarantee" if self.forced else ""
+        return display.table(heads, rows) + display.note(self._about() + forced)
+
+    def _about(self) -> str:
+        fitted = self.conditions
+        return (
+            f"{self.target} with confidence {self.confidence:g}, for {fitted.checkpoint} "
+            f"{fitted.version}, λ = {fitted.lam:g}"
+        )
 
     def force(self) -> Policy:
         """This policy, for a schema or checkpoint it was not fitted for.

@@ -124,7 +124,7 @@ def _candidates(
 def _fitting_engine(checkpoint: Checkpoint, device: str, form: str) -> EngineName:
     from thisthat.engine.llama_shape import supports
 
-    wants_torch = device not in ("auto", "cpu") or (device == "auto" and _has_nvidia_gpu())
+    wants_torch = device not in ("auto", "cpu") or (device == "auto" and has_nvidia_gpu())
     if wants_torch and find_spec("torch") is not None:
         return "torch"
     if form == "int8":
@@ -135,6 +135,7 @@ def _fitting_engine(checkpoint: Checkpoint, device: str, form: str) -> EngineNam
     return "onnx" if supports(checkpoint.config) else "torch"
 
 
-def _has_nvidia_gpu() -> bool:
+def has_nvidia_gpu() -> bool:
+    """Whether the system shows a GPU of NVIDIA, or a variable speaks of one."""
     # Importing torch to ask takes seconds; the driver's own marks do not.
     return Path("/proc/driver/nvidia/version").exists() or "CUDA_VISIBLE_DEVICES" in os.environ

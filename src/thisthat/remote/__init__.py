@@ -2,8 +2,3 @@
 
 May import ``decide`` and the plain data at the root; never ``engine``, ``checkpoint`` or ``serve``.
 """
-
-from __future__ import annotations
-
-KEY_VARIABLE = "THISTHAT_ENDPOINT_KEY"
-"""The environment variable that holds a server's key."""

@@ -5,23 +5,29 @@ Needs no model and no tokenizer: requests go out as JSON, and responses are read
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from http.client import HTTPResponse
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from thisthat.decide.asking import Asks, Progress, Questions, declared
 from thisthat.decide.budget import within_budget
 from thisthat.decide.conditions import Conditions
-from thisthat.decide.options import CHOICES, DecideKeywords, DecideOptions
-from thisthat.errors import InvalidInputError
+from thisthat.decide.options import CHOICES, FLAGS, DecideKeywords, DecideOptions
+from thisthat.errors import InvalidInputError, ServerError
 from thisthat.questions import (
+    Answer,
     Cut,
     Decision,
+    Outcome,
     Question,
     Source,
+    Support,
     Text,
     Usage,
     answer_for,
@@ -29,18 +35,21 @@ from thisthat.questions import (
 )
 from thisthat.questions_json import question_as_json
 from thisthat.remote.conditions_header import NAME, read_conditions
-from thisthat.remote.server import LOST, TRIES, RemoteServer, ServerError, pause
+from thisthat.remote.server import LOST, TRIES, RemoteServer, pause
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Progress: TypeAlias = Callable[[int, int], None]
+T = TypeVar("T")
 _Words: TypeAlias = tuple[tuple[str, object], ...]
 
 PATH = "/v1/decide"
 MOST_STATES = 1_000
 MOST_BYTES = 4 << 20
 """Limits of one request; a server takes 10,000 states and 16 MiB by default."""
+
+_MOST_AT_ONCE = 32
+"""Most calls of the event loop that wait for a server at once."""
 
 _BUSY = ("overloaded", "deadline", "draining")
 
@@ -62,7 +71,7 @@ class _Run:
     """
 
     states: Sequence[Text]
-    options: _Words
+    options: DecideOptions
     progress: Progress | None
     decisions: dict[int, Decision] = field(default_factory=dict)
     faults: dict[int, InvalidInputError] = field(default_factory=dict)
@@ -80,13 +89,14 @@ class _Run:
             self.progress(len(self.decisions), len(self.states))
 
 
-class RemoteDecider:
-    """Answers through a server; see ``Decides``.
+class RemoteDecider(Asks):
+    """Answers through a server, with the library's calls; see ``thisthat.connect``.
 
     ``model`` is a name the server answers to, ``lam`` a λ it has loaded (None: its own). States go
     out in streams, one after another; whatever a busy server or a lost connection leaves unanswered
-    is asked again. Raises InvalidInputError for unusable states, with their numbers, and
-    ServerError for anything else that goes wrong with a server.
+    is asked again. It may be used from several threads. Raises InvalidInputError for unusable
+    questions, options and states, with their numbers, and ServerError for anything else that goes
+    wrong with a server.
     """
 
     def __init__(
@@ -97,46 +107,48 @@ class RemoteDecider:
         self._model = model
         self._lam = lam
         self._conditions: dict[_Words, Conditions] = {}
+        self._threads = ThreadPoolExecutor(_MOST_AT_ONCE, "thisthat-remote")
 
-    def decide_many(
-        self,
-        states: Iterable[Text],
-        questions: Mapping[str, Question],
-        *,
-        progress: Progress | None = None,
-        **options: Unpack[DecideKeywords],
-    ) -> list[Decision]:
-        """The same questions about many states, in their order."""
-        pairs = [(state, questions) for state in states]
-        return self.decide_pairs(pairs, progress=progress, **options)
+    def __repr__(self) -> str:
+        lam = "" if self._lam is None else f", λ = {self._lam:g}"
+        return f"<RemoteDecider {self._server.root}, model {self._model!r}{lam}>"
 
     def decide_pairs(
         self,
-        pairs: Sequence[tuple[Text, Mapping[str, Question]]],
+        pairs: Sequence[tuple[Text, Questions]],
         *,
         progress: Progress | None = None,
         **options: Unpack[DecideKeywords],
     ) -> list[Decision]:
-        """Each state's own questions; states with equal questions share streams.
-
-        Raises InvalidInputError for options that are not plain words: only the library takes those.
-        """
-        run = _Run([state for state, _ in pairs], _words(options), progress)
+        """Each state's own questions; states with equal questions share streams."""
+        pairs = list(pairs)
+        run = _Run([state for state, _ in pairs], DecideOptions(**options), progress)
         self._ask_all(pairs, run)
         return [run.decisions[number] for number in range(len(pairs))]
 
     def decide_each(
-        self,
-        states: Sequence[Text],
-        questions: Mapping[str, Question],
-        **options: Unpack[DecideKeywords],
+        self, states: Sequence[Text], questions: Questions, **options: Unpack[DecideKeywords]
     ) -> list[Decision | InvalidInputError]:
         """Like ``decide_many``; a state that cannot be answered yields what is wrong with it."""
-        run = _Run(states, _words(options), None, stops=False)
+        run = _Run(states, DecideOptions(**options), None, stops=False)
         self._ask_all([(state, questions) for state in states], run)
         return [run.faults.get(n) or run.decisions[n] for n in range(len(states))]
 
-    def _ask_all(self, pairs: Sequence[tuple[Text, Mapping[str, Question]]], run: _Run) -> None:
+    def close(self) -> None:
+        """End the threads that waited for the server beside an event loop."""
+        self._threads.shutdown()
+
+    def __enter__(self) -> RemoteDecider:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _aside(self, call: Callable[[], T]) -> T:
+        # Calls that wait for a server must not take the threads that others compute in.
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    def _ask_all(self, pairs: Sequence[tuple[Text, Questions]], run: _Run) -> None:
         for number, state in enumerate(run.states):
             try:
                 check_text(state, "state")
@@ -157,7 +169,7 @@ class RemoteDecider:
         Raises ServerError before the first answer.
         """
         try:
-            return self._conditions[_words(options)]
+            return self._conditions[_words(DecideOptions(**options))]
         except KeyError:
             raise ServerError(f"{self._address}: nothing has been asked this way yet") from None
 
@@ -176,16 +188,20 @@ class RemoteDecider:
 
     def _stream(self, numbers: Sequence[int], asked: _Asked, run: _Run) -> str:
         """Read one stream; returns why it was incomplete, if so."""
+        words = _words(run.options)
         body = {
             "model": self._model,
             "lambda": self._lam,
-            **dict(run.options),
+            **dict(words),
+            **_more(run.options),
             "questions": asked.specs,
             "states": [run.states[number] for number in numbers],
         }
         trouble = f"the connection broke, or nothing came for {self._server.timeout:g} seconds"
-        with self._server.post(PATH, body, f"{len(numbers)} states") as response:
-            conditions = self._noted(run.options, response)
+        caller = run.options.request_id
+        headers = None if caller is None else {"x-request-id": caller}
+        with self._server.post(PATH, body, f"{len(numbers)} states", headers) as response:
+            conditions = self._noted(words, response)
             places = dict(enumerate(numbers))
             for line in _lines(response):
                 number, outcome = self._read(line, places, asked, conditions)
@@ -221,13 +237,17 @@ class RemoteDecider:
             raise ServerError(f"{self._address}: a line has an unexpected shape") from None
 
 
-def _words(options: DecideKeywords) -> _Words:
-    """The options for the server, which checks their combination itself."""
-    for name in options:
-        if name not in CHOICES:
-            raise InvalidInputError(name, "cannot be asked of a server from here")
-    defaults = {each.name: each.default for each in fields(DecideOptions) if each.name in CHOICES}
-    return tuple({**defaults, **options}.items())
+def _words(options: DecideOptions) -> _Words:
+    """The options that are plain words; the conditions of the answers depend on them alone."""
+    return tuple((name, getattr(options, name)) for name in CHOICES)
+
+
+def _more(options: DecideOptions) -> dict[str, Any]:
+    """The other options for the server, where they are not the usual ones."""
+    more: dict[str, Any] = {name: True for name in FLAGS if getattr(options, name)}
+    if options.policy is not None:
+        more |= {"policy": options.policy.as_json(), "force_policy": options.policy.forced}
+    return more
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,17 +269,29 @@ def _decision(
     cut = line["cut"]
     return Decision(
         answers={
-            name: answer_for(
-                question,
-                [line["answers"][name]["probabilities"][each.name] for each in question.declared],
-            )
-            for name, question in questions.items()
+            name: _answer(question, line["answers"][name]) for name, question in questions.items()
         },
         source=Source(line["checkpoint"], line["version"], line["lambda"], conditions.weights),
         usage=Usage(**line["usage"]),
         seconds=line["seconds"],
         cut=None if cut is None else Cut(**cut),
+        evidence=_evidence(line.get("evidence")),
     )
+
+
+def _answer(question: Question, told: Mapping[str, Any]) -> Answer:
+    answer = answer_for(question, [told["probabilities"][each.name] for each in question.declared])
+    outcome = told.get("outcome")
+    if outcome is None:
+        return answer
+    lists = {name: tuple(each) for name, each in outcome.items() if isinstance(each, list)}
+    return replace(answer, outcome=Outcome(**{**outcome, **lists}))
+
+
+def _evidence(told: Mapping[str, Any] | None) -> dict[str, tuple[Support, ...]] | None:
+    if told is None:
+        return None
+    return {name: tuple(Support(**part) for part in parts) for name, parts in told.items()}
 
 
 def _lines(response: HTTPResponse) -> Iterator[Any]:
@@ -269,14 +301,15 @@ def _lines(response: HTTPResponse) -> Iterator[Any]:
             yield json.loads(line)
 
 
-def _by_questions(pairs: Sequence[tuple[Text, Mapping[str, Question]]]) -> list[_Asked]:
+def _by_questions(pairs: Sequence[tuple[Text, Questions]]) -> list[_Asked]:
     """The pairs grouped by equal questions, in order of first appearance."""
     groups: dict[str, _Asked] = {}
     known: dict[int, _Asked] = {}
     for number, (_, questions) in enumerate(pairs):
         if id(questions) not in known:
-            specs = {name: _spec(name, question) for name, question in questions.items()}
-            group = groups.setdefault(json.dumps(specs), _Asked(questions, specs))
+            asked = declared(questions)
+            specs = {name: _spec(name, question) for name, question in asked.items()}
+            group = groups.setdefault(json.dumps(specs), _Asked(asked, specs))
             known[id(questions)] = group
         known[id(questions)].numbers.append(number)
     return list(groups.values())

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from email.message import Message
 from typing import Any
 
-from thisthat.errors import InvalidInputError, ThisThatError
-from thisthat.remote import KEY_VARIABLE
+from thisthat.environment import ENDPOINT_KEY
+from thisthat.errors import InvalidInputError, ServerError
 from thisthat.remote.retry_after import retry_after_seconds
 
 TRIES = 4
@@ -22,11 +22,7 @@ LOST = (OSError, ValueError, http.client.HTTPException)
 """Raised when reading an answer that breaks off or is not JSON."""
 
 _LONGEST_WAIT = 30.0
-_RETRIED = (429, 502, 503)
-
-
-class ServerError(ThisThatError):
-    """A server that gave no usable answer; the message names its address and what it said."""
+_RETRIED = (429, 502, 503, 529)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -57,14 +53,20 @@ class RemoteServer:
         self.timeout = timeout
         self._key = key
 
-    def post(self, path: str, body: Mapping[str, Any], about: str) -> http.client.HTTPResponse:
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        about: str,
+        more_headers: Mapping[str, str] | None = None,
+    ) -> http.client.HTTPResponse:
         """The response to a body, for the caller to read and close.
 
-        A busy server (429, 502, 503) is tried up to four times, waiting as long as it asks, at most
-        half a minute. Raises ServerError, whose message says what the request was ``about``.
+        A busy server (429, 502, 503, 529) is tried up to four times, waiting as long as it asks, at
+        most half a minute. Raises ServerError, whose message says what the request was ``about``.
         """
         address = self.root + path
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", **(more_headers or {})}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         request = urllib.request.Request(address, json.dumps(body).encode(), headers)
@@ -109,5 +111,5 @@ def _said(error: urllib.error.HTTPError) -> str:
         message = json.loads(text)["error"]["message"]
     except (ValueError, TypeError, KeyError):
         message = text[:500]
-    hint = f"; a key is taken from {KEY_VARIABLE}" if error.code == 401 else ""
+    hint = f"; a key is taken from {ENDPOINT_KEY}" if error.code == 401 else ""
     return f"{message}{hint}"

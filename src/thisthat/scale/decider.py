@@ -78,6 +78,11 @@ class BatchDecider:
         self._opened: Decides | None = None
         self._opening = threading.Lock()
 
+    def __repr__(self) -> str:
+        checkpoint, server = self._where[0], self._where[3]
+        where = str(checkpoint) if server is None else f"{checkpoint} at {server}"
+        return f"<BatchDecider {', '.join(self.questions)} of {', '.join(self.state)} by {where}>"
+
     def __call__(self, columns: T) -> T:
         """The answers to a table's states, in its order, as a table of the same sort.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from thisthat import display
 from thisthat.decide.options import DecideKeywords
 from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
@@ -166,7 +167,7 @@ class Compared:
         return "better" if gain.low > 0 else "worse" if gain.high < 0 else "no difference shown"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """All questions answered by one checkpoint, and maybe by another before it."""
 
@@ -189,11 +190,40 @@ class Evaluation:
     @property
     def label(self) -> str:
         """Who answered."""
-        return f"{self.source.name} {self.source.version}, λ = {self.source.lam:g}"
+        return display.source_line(self.source)
 
     def place(self, judged: Judged, row: int) -> str:
         """What the file calls a row of a question: its id, or where it stands."""
         return self.labelled.called(judged.rows[row])
+
+    def __repr__(self) -> str:
+        told = ", ".join(
+            f"{name} {each.hits.mean():.3f} of {each.hits.size}"
+            for name, each in self.judged.items()
+        )
+        return f"<Evaluation of {self.label}: accuracy of {told}>"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, judged in self.judged.items():
+            accuracy = metrics.wilson(int(judged.hits.sum()), judged.hits.size)
+            row = [
+                display.bold(name),
+                str(judged.hits.size),
+                shown(accuracy),
+                display.bar(accuracy.value),
+                f"{judged.calibration_error:.3f}",
+            ]
+            if name in self.compared:
+                compared = self.compared[name]
+                row += [shown(compared.gains["accuracy"]), compared.verdict]
+            rows.append(row)
+        heads = ["question", "labels", "accuracy", "", "calibration error"]
+        told = f"answered by {self.label}"
+        if self.before is not None:
+            heads += ["difference", ""]
+            told += f", against {self.before.label}"
+        return display.table(heads, rows) + display.note(told)
 
     def lines(self) -> list[str]:
         """The result for people."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeAlias
 
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, ServerError
 from thisthat.questions import Question
-from thisthat.remote.server import LOST, RemoteServer, ServerError
+from thisthat.remote.server import LOST, RemoteServer
 from thisthat.testing.cases import Case
 
 Probabilities: TypeAlias = Mapping[str, float]

@@ -106,13 +106,13 @@ _ANSWERER = pytest.StashKey["Answerer"]()
 
 def _answerer(config: pytest.Config) -> Answerer:
     """Opened once for all files of a session."""
-    from thisthat.remote import KEY_VARIABLE
+    from thisthat.environment import ENDPOINT_KEY
     from thisthat.testing.answering import open_answerer
 
     if _ANSWERER not in config.stash:
         config.stash[_ANSWERER] = open_answerer(
             config.getoption("decisions_checkpoint"),
             lam=config.getoption("decisions_lambda"),
-            key=os.environ.get(KEY_VARIABLE),
+            key=os.environ.get(ENDPOINT_KEY),
         )
     return config.stash[_ANSWERER]

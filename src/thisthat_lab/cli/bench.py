@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from thisthat.cli.app import App
+from thisthat.environment import DATA, ENDPOINT_KEY
 from thisthat.errors import InvalidInputError
 from thisthat_lab.bench.registry import REGISTRY
 
 if TYPE_CHECKING:
     from thisthat_lab.bench.measure import Context, Measurement
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
     help="Measure a system: our engines, a checkpoint folder, a baseline or an endpoint.",
 )
@@ -39,7 +41,7 @@ Out = Annotated[Path, typer.Option(help="Folder for result files and journals.")
 Data = Annotated[
     Path | None,
     typer.Option(
-        envvar="THISTHAT_DATA",
+        envvar=DATA,
         help="Folder with recorded_68.jsonl (cohort) and decisions_dev.jsonl.zst (injection).",
     ),
 ]
@@ -50,7 +52,7 @@ Seed = Annotated[
 Model = Annotated[str, typer.Option(help="Model name to send to an endpoint.")]
 Key = Annotated[
     str | None,
-    typer.Option(envvar="THISTHAT_ENDPOINT_KEY", help="Key of the endpoint.", show_envvar=True),
+    typer.Option(envvar=ENDPOINT_KEY, help="Key of the endpoint.", show_envvar=True),
 ]
 Concurrency = Annotated[int, typer.Option(help="Requests in flight at once.")]
 Timeout = Annotated[float, typer.Option(help="Seconds to wait for one response.")]

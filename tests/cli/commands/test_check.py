@@ -39,6 +39,8 @@ def test_an_incoherent_schema_fails_with_a_table_and_examples(files: Path) -> No
     assert "negation" in outcome.output
     assert "state 0 [/bold]" in outcome.output or "[/bold]" in outcome.output
     assert "on 12 states" in outcome.output
+    said = " ".join(outcome.output.split())
+    assert "What to do next: - negation (lost): say what yes and no mean" in said
 
 
 def test_tolerances_that_allow_everything_pass(files: Path) -> None:
@@ -46,6 +48,7 @@ def test_tolerances_that_allow_everything_pass(files: Path) -> None:
     assert outcome.exit_code == 0, outcome.output
     report = json.loads(outcome.stdout)
     assert report["passed"] is True
+    assert {each["next"] for each in report["findings"]} == {None}
     assert report["states"] == 5
     assert report["tolerance"]["share"] == 1
     again = run(files, "--share", "1", "--json", "--sample", "5", "--injections", "1")

@@ -104,6 +104,37 @@ def test_a_policy_is_fitted_for_what_a_server_answers(
         fit(labelled, "--target", "error<=0.05", "--server", "localhost")
 
 
+def test_further_tries_on_the_same_labels_are_warned_about(labelled: Path) -> None:
+    def tried(target: str, *more: str) -> str:
+        arguments = [str(labelled), "--schema", str(labelled.with_name("triage.json")), *more]
+        return RUNNER.invoke(threshold.app, ["fit", *arguments, "--target", target]).stderr
+
+    path = labelled.with_name("triage.policy.json")
+    assert "fitted before" not in tried("error<=0.0001")
+    assert not path.exists()
+    assert "fitted before: error<=0.0001 at 0.95, refused." in tried("error<=0.05")
+    assert Policy.load(path).tries == 2
+    said = tried("error<=0.1", "--confidence", "0.9")
+    assert "error<=0.0001 at 0.95, refused; error<=0.05 at 0.95." in said
+    assert "with a probability of up to 20.0%, not 10.0%" in said
+    assert Policy.load(path).tries == 3
+    tried("error<=0.1", "--confidence", "0.9")
+    assert Policy.load(path).tries == 3
+    with labelled.open("a") as more:
+        more.write('\n{"state": "one more", "answers": {"refund": true}}')
+    tried("error<=0.2")
+    assert Policy.load(path).tries == 4
+    fresh = [{"state": f"fresh {n}", "answers": {"refund": n % 2 == 0}} for n in range(300)]
+    labelled.write_text("\n".join(map(json.dumps, fresh)), encoding="utf-8")
+    assert "fitted before" not in tried("error<=0.05")
+
+
+def test_a_record_of_tries_that_cannot_be_read_is_named(labelled: Path) -> None:
+    labelled.with_name("labelled.jsonl.tries.json").write_text("{}")
+    with pytest.raises(InvalidInputError, match=r"tries\.json: cannot be read .* fitted on these"):
+        fit(labelled, "--target", "error<=0.05")
+
+
 def test_ten_labels_are_refused_with_the_number_needed(labelled: Path) -> None:
     labelled.write_text("\n".join(labelled.read_text().split("\n")[:10]), encoding="utf-8")
     with pytest.raises(InvalidInputError, match=r"10 labels .* and at least \d+ are needed"):

@@ -17,11 +17,12 @@ from tests.engine.cuda.plain_ops import PlainOps
 from tests.engine.trees import open_mask
 from thisthat.engine.cuda.batch_sizes import Grid
 from thisthat.engine.cuda.capture import GraphRecorder, NoRecorder, Recorder
-from thisthat.engine.cuda.open import SWITCH, fused_model, open_runner, runner_of
+from thisthat.engine.cuda.open import fused_model, open_runner, runner_of
 from thisthat.engine.cuda.runner import PackedRunner
 from thisthat.engine.rows import Branch, Logits, Row, Slot
 from thisthat.engine.torch.engine import TorchEngine
 from thisthat.engine.torch.label_head import LabelHead
+from thisthat.environment import GRAPHS
 from thisthat.errors import DeviceMemoryError
 from thisthat_lab.bench.timing.gpu_variants import LARGE_SHAPE
 
@@ -304,9 +305,9 @@ def test_every_capture_is_made_at_the_start_and_rows_outside_are_counted() -> No
 def test_the_switch_opens_the_usual_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     own = model("llama", torch.bfloat16)
     head = LabelHead(own, LABELS)
-    monkeypatch.setenv(SWITCH, "0")
-    assert SWITCH in str(open_runner(own, head))
-    monkeypatch.setenv(SWITCH, "1")
+    monkeypatch.setenv(GRAPHS, "0")
+    assert GRAPHS in str(open_runner(own, head))
+    monkeypatch.setenv(GRAPHS, "1")
     with torch.inference_mode():
         opened = open_runner(own, head)
     assert isinstance(opened, PackedRunner)

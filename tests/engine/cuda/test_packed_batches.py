@@ -28,7 +28,6 @@ from thisthat.engine.cuda.model import (
     why_not,
 )
 from thisthat.engine.cuda.open import (
-    SWITCH,
     left_out,
     open_float8_runner,
     open_runner,
@@ -41,6 +40,7 @@ from thisthat.engine.rows import Row
 from thisthat.engine.torch.engine import TorchEngine
 from thisthat.engine.torch.label_head import LabelHead
 from thisthat.engine.torch.looped_layers import loop_layers
+from thisthat.environment import GRAPHS
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 
 PACKED = ["llama", "qwen3", "hybrid2", "hybrid4"]
@@ -383,9 +383,9 @@ def test_graphs_are_for_devices_they_were_proven_on_unless_asked_for(
     capability: tuple[int, int],
     reason: str | None,
 ) -> None:
-    monkeypatch.delenv(SWITCH, raising=False)
+    monkeypatch.delenv(GRAPHS, raising=False)
     if chosen is not None:
-        monkeypatch.setenv(SWITCH, chosen)
+        monkeypatch.setenv(GRAPHS, chosen)
     found = left_out(capability)
     assert found == reason if reason is None else found is not None and reason in found
 

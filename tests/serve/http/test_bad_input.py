@@ -533,8 +533,8 @@ def test_paths_and_methods_that_do_not_exist() -> None:
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [
-        ("/v1/v1/systemone", 404, "no such path; /openapi.json lists"),
-        ("/v1/systemone", 405, "takes another method; /openapi.json says"),
+        ("/v1/v1/systemone", 404, "no such path; /docs lists"),
+        ("/v1/systemone", 405, "takes another method; /docs says"),
         ("/page/nothing.js", 404, "the page has no file 'nothing.js'"),
     ],
 )

@@ -25,13 +25,14 @@ from thisthat.cli.options import (
     SchemaOption,
 )
 from thisthat.cli.terminal import plain_table, progress_bar, say
+from thisthat.display import label
 from thisthat.errors import InvalidInputError
 from thisthat.inputs import load_json, read_json, read_text
 
 if TYPE_CHECKING:
     from thisthat.audit.log import DecisionLog
     from thisthat.decide.decider import Decider
-    from thisthat.questions import Answer, Decision, Option, Question, Text
+    from thisthat.questions import Decision, Option, Question, Text
 
 _SHOWN_PARTS = 5
 _NAME = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -207,15 +208,6 @@ def _ask_many(
         print(json.dumps(decision.as_dict(), ensure_ascii=False))
 
 
-def _label(answer: Answer, option: str) -> str:
-    """An option for people to read: a score's levels with their texts."""
-    legend = getattr(answer, "legend", ())
-    if option == answer.abstain or not legend:
-        return option
-    level = legend[int(option)]
-    return f"{option}: {level if isinstance(level, str) else json.dumps(level)}"
-
-
 def _print_table(decision: Decision) -> None:
     from rich.console import Console
     from rich.text import Text as Styled
@@ -227,7 +219,7 @@ def _print_table(decision: Decision) -> None:
             best = option == answer.best_name
             table.add_row(
                 name if first else "",
-                Styled(_label(answer, option), style="bold" if best else ""),
+                Styled(label(answer, option), style="bold" if best else ""),
                 Styled(f"{probability:.3f}", style="bold" if best else ""),
                 Styled("█" * round(24 * probability), style="green" if best else "dim"),
             )

@@ -134,6 +134,11 @@ def _print(report: CoherenceReport) -> None:
                 f"{finding.worst.what}\n  {finding.worst.text}"
             )
     failed = sum(not finding.passed for finding in report.findings)
+    if failed:
+        say("\nWhat to do next:")
+    for check in dict.fromkeys(each.check for each in report.findings if not each.passed):
+        about = [each for each in report.findings if each.check == check and not each.passed]
+        say(f"- {check} ({', '.join(each.question for each in about)}): {about[0].next}")
     say(
         f"\n{failed} of {len(report.findings)} checks failed on {report.states} states; "
         f"{report.tokens} tokens read",

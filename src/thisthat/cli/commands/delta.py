@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from thisthat.cli.app import App
+
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
     from thisthat.checkpoint.delta import DeltaReport
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
     help="Make, apply, stack, flatten and inspect deltas: trained weights minus their parent's.",
 )

@@ -11,12 +11,13 @@ from typing import Annotated
 
 import typer
 
+from thisthat.cli.app import App
 from thisthat.cli.moments import moment
 from thisthat.cli.outputs import check_log, check_output
 from thisthat.errors import InvalidInputError
 from thisthat.inputs import read_text
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
     help="The decision log: query, export, outcome, purge, verify, anchor, drift.",
 )

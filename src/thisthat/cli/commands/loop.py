@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 
+from thisthat.cli.app import App
 from thisthat.cli.moments import duration, moment
 from thisthat.cli.outputs import check_log, check_output
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
     help="From what happened to a better checkpoint, with proof.",
 )

@@ -14,10 +14,8 @@ from thisthat.cli.options import (
     LambdaOption,
     LogOption,
 )
+from thisthat.environment import ADMIN_KEYS, KEYS
 from thisthat.errors import InvalidInputError, MissingExtraError
-
-KEYS_VARIABLE = "THISTHAT_KEYS"
-ADMIN_KEYS_VARIABLE = "THISTHAT_ADMIN_KEYS"
 
 
 def serve(
@@ -36,12 +34,12 @@ def serve(
         Path | None,
         typer.Option(
             help="File with API keys, KEY or NAME SCOPES KEY a line, read again when it changes; "
-            f"also from {KEYS_VARIABLE}."
+            f"also from {KEYS}."
         ),
     ] = None,
     admin_keys: Annotated[
         Path | None,
-        typer.Option(help=f"File with keys for reload; also from {ADMIN_KEYS_VARIABLE}."),
+        typer.Option(help=f"File with keys for reload; also from {ADMIN_KEYS}."),
     ] = None,
     requests_per_minute: Annotated[
         float | None, typer.Option(help="Most requests a minute for each key.")
@@ -159,8 +157,8 @@ def serve(
         lam=lam,
         also_lambdas=tuple(also_lambda or ()),
         aliases=tuple(alias or ()),
-        keys=keys_in(KEYS_VARIABLE),
-        admin_keys=keys_in(ADMIN_KEYS_VARIABLE),
+        keys=keys_in(KEYS),
+        admin_keys=keys_in(ADMIN_KEYS),
         keys_file=keys,
         admin_keys_file=admin_keys,
         allowed_hosts=tuple(allowed_host or ()),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thisthat.cli.answering import answering
+from thisthat.cli.app import App
 from thisthat.cli.labels import read_labels
 from thisthat.cli.options import (
     LABELS_HELP,
@@ -26,13 +27,13 @@ from thisthat.cli.terminal import progress_bar
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from thisthat.calibrate.tries import Tries
+    from thisthat.decide.options import DecideKeywords
     from thisthat.decide.policy import Policy
     from thisthat.decide.target import Target
     from thisthat.items.labels import LabelledStates
 
-app = typer.Typer(
-    no_args_is_help=True, help="Cut-offs with a guarantee, from your own labelled states."
-)
+app = App(no_args_is_help=True, help="Cut-offs with a guarantee, from your own labelled states.")
 
 
 _ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".zst")
@@ -71,8 +72,13 @@ def fit(
     timeout: TimeoutOption = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the policy as JSON.")] = False,
 ) -> None:
-    """Fit cut-offs that keep a target, report what they cost, and save them as a policy file."""
-    from thisthat.calibrate.fit_policy import fit_policy
+    """Fit cut-offs that keep a target, report what they cost, and save them as a policy file.
+
+    A question whose labels support no cut-off is never acted on; the others are. What was tried on
+    these labels is remembered beside them, since every further try weakens the guarantee.
+    """
+    from thisthat.calibrate.fit_policy import UnsupportedTargetError, fit_policy
+    from thisthat.calibrate.tries import Try, read_tries, tries_beside, warning_about
     from thisthat.decide.target import parse_target
 
     wanted = parse_target(target)
@@ -82,28 +88,58 @@ def fit(
     path = output or _policy_beside(schema or labelled)
     check_output(path, labelled, schema)
 
+    remembered = tries_beside(labelled)
+    before = read_tries(remembered, rows)
+    how: DecideKeywords = {"layout": layout, "packing": packing, "order": order}  # type: ignore[typeddict-item]
     with (
         answering(checkpoint, lam, "auto", server, key, timeout) as decider,
         progress_bar("deciding", len(rows.states)) as progress,
     ):
-        policy = fit_policy(
-            decider,
-            rows,
-            wanted,
-            confidence=confidence,
-            coverage=coverage,
-            options=option,
-            layout=layout,  # type: ignore[arg-type]
-            packing=packing,  # type: ignore[arg-type]
-            order=order,  # type: ignore[arg-type]
-            progress=progress,
-        )
+
+        def tried(supported: bool) -> Try:
+            by = decider.conditions(**how).named
+            return Try(str(wanted), confidence, tuple(option or ()), by, supported)
+
+        try:
+            policy = fit_policy(
+                decider,
+                rows,
+                wanted,
+                confidence=confidence,
+                coverage=coverage,
+                options=option,
+                layout=layout,  # type: ignore[arg-type]
+                packing=packing,  # type: ignore[arg-type]
+                order=order,  # type: ignore[arg-type]
+                progress=progress,
+            )
+        except UnsupportedTargetError:
+            _remember(remembered, before.having(tried(False)))
+            raise
+        now = tried(True)
+    others = before.others(now)
+    if others:
+        typer.echo(f"warning: {warning_about(others, wanted, confidence)}", err=True)
+        policy = policy.model_copy(update={"tries": len(others) + 1})
+    _remember(remembered, before.having(now))
     policy.save(path)
+    for name in policy.never_acted_on:
+        typer.echo(f"warning: no answer to {name!r} is acted on with this target", err=True)
     if as_json:
         typer.echo(json.dumps(policy.as_json(), ensure_ascii=False))
         return
     _print(policy)
     typer.echo(f"saved as {path}")
+
+
+def _remember(path: Path, tries: Tries) -> None:
+    """Note what was tried; labels in a folder that cannot be written are only warned about."""
+    from thisthat.calibrate.tries import write_tries
+
+    try:
+        write_tries(path, tries)
+    except OSError as error:
+        typer.echo(f"warning: {path}: cannot remember this try: {error.strerror}", err=True)
 
 
 def _policy_beside(path: Path) -> Path:

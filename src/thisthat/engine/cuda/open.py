@@ -14,9 +14,9 @@ from thisthat.engine.cuda.model import PackedModel, why_not
 from thisthat.engine.cuda.products import Float8
 from thisthat.engine.cuda.runner import PackedRunner
 from thisthat.engine.torch.label_head import LabelHead
+from thisthat.environment import GRAPHS
 from thisthat.errors import InvalidInputError
 
-SWITCH = "THISTHAT_GRAPHS"
 PROVEN = (9, 0)
 """The compute capability on which every kernel, capture and replay has been compared with torch."""
 
@@ -63,13 +63,13 @@ def open_float8_runner(model: Any, head: LabelHead, prefix_bytes: int = 0) -> Pa
 
 def left_out(capability: tuple[int, int]) -> str | None:
     """Why a CUDA device of this capability gets no graphs; None when it does."""
-    chosen = os.environ.get(SWITCH)
+    chosen = os.environ.get(GRAPHS)
     if chosen == "0":
-        return f"{SWITCH}=0"
+        return f"{GRAPHS}=0"
     if chosen != "1" and capability != PROVEN:
         return (
             f"proven on devices of capability {PROVEN[0]}.{PROVEN[1]}, this one has "
-            f"{capability[0]}.{capability[1]}; {SWITCH}=1 turns them on"
+            f"{capability[0]}.{capability[1]}; {GRAPHS}=1 turns them on"
         )
     return None
 

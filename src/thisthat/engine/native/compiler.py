@@ -21,12 +21,11 @@ from pathlib import Path
 from thisthat.checkpoint.locks import locked
 from thisthat.checkpoint.store import home
 from thisthat.engine.native.library import Library, Variant
+from thisthat.environment import NATIVE
 from thisthat.files import remove_leftovers, write_atomically
 
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER / "kernels.c"
-SWITCH = "THISTHAT_NATIVE"
-"""Set to 0 to do without the native kernels."""
 
 _CPU_INFO = Path("/proc/cpuinfo")
 _FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-Wno-psabi")
@@ -76,13 +75,13 @@ def library_here() -> Library:
     Raises CannotCompileError when no variant can be compiled and gives right numbers, or the switch
     says no; UntrustedFileError for a kept one that another user can have planted.
     """
-    return _library(os.environ.get(SWITCH), os.environ.get("CC"), home())
+    return _library(os.environ.get(NATIVE), os.environ.get("CC"), home())
 
 
 @cache
 def _library(switch: str | None, compiler: str | None, store: Path) -> Library:
     if switch == "0":
-        raise CannotCompileError(f"{SWITCH} is 0")
+        raise CannotCompileError(f"{NATIVE} is 0")
     reasons: list[str] = []
     for variant in variants_here():
         try:

@@ -25,14 +25,14 @@ from thisthat.serve.http.loop import loop_operations
 from thisthat.serve.http.openapi import document
 from thisthat.serve.http.operations import admin_operations
 from thisthat.serve.http.routes import PlainRoute, Shortcut
-from thisthat.serve.page import page_operations, prompt_operations
+from thisthat.serve.page import api_operations, page_operations, prompt_operations
 from thisthat.serve.problems import Problem, response
 from thisthat.serve.service import Service
 
 _KINDS = {404: "not_found", 405: "method_not_allowed"}
 _CLEARER = {
-    "Not Found": "no such path; /openapi.json lists all of them",
-    "Method Not Allowed": "this path takes another method; /openapi.json says which",
+    "Not Found": "no such path; /docs lists all of them",
+    "Method Not Allowed": "this path takes another method; /docs says which",
 }
 
 
@@ -60,6 +60,7 @@ def create_app(service: Service) -> ASGIApp:
         *prompt_operations(service),
     ]
     described = document([each for each in operations if each.public])
+    operations += api_operations(described)
 
     async def openapi(request: Request) -> Response:
         return JSONResponse(described)

@@ -75,12 +75,16 @@ class Server(uvicorn.Server):
         self._loop.call_soon_threadsafe(self._start_drain, sig)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, then load the checkpoint in the background; until then nobody gets an answer."""
+        """Load the checkpoint in the background; until then only probes get an answer.
+
+        That it listens is announced when it can answer, so a checkpoint that cannot be opened is
+        the only thing that is heard of.
+        """
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         if not self.started:
             return
-        log("listening", address=self.address)
+        log("loading", checkpoint=self.service.settings.checkpoint)
         threading.Thread(target=self._load, name="thisthat-load", daemon=True).start()
 
     def _load(self) -> None:
@@ -99,6 +103,7 @@ class Server(uvicorn.Server):
         if self.service.trials is not None:
             self.service.trials.start()
         self._after_loading()
+        log("listening", address=self.address)
         log(
             "ready",
             **source_as_json(loaded.main.source),

@@ -1,0 +1,112 @@
+"""What was fitted on the same labels before: a small file beside them.
+
+A guarantee holds for a target that was chosen before looking. Whoever tries several targets on one
+set of labels and keeps the nicest gets less: by the union bound, the kept one misses its target
+with a probability of at most the sum over all tries. Refused tries count too, since they led to the
+next one. The file has hashes of the labelled rows, so labels that were added to do not start anew.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from thisthat.decide.target import Target
+from thisthat.errors import InvalidInputError
+from thisthat.files import write_atomically
+from thisthat.identity import state_hash
+from thisthat.items.labels import LabelledStates
+
+FORMAT = "thisthat tries 1"
+_HASH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One fit: what was asked for, of which checkpoint, and whether the labels supported it."""
+
+    target: str
+    confidence: float
+    options: tuple[str, ...]
+    checkpoint: str
+    supported: bool
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What tells tries apart: the same again gives the same again."""
+        return self.target, self.confidence, self.options, self.checkpoint
+
+    def __str__(self) -> str:
+        refused = "" if self.supported else ", refused"
+        return f"{self.target} at {self.confidence:g}{refused}"
+
+
+@dataclass(frozen=True)
+class Tries:
+    """The tries on labels that share rows, in their order."""
+
+    rows: frozenset[str]
+    tries: tuple[Try, ...]
+
+    def others(self, now: Try) -> list[Try]:
+        """The tries that asked for something else."""
+        return [each for each in self.tries if each.asked != now.asked]
+
+    def having(self, now: Try) -> Tries:
+        """With this try among them."""
+        return Tries(self.rows, (*self.others(now), now))
+
+
+def tries_beside(labels: Path) -> Path:
+    """The file that remembers the tries on a file of labels."""
+    return labels.with_name(f"{labels.name}.tries.json")
+
+
+def read_tries(path: Path, labelled: LabelledStates) -> Tries:
+    """The tries on labels that share a row with these; none where there are no such.
+
+    Raises InvalidInputError for a file that cannot be read.
+    """
+    rows = frozenset(_row_hashes(labelled))
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told["format"] != FORMAT:
+            raise ValueError(f"its format is {told['format']!r}")
+        known = frozenset(told["rows"])
+        tries = [Try(**{**each, "options": tuple(each["options"])}) for each in told["tries"]]
+    except FileNotFoundError:
+        return Tries(rows, ())
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        why = f"cannot be read ({error}); it remembers what was fitted on these labels before"
+        raise InvalidInputError(str(path), why) from None
+    return Tries(rows | known, tuple(tries)) if rows & known else Tries(rows, ())
+
+
+def write_tries(path: Path, tries: Tries) -> None:
+    """Write the file, completely or not at all."""
+    body: dict[str, Any] = {
+        "format": FORMAT,
+        "tries": [asdict(each) for each in tries.tries],
+        "rows": sorted(tries.rows),
+    }
+    write_atomically(path, json.dumps(body, ensure_ascii=False, indent=1))
+
+
+def warning_about(others: list[Try], target: Target, confidence: float) -> str:
+    """What other tries on the same labels mean for this one."""
+    risk = min(1.0, sum(1 - each.confidence for each in others) + 1 - confidence)
+    return (
+        f"these labels were fitted before: {'; '.join(map(str, others))}. A target chosen after "
+        f"looking is a weaker promise: the policy you keep misses its target with a probability of "
+        f"up to {risk:.1%}, not {1 - confidence:.1%}. Decide on {target} or another for good "
+        "reasons, and fit it once, on fresh labels"
+    )
+
+
+def _row_hashes(labelled: LabelledStates) -> list[str]:
+    return [
+        state_hash([state_hash(state), json.dumps(right, sort_keys=True)])[:_HASH]
+        for state, right in zip(labelled.states, labelled.labels, strict=True)
+    ]

@@ -1,0 +1,259 @@
+"""What runs here: facts about this machine and a checkpoint on it, and what could be mended.
+
+Nothing is measured; the default checkpoint is opened only where its base is already here.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thisthat.errors import CheckpointError, FetchError, MissingExtraError, ThisThatError
+
+if TYPE_CHECKING:
+    from thisthat.checkpoint import Checkpoint
+
+LEAST_MEMORY = 1 << 30
+"""Free memory below which answering may be killed; the default takes about half of it."""
+
+_MEMORY = Path("/proc/meminfo")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fact; ``mend`` says what to do about it, where something can be done."""
+
+    name: str
+    fact: str
+    mend: str | None = None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All facts, in the order in which people ask for them."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def fine(self) -> bool:
+        """True when nothing is to be mended."""
+        return not any(finding.mend for finding in self.findings)
+
+
+def diagnose(checkpoint: str = "default") -> Diagnosis:
+    """Look at everything."""
+    return Diagnosis(tuple(_findings(checkpoint)))
+
+
+def _findings(checkpoint: str) -> Iterator[Finding]:
+    from thisthat import __version__
+
+    python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    yield Finding("package", f"thisthat {__version__}, {python}")
+    yield from _cpu()
+    yield memory()
+    yield cache_folder()
+    yield _compiler()
+    yield _gpu()
+    yield from _answers(checkpoint)
+    yield from extras()
+    yield from variables(os.environ)
+
+
+def _cpu() -> Iterator[Finding]:
+    from thisthat.cpus import usable_cores
+    from thisthat.engine.native.compiler import processor, variants_here
+
+    named = re.search(r"model name\s*:\s*(.+)", processor())
+    cores, there = usable_cores(), os.cpu_count() or 1
+    fewer = "" if cores == there else f" ({there} logical ones in the machine)"
+    name = f"{named[1]}, " if named else ""
+    yield Finding("processor", f"{name}{cores} usable core{'s' * (cores > 1)}{fewer}")
+    yield Finding("instructions", ", ".join(variants_here()))
+
+
+def memory(meminfo: Path = _MEMORY, cgroup: Path = _CGROUP) -> Finding:
+    """Memory that is free for us, as far as the system says."""
+    free: int | None = None
+    with suppress(OSError, ValueError, StopIteration):
+        lines = meminfo.read_text(encoding="ascii").splitlines()
+        free = 1024 * next(int(line.split()[1]) for line in lines if "MemAvailable" in line)
+    with suppress(OSError, ValueError):
+        most = int((cgroup / "memory.max").read_text(encoding="ascii"))
+        left = most - int((cgroup / "memory.current").read_text(encoding="ascii"))
+        free = left if free is None else min(free, left)
+    if free is None:
+        return Finding("memory", "this system does not say how much is free")
+    few = free < LEAST_MEMORY
+    mend = f"free some, or allow more: at least {_size(LEAST_MEMORY)}" if few else None
+    return Finding("memory", f"{_size(free)} free", mend)
+
+
+def cache_folder() -> Finding:
+    """What is kept, where, and how much that is."""
+    from thisthat.checkpoint.store import home
+    from thisthat.environment import HOME
+
+    folder = home()
+    above = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        mend = f"make it writable, or set {HOME} to another folder"
+        return Finding("cache", f"{folder}, which cannot be written", mend)
+    if not folder.is_dir():
+        return Finding("cache", f"{folder}, not there yet")
+    sizes = [_size_of(path) for path in folder.rglob("*")]
+    room = shutil.disk_usage(folder).free
+    full = "free some space on that disk" if room < LEAST_MEMORY else None
+    return Finding("cache", f"{folder}, {_size(sum(sizes))}; {_size(room)} free there", full)
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return 0 if path.is_symlink() or path.is_dir() else path.stat().st_size
+    except OSError:  # Removed meanwhile.
+        return 0
+
+
+def _compiler() -> Finding:
+    wanted = os.environ.get("CC") or "cc"
+    found = shutil.which(wanted)
+    return Finding("compiler", found or f"none ({wanted} is not on the path)")
+
+
+def _gpu() -> Finding:
+    from importlib.util import find_spec
+
+    from thisthat.engine.select import has_nvidia_gpu
+
+    if not has_nvidia_gpu():
+        return Finding("GPU", "none from NVIDIA")
+    if find_spec("torch") is None:
+        return Finding("GPU", "not used: torch is missing", 'pip install "thisthat[torch]"')
+    return Finding("GPU", "used through torch")
+
+
+def _answers(ref: str) -> Iterator[Finding]:
+    """What opens, and what reads it."""
+    missing = missing_base() if ref == "default" else None
+    if missing is not None:
+        yield missing
+        return
+    from thisthat.checkpoint import open_checkpoint
+    from thisthat.decide.opening import open_decider
+    from thisthat.engine.speed import known_speed
+
+    try:
+        opened = open_checkpoint(ref)
+        with open_decider(ref) as decider:
+            engine = decider.engine.description
+    except ThisThatError as error:
+        yield Finding("checkpoint", str(error), _how_to_open(error))
+        return
+    card = opened.card
+    yield Finding("checkpoint", f"{card.name} {card.version}, λ = {opened.lam:g}")
+    speed = known_speed(opened)
+    timed = "" if speed is None else f"; 64 tokens when first opened: {speed}"
+    yield Finding("engine", engine + timed)
+    yield _faster(opened, engine)
+
+
+def missing_base() -> Finding | None:
+    """That the default's base is not here; None where it is, or a variable names it."""
+    from thisthat.checkpoint.card import CARD_FILE, WheelBase, read_card
+    from thisthat.checkpoint.fetch import cached_path
+    from thisthat.checkpoint.opening import DEFAULT_FOLDER
+    from thisthat.environment import BASE
+
+    base = read_card(DEFAULT_FOLDER / CARD_FILE).base
+    if not isinstance(base, WheelBase) or os.environ.get(BASE) or cached_path(base).is_file():
+        return None
+    return Finding("checkpoint", "the default's base is not fetched yet", "thisthat pull")
+
+
+def _how_to_open(error: ThisThatError) -> str:
+    if isinstance(error, MissingExtraError):
+        return f'pip install "thisthat[{error.extra}]"'
+    if isinstance(error, FetchError):
+        return "thisthat pull, with a network; or see docs/checkpoints.md for working offline"
+    if isinstance(error, CheckpointError):
+        return "name another checkpoint, or mend the file that the message names"
+    return "see the message"
+
+
+def _faster(checkpoint: Checkpoint, engine: str) -> Finding:
+    """Why no faster engine answers, and what would change that."""
+    from thisthat.engine.native.engine import why_not_faster
+    from thisthat.engine.select import default_form
+
+    if engine.startswith(("native", "torch")):
+        return Finding("faster", "this is the fastest engine for this machine")
+    if default_form(checkpoint) != "int8":
+        why = "its weights are not made for eight bits, which the native engine reads"
+        return Finding("faster", f"the native engine is not used: {why}")
+    reason = why_not_faster(checkpoint)
+    if reason is None:
+        return Finding("faster", "the native engine was timed here, and is not faster")
+    return Finding("faster", f"the native engine is not used: {reason}", _how_to_compile(reason))
+
+
+def _how_to_compile(reason: str) -> str | None:
+    from thisthat.environment import NATIVE
+
+    if NATIVE in reason:
+        return f"unset {NATIVE}"
+    if "did not run" in reason or "failed" in reason:
+        return "install a C compiler (gcc or clang), or name one in CC"
+    return None
+
+
+def extras() -> Iterator[Finding]:
+    """Every extra, and what it lacks."""
+    from packaging.requirements import Requirement
+
+    wanted: dict[str, list[Requirement]] = {}
+    for text in metadata.requires("thisthat") or ():
+        needed = Requirement(text)
+        for extra in metadata.metadata("thisthat").get_all("Provides-Extra") or ():
+            plain = needed.marker is None or needed.marker.evaluate({"extra": ""})
+            if not plain and needed.marker and needed.marker.evaluate({"extra": extra}):
+                wanted.setdefault(extra, []).append(needed)
+    lacking = {
+        extra: [each.name for each in needed if each.name != "thisthat" and not _has(each.name)]
+        for extra, needed in wanted.items()
+        if extra != "dev"
+    }
+    there = [extra for extra, names in lacking.items() if not names]
+    yield Finding("extras", ", ".join(there) or "none")
+    for extra, names in lacking.items():
+        if names:
+            yield Finding(f"without [{extra}]", f"lacks {', '.join(names)}")
+
+
+def _has(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def variables(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """The variables of ours that are set; of secrets, only that they are."""
+    from thisthat.environment import VARIABLES
+
+    for each in VARIABLES:
+        if each.name in environment:
+            yield Finding(each.name, "set" if each.secret else environment[each.name])
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 30):.1f} GiB" if count >= 1 << 30 else f"{count / (1 << 20):.0f} MiB"

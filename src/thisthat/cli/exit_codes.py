@@ -1,0 +1,22 @@
+"""What a command's exit code means; docs/settings.md has the same tables, and a test compares."""
+
+from __future__ import annotations
+
+EXIT_CODES = {
+    0: "done; what was to be judged is fine",
+    1: "judged, and something is not fine; which commands do so stands below",
+    2: "refused: bad input, a missing extra, a checkpoint or server that cannot be used; one line "
+    "on standard error names the field and the limit",
+}
+
+FOUND_BY = {
+    "check": "a check failed on too many states",
+    "doctor": "something here is to be mended",
+    "eval": "the labels show that a question is answered worse than by `--against`",
+    "log drift": "the answers have drifted from those the policy was fitted on",
+    "log verify": "the log was changed or damaged",
+    "loop evaluate": "the outcomes show that the candidate is worse",
+    "teach": "no question got better, so nothing was kept",
+    "test": "an expectation does not hold",
+}
+"""The commands that end with 1, and what that says."""

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.lab.train import tiny
+from thisthat.cli import app, diagnosis
+from thisthat.cli.diagnosis import Diagnosis, Finding, diagnose
+from thisthat.engine import select
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tiny checkpoint and a store of its own, on a machine without a GPU."""
+    monkeypatch.setenv("THISTHAT_HOME", str(tmp_path / "store"))
+    monkeypatch.delenv("THISTHAT_BASE", raising=False)
+    monkeypatch.setattr(select, "has_nvidia_gpu", lambda: False)
+    return tiny.write_checkpoint(tmp_path / "model")
+
+
+def facts(found: Diagnosis) -> dict[str, Finding]:
+    return {each.name: each for each in found.findings}
+
+
+def test_everything_is_told_about_a_checkpoint(folder: Path) -> None:
+    found = facts(diagnose(str(folder)))
+    wanted = {"package", "processor", "instructions", "memory", "cache", "compiler", "GPU"}
+    assert wanted | {"checkpoint", "engine", "faster", "extras"} <= set(found)
+    assert found["checkpoint"].mend is None
+    assert str(folder.parent / "store") in found["cache"].fact
+    assert "serve" in found["extras"].fact
+
+
+def test_a_base_that_is_not_here_is_named_and_nothing_is_fetched(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thisthat.checkpoint.fetch._run_pip", lambda *_: pytest.fail("fetches"))
+    found = diagnose()
+    assert facts(found)["checkpoint"].mend == "thisthat pull"
+    assert not found.fine
+    monkeypatch.setenv("THISTHAT_BASE", "/nowhere")
+    missing = facts(diagnose())["checkpoint"]
+    assert "there is no file /nowhere" in missing.fact
+    assert missing.mend is not None
+
+
+def test_a_checkpoint_that_does_not_open_is_to_be_mended(tmp_path: Path, folder: Path) -> None:
+    found = facts(diagnose(str(tmp_path / "nope")))
+    assert "nope" in found["checkpoint"].fact
+    assert found["checkpoint"].mend == (
+        "name another checkpoint, or mend the file that the message names"
+    )
+
+
+@pytest.mark.parametrize(
+    ("free", "most", "current", "fact", "mends"),
+    [
+        (8 << 20, None, 0, "8.0 GiB free", False),
+        (8 << 20, 3 << 30, 1 << 30, "2.0 GiB free", False),
+        (100 << 10, None, 0, "100 MiB free", True),
+        (None, None, 0, "this system does not say how much is free", False),
+    ],
+)
+def test_memory_is_what_the_container_leaves(
+    tmp_path: Path, free: int | None, most: int | None, current: int, fact: str, mends: bool
+) -> None:
+    info = tmp_path / "meminfo"
+    if free is not None:
+        info.write_text(f"MemTotal: 1 kB\nMemAvailable: {free} kB\n")
+    (tmp_path / "memory.max").write_text("max" if most is None else str(most))
+    (tmp_path / "memory.current").write_text(str(current))
+    found = diagnosis.memory(info, tmp_path)
+    assert (found.fact, found.mend is not None) == (fact, mends)
+
+
+def test_a_store_that_cannot_be_written_is_to_be_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("THISTHAT_HOME", str(tmp_path / "file" / "store"))
+    found = diagnosis.cache_folder()
+    assert "cannot be written" in found.fact
+    assert "THISTHAT_HOME" in str(found.mend)
+    monkeypatch.setenv("THISTHAT_HOME", str(tmp_path / "later"))
+    assert diagnosis.cache_folder().fact.endswith("not there yet")
+
+
+@pytest.mark.parametrize(
+    ("reason", "mend"),
+    [
+        ("THISTHAT_NATIVE is 0", "unset THISTHAT_NATIVE"),
+        ("cc did not run: no such file", "install a C compiler (gcc or clang), or name one in CC"),
+        ("this processor has no dot products of bytes", None),
+    ],
+)
+def test_why_it_is_not_faster_says_what_to_do(reason: str, mend: str | None) -> None:
+    assert diagnosis._how_to_compile(reason) == mend
+
+
+def test_secrets_are_not_shown() -> None:
+    given = {"THISTHAT_KEYS": "secret", "THISTHAT_NATIVE": "0", "OTHER": "x"}
+    assert [(each.name, each.fact) for each in diagnosis.variables(given)] == [
+        ("THISTHAT_NATIVE", "0"),
+        ("THISTHAT_KEYS", "set"),
+    ]
+
+
+def test_the_command_ends_with_1_for_what_is_to_be_mended(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = CliRunner().invoke(app, ["doctor", "--json"])
+    record = json.loads(shown.output)
+    assert (shown.exit_code, record["fine"]) == (1, False)
+    assert {"name": "checkpoint", "mend": "thisthat pull"}.items() <= next(
+        each for each in record["findings"] if each["name"] == "checkpoint"
+    ).items()
+    told = CliRunner().invoke(app, ["doctor"])
+    assert "→ thisthat pull" in told.output
+    monkeypatch.setattr(diagnosis, "_findings", lambda _: [Finding("a", "b")])
+    assert CliRunner().invoke(app, ["doctor"]).exit_code == 0
