@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thisthat.cli.labels import read_labels, read_schema
 from thisthat.cli.commands.loop import Log, Mature, Until
+from thisthat.cli.labels import read_labels, read_schema
 from thisthat.cli.moments import duration, moment
 from thisthat.cli.options import EngineOption, JsonOption, LambdaOption
 from thisthat.cli.outputs import check_log, check_output
