@@ -1,7 +1,7 @@
 // The if-statement under a card: a slider for its threshold, and the way it goes now.
 
 import { branchOf, mostThreshold, thresholdText } from "./answers.js";
-import { element, freshId } from "./elements.js";
+import { element, freshId } from "../elements.js";
 
 /** `moved` hears of a new threshold. */
 export function drawBranch(question, moved) {

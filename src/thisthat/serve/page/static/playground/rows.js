@@ -1,7 +1,7 @@
 // One row of a card for each possible answer: what it is called, what it means, its bar.
 
 import { percent } from "./answers.js";
-import { element, fitHeight, freshId, say } from "./elements.js";
+import { element, fitHeight, freshId, say } from "../elements.js";
 import { MOST_OPTIONS } from "./play.js";
 
 /** The rows of a question. `changed` hears of every edit, `redraw` of rows that come and go. */

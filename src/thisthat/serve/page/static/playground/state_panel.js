@@ -1,6 +1,6 @@
 // The state: text or JSON, and what is wrong with it.
 
-import { byId, fitHeight, say, segments } from "./elements.js";
+import { byId, fitHeight, say, segments } from "../elements.js";
 import { looksLikeJson } from "./json_text.js";
 
 const KINDS = [["text", "Text"], ["json", "JSON"]];
