@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -53,7 +53,7 @@ class Teacher:
 
     async def lines(
         self, order: Order, seconds: float, rows: Sequence[Any] = ()
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncGenerator[dict[str, Any], None]:
         """The lines of a process that carries the order out, with labelled ``rows`` for it.
 
         Raises Problem: 409 while another one runs, 504 past ``seconds``, 500 where it ends early.
@@ -81,7 +81,7 @@ class Teacher:
             await asyncio.to_thread(_give, process.stdin, given)
             while line := await _next_line(process.stdout, until, seconds):
                 yield json.loads(line)
-            if process.wait() not in (0, 1):
+            if await asyncio.to_thread(process.wait) not in (0, 1):
                 said = (place / "errors").read_text("utf-8", "replace")[-_TAIL:].strip()
                 why = said.rpartition("\n")[2] or f"exit code {process.returncode}"
                 raise Problem(500, "teaching_failed", f"the teaching process ended: {why}")

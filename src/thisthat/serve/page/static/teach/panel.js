@@ -25,7 +25,7 @@ export function open(place, context) {
 
   const refused = element("p", { className: "hint", hidden: true });
   const key = element("input", { type: "password", id: freshId("admin"), autocomplete: "off", spellcheck: false });
-  const keyLine = element("p", { className: "field-line", hidden: true },
+  const keyLine = element("form", { className: "field-line", hidden: true, on: { submit: (event) => event.preventDefault() } },
     element("label", { htmlFor: key.id, textContent: "Admin key" }), key);
   const pasted = element("textarea", {
     className: "code", rows: 4, id: freshId("rows"), spellcheck: false,

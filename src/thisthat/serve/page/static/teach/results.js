@@ -18,7 +18,7 @@ export function drawTaught(taught) {
   return [
     element("p", { className: "strong", textContent: verdict }),
     table("Right answers on rows that were not fitted on, with 95 % intervals",
-      ["question", "labels", "before", "after", "gain", ""], rows),
+      ["question", "labels", "before", "after", "gain", "verdict"], rows),
     hint("Shares of right answers on rows that were not fitted on, with 95 % intervals."),
     ...taught.lines.map((line) => element("p", { className: "told", textContent: line.trim() })),
   ];

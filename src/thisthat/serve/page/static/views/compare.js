@@ -84,7 +84,7 @@ function drawQuestion({ question, pair: [a, b] }) {
   });
   return element("section", { className: "answer" },
     element("h3", {}, element("code", { textContent: question.name }), " ", verdict),
-    table(`${question.name}: A and B`, ["", "A", "B", "B − A"], rows));
+    table(`${question.name}: A and B`, ["option", "A", "B", "B − A"], rows));
 }
 
 function signed(value) {

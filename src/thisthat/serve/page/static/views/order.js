@@ -75,6 +75,6 @@ function drawChoice({ choice, columns, average }) {
   }));
   return element("section", { className: "answer" },
     element("h3", {}, element("code", { textContent: choice.name }), " ", verdict),
-    table(`${choice.name}: probabilities by which option comes first`, ["", ...columns.map(({ first }) => first), "average"], rows),
+    table(`${choice.name}: probabilities by which option comes first`, ["option", ...columns.map(({ first }) => first), "average"], rows),
     hint(`No probability moves by more than ${percent(spread)}.`));
 }

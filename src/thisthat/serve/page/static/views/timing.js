@@ -52,7 +52,7 @@ function draw(calls) {
     element("span", { className: "hint", textContent: number === calls.length - 1 ? "last" : `${number - calls.length + 1}` }),
     share(total / slowest, { text: written(total, "ms") })));
   return [
-    table("Time and tokens", ["", ""], rows),
+    table("Time and tokens", ["what", "how much"], rows),
     element("ol", { className: "shares", role: "list", aria: { label: "The last calls, oldest first" } }, ...bars),
   ];
 }
