@@ -11,6 +11,7 @@ const PYTHON_KEYWORDS = new Set(
 
 const PYTHON_MARGIN = ["        ", "    "];
 
+/** @type {[string, string][]} */
 export const LANGUAGES = [
   ["python", "Python"], ["curl", "curl"], ["javascript", "JavaScript"], ["pydantic", "pydantic-ai"],
 ];

@@ -3,6 +3,7 @@
 
 import { question } from "./play.js";
 
+/** @type {(days: number) => import("./play.js").State} */
 const teapot = (days) => ({
   kind: "json",
   text: `{
@@ -15,6 +16,7 @@ const teapot = (days) => ({
 }`,
 });
 
+/** @type {(...paragraphs: string[]) => import("./play.js").State} */
 const text = (...paragraphs) => ({ kind: "text", text: paragraphs.join("\n\n") });
 
 const REFUND = {

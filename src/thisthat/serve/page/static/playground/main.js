@@ -120,6 +120,7 @@ function showAnswers(response) {
   waiting(false);
   outdated(false);
   say(byId("notice"), null);
+  /** @type {[import("./play.js").Question, import("./answers.js").Reading][]} */
   const pairs = cards.map((card) => {
     const answer = readAnswer(card.question, response.answers[card.question.name]);
     card.show(answer);

@@ -30,7 +30,9 @@ const FIRST_THRESHOLD = { boolean: 0.5, choice: 0.5 };
  * @returns {Question}
  */
 export function question(kind, name, fields = {}) {
+  /** @type {Question} */
   const made = {
+    threshold: undefined,
     kind,
     name,
     instructions: "",

@@ -93,7 +93,7 @@ function row(fields, checked, place = null, index = 0, edits = null) {
   const node = element("li", { className: "row" }, ...fields, bar, share);
   if (edits) {
     node.append(removeButton(place, index, edits));
-    node.addEventListener("keydown", (event) => {
+    node.addEventListener("keydown", (/** @type {any} */ event) => {
       if (event.key !== "Enter" || event.isComposing || event.target.type === "button") return;
       event.preventDefault();
       edits.add(index + 1);

@@ -3,6 +3,7 @@
 import { byId, fitHeight, say, segments } from "../elements.js";
 import { looksLikeJson } from "./json_text.js";
 
+/** @type {[string, string][]} */
 const KINDS = [["text", "Text"], ["json", "JSON"]];
 
 /** `changed` hears of every edit; `show` puts a new state in. */

@@ -24,7 +24,11 @@ export function lambdasOf({ lambdas }) {
   return lambdas === null ? [0, 0.25, 0.5, 0.75, 1] : [...lambdas].sort((one, other) => one - other);
 }
 
-/** What a request says to be answered by a setting. */
+/**
+ * What a request says to be answered by a setting.
+ * @param {Setting} setting
+ * @returns {[string, unknown][]}
+ */
 export function fieldsOf({ served, lam }) {
   return [["model", served.model], ["lambda", lam]];
 }

@@ -63,6 +63,7 @@ async function load(context, text, force, signal) {
   } catch (error) {
     throw new Error(`Not valid JSON: ${error.message}`);
   }
+  /** @type {[string, unknown][]} */
   const more = [["policy", raw(text)], ["force_policy", force]];
   return decided(decideText(play, more), context.key(), signal);
 }
