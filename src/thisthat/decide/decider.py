@@ -70,7 +70,7 @@ class Decider:
         """This decider with another builder's wording; itself for its own."""
         if builder is self.builder:
             return self
-        own = self.engine, self.reading, self.source, self.decode, self.log
+        own = self.engine, self.reading, self.source, self.decode, self.log, self.heads
         return Decider(builder, *own)
 
     @property
