@@ -62,6 +62,21 @@ def test_every_view_is_for_everybody(everywhere: Page) -> None:
             assert found == [], tab
 
 
+def test_the_checks_can_fail(page: Page) -> None:
+    page.evaluate("""() => {
+        const button = document.createElement("button");
+        const faint = document.createElement("p");
+        const again = document.createElement("h3");
+        faint.textContent = "faint";
+        faint.style.color = getComputedStyle(document.body).backgroundColor;
+        again.id = "state";
+        again.textContent = "again";
+        document.body.append(button, faint, again);
+    }""")
+    found = page.evaluate(FAULTS)
+    assert [fault.split(":")[0] for fault in found] == ["no name", "#state twice", "contrast 1.00"]
+
+
 def test_focus_can_be_seen_on_everything(page: Page) -> None:
     shown(page, "Teach")
     unseen = page.evaluate("""() => [...document.querySelectorAll(

@@ -10,7 +10,12 @@ export function open(place, context) {
   const drawn = element("div", { className: "results" });
   const again = element("button", {
     type: "button", textContent: `Ask ${MORE} more times`,
-    on: { click: () => { left = MORE; context.ask(); } },
+    on: {
+      click() {
+        left = MORE - 1;
+        context.ask();
+      },
+    },
   });
   let left = 0;
   place.append(
