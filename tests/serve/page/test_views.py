@@ -117,15 +117,20 @@ def test_a_policy_says_what_it_would_do(page: Page) -> None:
     shown.get_by_label("Or paste its content").fill("{")
     expect(shown).to_contain_text("Not valid JSON")
     shown.get_by_label("Or paste its content").fill(json.dumps(policy.as_json()))
-    expect(shown.locator(".results")).to_contain_text("schema")
-    shown.get_by_label("Apply it to other questions").check()
-    expected = decide(body, policy=policy.force())["wants"].outcome
+    alone = {**body, "questions": {"wants": body["questions"]["wants"]}}
+    expected = decide(alone, policy=policy)["wants"].outcome
     assert expected is not None
     wants = shown.locator("section").nth(1)
     words = {"act": "act", "escalate": "ask somebody", "abstain": "do nothing"}
     expect(wants.locator(".badge")).to_have_text(words[expected.action])
     expect(wants).to_contain_text(expected.reason)
     expect(shown.locator("section").first.locator(".badge")).to_have_text("not in the policy")
+    card(page, 1).get_by_label("Description of option 1").fill("other words")
+    expect(shown.locator(".results")).to_contain_text("the schema differs")
+    shown.get_by_label("Apply it to other questions").check()
+    expect(wants).to_contain_text("Not fitted for this: the schema differs")
+    card(page, 1).get_by_label("Name", exact=True).fill("wishes")
+    expect(shown.locator(".results")).to_contain_text("None of these questions is in the policy")
 
 
 def test_the_dial_turns_to_the_parent(page: Page) -> None:

@@ -58,18 +58,26 @@ export function open(place, context) {
 async function load(context, text, force, signal) {
   const play = context.play();
   if (play === null) return null;
+  const names = Object.keys(read(text).questions ?? {});
+  // A policy may be asked about some of its questions, but not about others.
+  const questions = play.questions.filter(({ name }) => names.includes(name));
+  if (questions.length === 0) throw new Error(`None of these questions is in the policy, which has ${names.join(", ") || "none"}.`);
+  /** @type {[string, unknown][]} */
+  const more = [["policy", raw(text)], ["force_policy", force]];
+  const { answers } = await decided(decideText({ ...play, questions }, more), context.key(), signal);
+  return play.questions.map(({ name }) => ({ name, outcome: answers[name]?.outcome }));
+}
+
+function read(text) {
   try {
-    JSON.parse(text);
+    return JSON.parse(text);
   } catch (error) {
     throw new Error(`Not valid JSON: ${error.message}`);
   }
-  /** @type {[string, unknown][]} */
-  const more = [["policy", raw(text)], ["force_policy", force]];
-  return decided(decideText(play, more), context.key(), signal);
 }
 
-function draw({ answers }) {
-  return Object.entries(answers).map(([name, { outcome }]) => element("section", { className: "answer" },
+function draw(outcomes) {
+  return outcomes.map(({ name, outcome }) => element("section", { className: "answer" },
     element("h3", {}, element("code", { textContent: name }), " ",
       outcome ? badge(MEANINGS[outcome.action], KINDS[outcome.action]) : badge("not in the policy", "quiet"),
       outcome?.option ? ` ${outcome.option}` : ""),
