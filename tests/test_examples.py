@@ -14,7 +14,7 @@ from thisthat import Boolean, Choice, Decider, Score
 from thisthat.questions import Question
 
 ROOT = Path(__file__).parents[1]
-PLAYGROUND = "src/thisthat/serve/page/static/examples.js"
+PLAYGROUND = "src/thisthat/serve/page/static/playground/examples.js"
 LEAD = 0.1
 
 
@@ -394,14 +394,24 @@ EXAMPLES = [
         (teapot(), "refund"),
         (teapot(wish="Please send me a new one."), "replacement"),
     ),
-    example(PLAYGROUND, SINCE, (teapot(), 1), (teapot(days=3), 0), (teapot(days=45), 2)),
+    example(
+        PLAYGROUND,
+        Score(
+            ["low: 0 to 9", "medium: 10 to 30", "high: 31 or more"],
+            "Is days_since_delivery low, medium or high?",
+        ),
+        (teapot(), 1),
+        (teapot(days=3), 0),
+        (teapot(days=45), 2),
+    ),
     example(
         PLAYGROUND,
         Choice(
             ["/srv/app", "/etc", "/var/log", "/home/ana"], "Which directory does the command touch?"
         ),
+        ("rm -rf /home/ana", "/home/ana"),
         ("rm -r /srv/app/*.log", "/srv/app"),
-        ("rm -r /var/log/*.log", "/var/log"),
+        ("cat /etc/hosts", "/etc"),
     ),
     example(
         PLAYGROUND,

@@ -19,6 +19,7 @@ from thisthat.decide.spans import spans_of
 from thisthat.engine.protocol import Capabilities
 from thisthat.engine.rows import Row, RowResult
 from thisthat.errors import CheckpointError
+from thisthat.prompt_format import PromptFormat
 from thisthat.questions import Question
 
 WIDTH, BUCKETS = 4, 64
@@ -85,6 +86,12 @@ def test_a_question_is_known_by_wording_and_options_but_not_by_their_order() -> 
     ]
     assert key not in {question_key(other) for other in others}
     assert question_key(Score(["a", "b"])) != question_key(Score(["b", "a"]))
+
+
+def test_another_wording_keeps_the_heads() -> None:
+    moved = taught((1.0, QUEUE_HEAD))
+    other = path_decider(PromptFormat(family="flock", legend=True)).builder
+    assert moved.worded(other).heads is moved.heads
 
 
 def test_a_head_moves_its_own_question_and_no_other() -> None:

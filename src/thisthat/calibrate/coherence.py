@@ -109,7 +109,8 @@ class CoherenceReport:
 
     def __repr__(self) -> str:
         passed = sum(finding.passed for finding in self.findings)
-        return f"<CoherenceReport on {self.states} states: {passed} of {len(self.findings)} checks passed>"
+        checks = f"{passed} of {len(self.findings)} checks passed"
+        return f"<CoherenceReport on {self.states} states: {checks}>"
 
     def _repr_html_(self) -> str:
         rows = [

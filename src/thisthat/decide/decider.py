@@ -56,7 +56,7 @@ class Decider(Asks):
         """This decider with another builder's wording; itself for its own."""
         if builder is self.builder:
             return self
-        own = self.engine, self.reading, self.source, self.decode, self.log
+        own = self.engine, self.reading, self.source, self.decode, self.log, self.heads
         return Decider(builder, *own)
 
     @property

@@ -41,24 +41,33 @@ def open_decider(
     from thisthat.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint(ref, lam)
-    builder = builder_of(checkpoint)
-    labels = builder.label_ids
+    labels = builder_of(checkpoint).label_ids
     opened = open_engine(
         checkpoint, labels, engine=engine, form=form, device=device, dtype=dtype, threads=threads
     )
+    return decider_on(opened, checkpoint)
+
+
+def decider_on(engine: Engine, checkpoint: Checkpoint) -> Decider:
+    """The decider of a checkpoint on an engine that holds its weights.
+
+    A layer of heads leaves the weights as they are, so it may share its parent's engine. Raises
+    CheckpointError where the engine cannot feed the heads.
+    """
     card = checkpoint.in_force
     reading = Reading(
         layout=card.layout,
         layouts=card.layouts,
-        path_tokens=min(card.limits.row_tokens, opened.longest),
+        path_tokens=min(card.limits.row_tokens, engine.longest),
         state_tokens=card.limits.state_tokens,
         temperatures=card.temperatures,
     )
     source = Source(
         card.name, card.version, checkpoint.lam, checkpoint.weights_sha256, checkpoint.released
     )
-    heads = _heads(checkpoint, opened) if checkpoint.heads else None
-    return Decider(builder, opened, reading, source, checkpoint.decode, heads=heads)
+    heads = _heads(checkpoint, engine) if checkpoint.heads else None
+    builder = builder_of(checkpoint)
+    return Decider(builder, engine, reading, source, checkpoint.decode, heads=heads)
 
 
 def _heads(checkpoint: Checkpoint, engine: Engine) -> Heads:

@@ -24,7 +24,7 @@ from thisthat.questions import (
     Answer,
     Cut,
     Decision,
-    Outcome,
+    PolicyOutcome,
     Question,
     Source,
     Support,
@@ -285,7 +285,7 @@ def _answer(question: Question, told: Mapping[str, Any]) -> Answer:
     if outcome is None:
         return answer
     lists = {name: tuple(each) for name, each in outcome.items() if isinstance(each, list)}
-    return replace(answer, outcome=Outcome(**{**outcome, **lists}))
+    return replace(answer, outcome=PolicyOutcome(**{**outcome, **lists}))
 
 
 def _evidence(told: Mapping[str, Any] | None) -> dict[str, tuple[Support, ...]] | None:

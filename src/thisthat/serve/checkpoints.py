@@ -34,13 +34,15 @@ _LOOK_SECONDS = 0.1
 class Loaded:
     """Deciders of one checkpoint by λ; ``main`` answers by default.
 
-    ``released`` is the checkpoint's date; for weights without one, the day they were loaded.
+    ``released`` is the checkpoint's date; for weights without one, the day they were loaded. ``at``
+    gives a decider for any λ, where that takes no other weights.
     """
 
     ref: str
     main: Decider
     by_lambda: dict[float, Decider]
     released: date
+    at: Callable[[float], Decider] | None = None
 
     @property
     def name(self) -> str:
@@ -60,6 +62,7 @@ class Checkpoints:
         self._aliases = settings.aliases
         self._also = settings.also_lambdas
         self._loaded: Loaded | None = None
+        self._beside: dict[str, Loaded] = {}
         self._loading = threading.Lock()
         self._left: WeakSet[Decider] = WeakSet()
 
@@ -77,11 +80,24 @@ class Checkpoints:
         return loaded
 
     def switch(self, loaded: Loaded) -> Loaded:
-        """Answer with what was prepared from now on."""
+        """Answer with what was prepared from now on; what stood beside the old one goes with it."""
         if self._loaded is not None:
             self._left.add(self._loaded.main)
-        self._loaded = loaded
+        self._loaded, self._beside = loaded, {}
         return loaded
+
+    def stand_beside(self, name: str, loaded: Loaded, most: int) -> str | None:
+        """Answer to ``name`` too, with at most so many others; the name that had to go, if any."""
+        kept = dict(self._beside)
+        dropped = next(iter(kept)) if len(kept) >= most and name not in kept else None
+        if dropped is not None:
+            del kept[dropped]
+        self._beside = {**kept, name: loaded}
+        return dropped
+
+    def beside(self) -> dict[str, Loaded]:
+        """What answers beside the loaded checkpoint, by name, oldest first."""
+        return dict(self._beside)
 
     def prepare(self, ref: str, lam: float | None) -> Loaded:
         """Open and warm up beside the checkpoint that answers.
@@ -124,19 +140,26 @@ class Checkpoints:
         return self.current().main
 
     def names(self) -> list[str]:
-        """Every name the loaded checkpoint answers to, the card's own first."""
-        return list(dict.fromkeys((self.current().name, *ALWAYS, *self._aliases)))
+        """Every name that is answered to, the loaded checkpoint's own first."""
+        own = (self.current().name, *ALWAYS, *self._aliases)
+        return list(dict.fromkeys((*own, *self._beside)))
 
-    def find(self, model: str, lam: float | None = None) -> Decider:
-        """The decider for a model name and λ. Raises Problem: 404 for a name, 422 for a λ."""
-        loaded = self.current()
+    def named(self, model: str) -> Loaded:
+        """What answers to a name. Raises Problem (404)."""
         names = self.names()
         if model not in names:
             known = ", ".join(names)
             message = f"the model {model[:200]!r} is not known here; known are {known}"
             raise Problem(404, "model_not_found", message)
+        return self._beside.get(model) or self.current()
+
+    def find(self, model: str, lam: float | None = None) -> Decider:
+        """The decider for a model name and λ. Raises Problem: 404 for a name, 422 for a λ."""
+        loaded = self.named(model)
         if lam is None:
             return loaded.main
+        if lam not in loaded.by_lambda and loaded.at is not None:
+            return loaded.at(lam)
         if lam not in loaded.by_lambda:
             known = ", ".join(f"{value:g}" for value in sorted(loaded.by_lambda))
             raise invalid_at(("lambda",), f"{lam:g} is not loaded; loaded are {known}")

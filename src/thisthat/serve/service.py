@@ -54,6 +54,7 @@ from thisthat.serve.scheduling.admission import OverloadedError
 from thisthat.serve.scheduling.deadline import Deadline, read_deadline
 from thisthat.serve.scheduling.scheduler import ClosedError, DeadlineError, JobOutcome, Scheduler
 from thisthat.serve.settings import Settings
+from thisthat.serve.teaching.teacher import Teacher
 from thisthat.serve.traces import Span, Traces
 from thisthat.serve.trials import Trials
 
@@ -97,8 +98,10 @@ class Service:
         traces: Traces | None = None,
         log: DecisionLog | None = None,
         registry: Registry | None = None,
+        teacher: Teacher | None = None,
     ) -> None:
         self.settings = settings
+        self.teacher = teacher
         self.known_hosts = settings.known_hosts
         self.log = log
         self.metrics = Metrics()
@@ -192,7 +195,7 @@ class Service:
         """The decision about one state. Raises Problem or ClientDisconnectedError."""
         champion = self.checkpoints.find(asked.model)
         answer = partial(self._answer, request, asked)
-        if self.trials is None:
+        if self.trials is None or champion is not self.checkpoints.main():
             return await answer(champion)
         decision = await self.trials.decide(request, champion, answer)
         self.trials.shadow(request, asked.state, asked.questions)

@@ -29,7 +29,9 @@ class Settings:
     all of them hold beside the checkpoint. A client that reads next to nothing of its answer
     for ``send_seconds`` loses its connection. With a decision log, a policy is checked for drift
     after every ``drift_decisions``, and a share ``explore`` of what it acts on within
-    ``explore_near`` above its cut-off is escalated instead. Raises InvalidInputError for a number
+    ``explore_near`` above its cut-off is escalated instead. Teaching over HTTP is for admin keys;
+    without any, ``teach`` opens it to whoever may ask. It takes so many rows or states, seconds and
+    bytes, in a process of its own. Raises InvalidInputError for a number
     that is not positive, an empty alias and an origin that no browser would send.
     """
 
@@ -73,6 +75,11 @@ class Settings:
     explore: float | None = None
     explore_near: float = 0.05
     traces: bool = False
+    teach: bool = False
+    teach_rows: int = 2_000
+    teach_states: int = 2_000
+    teach_seconds: float = 600.0
+    teach_memory_bytes: int = 2_048 * MEBIBYTE
 
     @property
     def known_hosts(self) -> frozenset[str] | None:

@@ -85,7 +85,11 @@ def test_every_endpoint_is_described() -> None:
         "/metrics",
         "/admin/reload",
         "/admin/loop",
+        "/admin/teach",
+        "/admin/label",
+        "/admin/taught/{name}",
         "/page/prompt",
+        "/page/about",
     }
     for operations in document["paths"].values():
         for operation in operations.values():

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from tests.serve.page.live import live_server
 
@@ -24,8 +24,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def address() -> Iterator[str]:
-    with live_server() as running:
+    with live_server(also_lambdas=(0.0,)) as running:
         yield running
+
+
+def complaint(told: ConsoleMessage) -> bool:
+    """Whether a line of the console is a fault of the page, not a refusal of the server."""
+    return told.type == "error" and not told.text.startswith("Failed to load resource")
 
 
 @pytest.fixture
@@ -35,6 +40,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
         opened = context.new_page()
         faults: list[str] = []
         opened.on("pageerror", lambda error: faults.append(f"error: {error}"))
+        opened.on("console", lambda told: complaint(told) and faults.append(told.text))
         opened.on(
             "request",
             lambda request: (

@@ -2,19 +2,48 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
-from tests.path_engine import path_decider
+from tests.path_engine import PathEngine, path_decider
+from thisthat.decide.decider import Decider
+from thisthat.engine.rows import Row, RowResult
+from thisthat.questions import Source
 from thisthat.serve.http.run import Server
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
 
 
+class TurnedEngine(PathEngine):
+    """Gives every slot's logits in reverse: other answers to the same prompts."""
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        return [
+            replace(result, logits=tuple(logits[::-1] for logits in result.logits))
+            for result in super().run(rows)
+        ]
+
+
+def opened(ref: str, lam: float | None) -> Decider:
+    """The path decider, which at another λ than its own answers otherwise."""
+    decider = path_decider()
+    if lam is not None and lam != decider.source.lam:
+        decider.engine = TurnedEngine()
+        decider.source = Source("paths", "1", lam)
+    return decider
+
+
 @contextmanager
 def live_server(**settings: object) -> Iterator[str]:
     """The server's address while it runs."""
-    service = Service(Settings(port=0, **settings), lambda ref, lam: path_decider())  # type: ignore[arg-type]
+    with live_service(Service(Settings(port=0, **settings), opened)) as address:  # type: ignore[arg-type]
+        yield address
+
+
+@contextmanager
+def live_service(service: Service) -> Iterator[str]:
+    """A service's address while a server runs around it."""
     server = Server(service)
     thread = threading.Thread(target=server.run)
     thread.start()

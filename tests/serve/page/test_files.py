@@ -12,7 +12,7 @@ from thisthat.serve.page import files as page_files
 from thisthat.serve.page import page_operations
 
 STATIC = Path(page_files.__file__).parent / "static"
-NAMES = sorted(path.name for path in STATIC.iterdir())
+NAMES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,18 @@ def test_every_file_is_served(client: TestClient, name: str) -> None:
     assert (again.status_code, again.content) == (304, b"")
 
 
-@pytest.mark.parametrize("name", ["missing.js", "../files.py", "..%2Ffiles.py", "%2Fetc%2Fpasswd"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "missing.js",
+        "views",
+        "views/",
+        "../files.py",
+        "views/../../files.py",
+        "..%2Ffiles.py",
+        "%2Fetc%2Fpasswd",
+    ],
+)
 def test_nothing_else_is_served(client: TestClient, name: str) -> None:
     assert client.get(f"/page/{name}").status_code == 404
 
@@ -50,9 +61,15 @@ def test_page_names_only_files_that_exist() -> None:
         named = re.findall(r'(?:src|href)="([^"#]+)"', page.read_text())
         files = {name.removeprefix("page/") for name in named} - {"./", "loop"}
         assert files <= set(NAMES), page.name
-    for script in STATIC.glob("*.js"):
-        imported = re.findall(r'from "\./([^"]+)"', script.read_text())
-        assert set(imported) <= set(NAMES), script.name
+    for script in STATIC.rglob("*.js"):
+        imported = re.findall(r'(?:from |import\()"(\.[^"]+)"', script.read_text())
+        for name in imported:
+            assert (script.parent / name).is_file(), f"{script.name} imports {name}"
+
+
+def test_folders_stay_small() -> None:
+    for folder in (STATIC, *(path for path in STATIC.iterdir() if path.is_dir())):
+        assert sum(path.is_file() for path in folder.iterdir()) <= 25, folder.name
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -62,7 +79,7 @@ def test_no_address_of_another_machine(name: str) -> None:
 
 
 def test_no_markup_from_text_and_nothing_inline() -> None:
-    for script in STATIC.glob("*.js"):
+    for script in STATIC.rglob("*.js"):
         text = script.read_text()
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
     html = "".join(page.read_text() for page in STATIC.glob("*.html"))

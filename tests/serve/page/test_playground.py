@@ -76,7 +76,7 @@ def test_bars_are_the_answers_of_the_library(page: Page) -> None:
         kinds = {question["type"] for question in body["questions"].values()}
         assert kinds == {"noul", "choice", "score"}
     expect(page.locator("#meter")).to_have_text(
-        re.compile(r"^\d+ ms · \d+ tokens read · 0 written$")
+        re.compile(r"^\d+ ms · \d+ tokens read · none written$")
     )
     expect(page.locator("#model")).to_have_text("paths · 1 · λ 0.5")
 
@@ -122,6 +122,14 @@ def test_typing_asks_once_after_a_pause(page: Page) -> None:
     page.wait_for_selector(ANSWERED)
     assert len(asked) == 1
     assert "Is this refund within policy? Really, truly?" in (asked[0].post_data or "")
+
+
+def test_an_example_has_a_twin_and_comes_back(page: Page) -> None:
+    page.get_by_role("button", name="A ticket").click()
+    twin = page.get_by_role("button", name="What if: an angry bug report")
+    assert "error 500" in asked_by(page, twin.click)["state"]
+    back = page.get_by_role("button", name="Back to the example")
+    assert "June invoice" in asked_by(page, back.click)["state"]
 
 
 def test_order_of_options_and_long_numbers_arrive_as_typed(page: Page) -> None:
@@ -254,7 +262,8 @@ def test_every_control_is_reached_by_tab_and_has_a_name(page: Page) -> None:
         if page.evaluate("document.activeElement === document.body"):
             break
     missed = page.eval_on_selector_all(
-        "button:not(:disabled), input:not([type=radio]), textarea, summary, :checked",
+        "button:not(:disabled, [tabindex='-1']), input:not([type=radio]), textarea, summary,"
+        " pre[tabindex], :checked",
         """nodes => nodes
             .filter(node => !node.dataset.seen && node.checkVisibility())
             .map(node => node.outerHTML)""",
@@ -278,7 +287,7 @@ def test_answers_are_announced(page: Page) -> None:
 def test_prompt_shows_slots_and_text_stays_text(page: Page) -> None:
     page.get_by_label("Text", exact=True).check()
     page.fill("#state", "<img src=x onerror=alert(1)>")
-    page.locator("#prompt-panel summary").click()
+    page.get_by_role("tab", name="Prompt").click()
     expect(page.locator("#prompt mark")).to_have_text(["refund", "wants", "age"])
     expect(page.locator("#prompt")).to_contain_text("<img src=x onerror=alert(1)>")
     card(page, 0).get_by_label("Name", exact=True).fill("due")
@@ -331,8 +340,7 @@ def test_a_reload_keeps_the_work(page: Page) -> None:
 
 
 def code(page: Page, language: str) -> str:
-    if not page.locator("#code").is_visible():
-        page.locator("#code-panel summary").click()
+    page.get_by_role("tab", name="Code").click()
     page.get_by_label(language, exact=True).check()
     return page.locator("#code").inner_text()
 
@@ -375,6 +383,17 @@ def test_curl_sends_the_same_request(page: Page, address: str) -> None:
     sent = re.search(r"<<'JSON'\n(.*)\nJSON\n", text, re.DOTALL)
     assert sent is not None
     assert json.loads(sent[1]) == body
+
+
+def test_javascript_code_gives_the_same_answers(page: Page) -> None:
+    page.get_by_label("Text", exact=True).check()
+    asked_by(page, lambda: page.fill("#state", '`rm ${HOME}` \\ "quoted"'))
+    printed: list[str] = []
+    page.on("console", lambda message: printed.append(message.text))
+    page.evaluate(f"async () => {{ {code(page, 'JavaScript')} }}")
+    taken = page.locator(".way.taken .target").all_inner_texts()
+    names = ["refund", "wants", "age"]
+    assert printed == [f"{name} {way}" for name, way in zip(names, taken, strict=True)]
 
 
 def test_pydantic_code_declares_the_same_questions(
@@ -442,8 +461,7 @@ def test_light_and_dark_follow_the_system_until_chosen(page: Page) -> None:
 
 def test_a_phone_never_scrolls_sideways(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
-    page.locator("#prompt-panel summary").click()
-    page.locator("#code-panel summary").click()
+    page.get_by_role("tab", name="Prompt").click()
     for name in EXAMPLES:
         body = asked_by(page, page.get_by_role("button", name=name).click)
         expect(page.locator("#prompt mark")).to_have_text(list(body["questions"]))

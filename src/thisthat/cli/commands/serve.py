@@ -79,6 +79,12 @@ def serve(
     log_states: Annotated[bool, typer.Option(help="Write states into the log.")] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
     traces: Annotated[bool, typer.Option(help="Send OpenTelemetry traces.")] = False,
+    teach: Annotated[
+        bool,
+        typer.Option(
+            "--teach", help="Let whoever may ask teach, too; else an admin key is needed."
+        ),
+    ] = False,
     decision_log: LogOption = None,
     log_sync: Annotated[
         bool, typer.Option(help="Answer only what is on disk in the decision log; else a 503.")
@@ -119,6 +125,7 @@ def serve(
         from thisthat.serve.logs import start_logging
         from thisthat.serve.service import Service
         from thisthat.serve.settings import Settings
+        from thisthat.serve.teaching.teacher import Teacher
         from thisthat.serve.traces import Traces
     except ImportError as error:
         raise MissingExtraError("thisthat serve", "serve") from error
@@ -178,6 +185,7 @@ def serve(
         explore=explore,
         explore_near=explore_near,
         traces=traces,
+        teach=teach,
     )
 
     how: dict[str, Any] = {
@@ -204,4 +212,4 @@ def serve(
     record = None
     if decision_log:
         record = DecisionLog(decision_log, keep_states=log_states, required=log_sync)
-    run_server(Service(settings, opened, Traces.configured(traces), record, registry))
+    run_server(Service(settings, opened, Traces.configured(traces), record, registry, Teacher(how)))

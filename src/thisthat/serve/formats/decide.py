@@ -78,7 +78,8 @@ def decide_operations(service: Service) -> list[Operation]:
         )
         champion = service.checkpoints.find(asked.model, asked.lam)
         trials, chooser = service.trials, Chooser(champion)
-        if trials is not None and asked.lam is None and asked.options.policy is None:
+        tried = champion is service.checkpoints.main() and asked.lam is None
+        if trials is not None and tried and asked.options.policy is None:
             chooser = Chooser(champion, trials, trials.arm(request))
         decider = chooser.decider()
         conditions, forced = _conditions(decider, asked)

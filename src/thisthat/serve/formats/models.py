@@ -32,8 +32,8 @@ def models_operations(service: Service) -> list[Operation]:
         names = service.checkpoints.names()
         body = {
             "object": "list",
-            "data": [openai_entry(name, loaded) for name in names],
-            "models": [systemone_entry(name, loaded) for name in names],
+            "data": [openai_entry(name, service.checkpoints.named(name)) for name in names],
+            "models": [systemone_entry(name, service.checkpoints.named(name)) for name in names],
             "links": {"next": None},
             "total_count": len(names),
         }
@@ -44,8 +44,7 @@ def models_operations(service: Service) -> list[Operation]:
         if not name:
             return await models(request)
         service.admit(request)
-        loaded = service.checkpoints.current()
-        service.checkpoints.find(name)  # raises for an unknown one
+        loaded = service.checkpoints.named(name)
         return _answer({**openai_entry(name, loaded), **systemone_entry(name, loaded)}, loaded)
 
     get = partial(Operation, shape="openai", method="GET")

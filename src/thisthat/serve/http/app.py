@@ -25,7 +25,13 @@ from thisthat.serve.http.loop import loop_operations
 from thisthat.serve.http.openapi import document
 from thisthat.serve.http.operations import admin_operations
 from thisthat.serve.http.routes import PlainRoute, Shortcut
-from thisthat.serve.page import api_operations, page_operations, prompt_operations
+from thisthat.serve.http.teach import teach_operations
+from thisthat.serve.page import (
+    about_operations,
+    api_operations,
+    page_operations,
+    prompt_operations,
+)
 from thisthat.serve.problems import Problem, response
 from thisthat.serve.service import Service
 
@@ -45,6 +51,8 @@ def create_app(service: Service) -> ASGIApp:
         yield
         await asyncio.to_thread(service.scheduler.close)
         await asyncio.to_thread(service.close_log)
+        if service.teacher is not None:
+            await asyncio.to_thread(service.teacher.close)
 
     layers = [Middleware(Guard, service=service)]
     operations = [
@@ -56,8 +64,11 @@ def create_app(service: Service) -> ASGIApp:
         *models_operations(service),
         *admin_operations(service),
         *loop_operations(service),
-        *page_operations(),
+        *teach_operations(service),
         *prompt_operations(service),
+        *about_operations(service),
+        # Last: it takes every other path under /page/.
+        *page_operations(),
     ]
     described = document([each for each in operations if each.public])
     operations += api_operations(described)

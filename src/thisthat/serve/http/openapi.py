@@ -25,7 +25,9 @@ _MEANINGS = {
     422: "The body cannot be used; every fault with its place.",
     429: "Too many requests; see retry-after-ms.",
     431: "Too many or too large headers.",
+    500: "The teaching process ended early; the message says why.",
     503: "Loading, overloaded, past its deadline or shutting down; see retry-after-ms.",
+    504: "Teaching took longer than it may.",
 }
 
 

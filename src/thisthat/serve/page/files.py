@@ -5,14 +5,19 @@ from elsewhere.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from thisthat.serve.formats.wire import Operation
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 PAGES = {"/": "index.html", "/loop": "loop.html"}
 
@@ -58,18 +63,24 @@ def page_operations() -> list[Operation]:
 
     return [
         *(Operation(path, page, method="GET", public=False) for path in PAGES),
-        Operation("/page/{name}", page_file, method="GET", public=False),
+        Operation("/page/{name:path}", page_file, method="GET", public=False),
     ]
 
 
 def _page_files() -> dict[str, PageFile]:
-    found = {}
-    for entry in files(__package__).joinpath("static").iterdir():
+    """Every file of ``static/`` by its path in it."""
+    return dict(_files_in(files(__package__).joinpath("static"), ""))
+
+
+def _files_in(folder: Traversable, under: str) -> Iterator[tuple[str, PageFile]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _files_in(entry, f"{under}{entry.name}/")
+            continue
         media_type = MEDIA_TYPES[f".{entry.name.rpartition('.')[2]}"]
         content = entry.read_bytes()
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-        found[entry.name] = PageFile(content, media_type, tag)
-    return found
+        yield f"{under}{entry.name}", PageFile(content, media_type, tag)
 
 
 def _answer(request: Request, file: PageFile) -> Response:

@@ -1,27 +1,24 @@
-// Says answers to people who do not see the bars: once typing has paused, and never twice.
+// Says things to people who do not see the page change, never twice.
 
-import { branchOf, percent } from "./answers.js";
 import { byId } from "./elements.js";
-import { rowNames } from "./play.js";
 
-const WAIT = 900;
+let timer;
 
-let timer = null;
-
-/** Say a text at once. */
+/**
+ * Say a text at once.
+ * @param {string} text
+ */
 export function announce(text) {
   clearTimeout(timer);
   byId("announcer").textContent = text;
 }
 
-/** Say the answers of (question, answer) pairs after a pause. */
-export function announceAnswers(pairs) {
+/**
+ * Say what `text` gives once nothing else was said for a while.
+ * @param {() => string} text
+ * @param {number} wait milliseconds
+ */
+export function announceLater(text, wait) {
   clearTimeout(timer);
-  timer = setTimeout(() => announce(pairs.map(([question, answer]) => spoken(question, answer)).join(" ")), WAIT);
-}
-
-function spoken(question, answer) {
-  const branch = branchOf(question, answer);
-  const best = `${rowNames(question)[answer.best]} ${percent(answer.probabilities[answer.best])}`;
-  return `${question.name}: ${best}, goes to ${branch.taken ? branch.then : branch.otherwise}.`;
+  timer = setTimeout(() => announce(text()), wait);
 }

@@ -13,7 +13,7 @@ export async function copy(text) {
 }
 
 function copyThroughSelection(text) {
-  const focused = document.activeElement;
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
   const area = element("textarea", { value: text, readOnly: true, className: "unseen" });
   document.body.append(area);
   area.select();

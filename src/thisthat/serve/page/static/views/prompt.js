@@ -1,25 +1,21 @@
 // The prompt as the model reads it: the shared text, then each branch, with its slots marked.
 
-import { byId, element } from "./elements.js";
+import { element } from "../elements.js";
+import { promptOf } from "../playground/server.js";
+import { hint, results } from "./drawing.js";
 
-/** `opened` hears when the panel is opened and wants its text. */
-export function promptPanel(opened) {
-  const panel = byId("prompt-panel");
-  const place = byId("prompt");
-  panel.addEventListener("toggle", () => panel.open && opened());
-
-  return {
-    get open() {
-      return panel.open;
-    },
-    show({ rows, tokens }) {
-      const count = element("p", { className: "hint", textContent: `${tokens} tokens` });
-      place.replaceChildren(...rows.map(drawRow), count);
-    },
-    complain(message) {
-      place.replaceChildren(element("p", { className: "hint", textContent: message }));
-    },
-  };
+/** @type {(place: HTMLElement, context: import("../playground/tabs.js").Context) => import("../playground/tabs.js").View} */
+export function open(place, context) {
+  const found = results(
+    (signal) => context.play() && promptOf(context.play(), context.key(), signal),
+    ({ rows, tokens }) => [...rows.map(drawRow), hint(`${tokens} tokens`)],
+  );
+  found.node.id = "prompt";
+  place.append(
+    hint("One pass, nothing generated: each answer is read at a marked slot. Branches do not see each other."),
+    found.node,
+  );
+  return { refresh: found.refresh };
 }
 
 function drawRow({ shared, branches }) {

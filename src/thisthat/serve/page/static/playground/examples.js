@@ -1,25 +1,33 @@
-// Four plays to start from.
+// Four plays to start from, each with a twin: the same questions where the right answers change.
+// The tests ask the default checkpoint about every one of them.
 
 import { question } from "./play.js";
 
-const REFUND = {
-  state: {
-    kind: "json",
-    text: `{
+/** @type {(days: number) => import("./play.js").State} */
+const teapot = (days) => ({
+  kind: "json",
+  text: `{
   "order": 1187,
   "item": "ceramic teapot",
   "paid": "89.00 EUR",
   "goods_damaged": true,
-  "days_since_delivery": 12,
+  "days_since_delivery": ${days},
   "message": "The spout was broken off when I opened the box. I would like my money back."
 }`,
-  },
+});
+
+/** @type {(...paragraphs: string[]) => import("./play.js").State} */
+const text = (...paragraphs) => ({ kind: "text", text: paragraphs.join("\n\n") });
+
+const REFUND = {
+  name: "A refund",
+  state: teapot(12),
+  twin: { name: "45 days instead of 12", state: teapot(45) },
   questions: [
     question("boolean", "refund", {
       instructions: "Is this refund within policy?",
       yes: "the goods are damaged and the number of days since delivery is at most 30",
       no: "anything else",
-      threshold: 0.8,
     }),
     question("choice", "wants", {
       instructions: "What does the customer ask for?",
@@ -31,21 +39,19 @@ const REFUND = {
       ],
     }),
     question("score", "age", {
-      instructions: "How high is the number of days since delivery?",
-      levels: ["under 10", "10 to 30", "more than 30"],
+      instructions: "Is days_since_delivery low, medium or high?",
+      levels: ["low: 0 to 9", "medium: 10 to 30", "high: 31 or more"],
     }),
   ],
 };
 
 const SHELL = {
-  state: {
-    kind: "text",
-    text: "rm -r /srv/app/*.log",
-  },
+  name: "A shell command",
+  state: text("rm -rf /home/ana"),
+  twin: { name: "cat /etc/hosts", state: text("cat /etc/hosts") },
   questions: [
     question("boolean", "deletes", {
       instructions: "Does this command delete something?",
-      threshold: 0.8,
     }),
     question("choice", "directory", {
       instructions: "Which directory does the command touch?",
@@ -65,14 +71,21 @@ const SHELL = {
 };
 
 const TICKET = {
-  state: {
-    kind: "text",
-    text: [
-      "Subject: Charged twice??",
-      "My card shows two payments of 24.90 for the June invoice.",
-      "Please pay one of them back before Friday.",
-      "Thanks, Jo",
-    ].join("\n\n"),
+  name: "A ticket",
+  state: text(
+    "Subject: Charged twice??",
+    "My card shows two payments of 24.90 for the June invoice.",
+    "Please pay one of them back before Friday.",
+    "Thanks, Jo",
+  ),
+  twin: {
+    name: "an angry bug report",
+    state: text(
+      "Subject: The app crashes",
+      "Every time I open the settings, the app closes with error 500.",
+      "This is the third time I write, and I am furious!",
+      "Jo",
+    ),
   },
   questions: [
     question("choice", "queue", {
@@ -91,17 +104,23 @@ const TICKET = {
     question("score", "anger", {
       instructions: "How angry is the customer?",
       levels: ["calm", "annoyed", "furious"],
+      threshold: 1.5,
     }),
   ],
 };
 
 const MAIL = {
-  state: {
-    kind: "text",
-    text: `From: Your Bank <security@bank-alerts.example>
-Subject: Your account is locked
-
-Dear customer, your account was locked. Click the link below within 24 hours and enter your password to unlock it, or it will be closed.`,
+  name: "A mail",
+  state: text(
+    "From: Your Bank <security@bank-alerts.example>\nSubject: Your account is locked",
+    "Dear customer, your account was locked. Click the link below within 24 hours and enter your password to unlock it, or it will be closed.",
+  ),
+  twin: {
+    name: "lunch with a friend",
+    state: text(
+      "From: Ana Brandt\nSubject: Lunch on Thursday",
+      "Hi Tom, are we still on for lunch on Thursday? I found a nice place near the station. Ana",
+    ),
   },
   questions: [
     question("choice", "kind", {
@@ -122,10 +141,14 @@ Dear customer, your account was locked. Click the link below within 24 hours and
   ],
 };
 
-/** Name on the button and the play behind it; copies, so that editing one leaves the example. */
-export const EXAMPLES = [
-  ["A refund", REFUND],
-  ["A shell command", SHELL],
-  ["A ticket", TICKET],
-  ["A mail", MAIL],
-].map(([name, play]) => ({ name, play: () => structuredClone(play) }));
+/**
+ * @typedef {Object} Example
+ * @property {string} name what its button says
+ * @property {{name: string, state: import("./play.js").State}} twin
+ * @property {() => import("./play.js").Play} play a copy, so that editing it leaves the example
+ */
+
+/** @type {Example[]} */
+export const EXAMPLES = [REFUND, SHELL, TICKET, MAIL].map(({ name, twin, state, questions }) => ({
+  name, twin, play: () => structuredClone({ state, questions }),
+}));

@@ -1,7 +1,7 @@
 // The if-statement under a card: a slider for its threshold, and the way it goes now.
 
 import { branchOf, mostThreshold, thresholdText } from "./answers.js";
-import { element, freshId } from "./elements.js";
+import { element, freshId } from "../elements.js";
 
 /** `moved` hears of a new threshold. */
 export function drawBranch(question, moved) {
@@ -24,13 +24,13 @@ export function drawBranch(question, moved) {
     node,
     show(answer) {
       const branch = branchOf(question, answer);
-      slider.max = mostThreshold(question);
-      slider.value = question.threshold;
+      slider.max = String(mostThreshold(question));
+      slider.value = String(question.threshold);
       value.textContent = thresholdText(question);
       const expected = answer?.expected ?? null;
       label.textContent = expected === null ? "Threshold" : `Expected level ${expected.toFixed(3)}, threshold`;
       track.classList.toggle("marked", expected !== null);
-      track.style.setProperty("--expected", (expected ?? 0) / mostThreshold(question));
+      track.style.setProperty("--expected", String((expected ?? 0) / mostThreshold(question)));
       then.show(`if ${branch.condition}`, branch.then, answer !== null && branch.taken);
       otherwise.show("else", branch.otherwise, answer !== null && !branch.taken);
     },

@@ -1,13 +1,38 @@
 // What the page holds: one state and its questions. Plain data, apart from the DOM and the wire.
 
+/**
+ * @typedef {{kind: "text" | "json", text: string}} State
+ * @typedef {"boolean" | "choice" | "score"} Kind
+ * @typedef {{name: string, description: string}} Option
+ * @typedef {Object} Question
+ * @property {Kind} kind
+ * @property {string} name
+ * @property {string} instructions
+ * @property {string} yes what yes means, of a boolean
+ * @property {string} no
+ * @property {Option[]} options of a choice
+ * @property {string[]} levels of a score
+ * @property {number} threshold from which on its branch is taken
+ * @typedef {{state: State, questions: Question[]}} Play
+ */
+
+/** @type {[Kind, string][]} */
 export const KINDS = [["boolean", "Yes or no"], ["choice", "Choice"], ["score", "Score"]];
 export const MOST_OPTIONS = 255;
 
 const FIRST_THRESHOLD = { boolean: 0.5, choice: 0.5 };
 
-/** A question of any kind. What the other kinds hold is kept, so that switching loses nothing. */
+/**
+ * A question of any kind. What the other kinds hold is kept, so that switching loses nothing.
+ * @param {Kind} kind
+ * @param {string} name
+ * @param {Partial<Question>} fields
+ * @returns {Question}
+ */
 export function question(kind, name, fields = {}) {
+  /** @type {Question} */
   const made = {
+    threshold: undefined,
     kind,
     name,
     instructions: "",
@@ -35,14 +60,31 @@ export function freshName(kind, questions) {
   return name;
 }
 
-/** What the rows of a question's card are called: its answers, in the order shown. */
+/**
+ * What the rows of a question's card are called: its answers, in the order shown.
+ * @param {Question} asked
+ * @returns {string[]}
+ */
 export function rowNames(asked) {
   if (asked.kind === "boolean") return ["yes", "no"];
   if (asked.kind === "choice") return asked.options.map((option) => option.name);
   return asked.levels.map((level, index) => `${index}: ${level}`);
 }
 
-/** The play in `value`, checked field by field. Throws a TypeError that names the wrong one. */
+/**
+ * What labels call the rows of a question's card, in the same order.
+ * @param {Question} asked
+ * @returns {string[]}
+ */
+export function labelNames(asked) {
+  return asked.kind === "score" ? asked.levels.map((_, index) => String(index)) : rowNames(asked);
+}
+
+/**
+ * The play in `value`, checked field by field. Throws a TypeError that names the wrong one.
+ * @param {any} value
+ * @returns {Play}
+ */
 export function playFrom(value) {
   const state = value?.state;
   if (!["text", "json"].includes(state?.kind)) throw new TypeError("state.kind");

@@ -1,8 +1,9 @@
 // The state: text or JSON, and what is wrong with it.
 
-import { byId, fitHeight, say, segments } from "./elements.js";
+import { byId, fitHeight, say, segments } from "../elements.js";
 import { looksLikeJson } from "./json_text.js";
 
+/** @type {[string, string][]} */
 const KINDS = [["text", "Text"], ["json", "JSON"]];
 
 /** `changed` hears of every edit; `show` puts a new state in. */

@@ -1,7 +1,7 @@
 // One row of a card for each possible answer: what it is called, what it means, its bar.
 
 import { percent } from "./answers.js";
-import { element, fitHeight, freshId, say } from "./elements.js";
+import { element, fitHeight, freshId, say } from "../elements.js";
 import { MOST_OPTIONS } from "./play.js";
 
 /** The rows of a question. `changed` hears of every edit, `redraw` of rows that come and go. */
@@ -93,7 +93,7 @@ function row(fields, checked, place = null, index = 0, edits = null) {
   const node = element("li", { className: "row" }, ...fields, bar, share);
   if (edits) {
     node.append(removeButton(place, index, edits));
-    node.addEventListener("keydown", (event) => {
+    node.addEventListener("keydown", (/** @type {any} */ event) => {
       if (event.key !== "Enter" || event.isComposing || event.target.type === "button") return;
       event.preventDefault();
       edits.add(index + 1);

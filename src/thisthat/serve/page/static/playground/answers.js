@@ -1,14 +1,33 @@
 // What an answer says, whichever kind it is, and which way its branch goes. Plain data.
 
-/** Probabilities in the order of the card's rows, the best row, and a score's mean level. */
+import { labelNames } from "./play.js";
+
+/**
+ * Probabilities in the order of the card's rows, the best row, and a score's mean level.
+ * @typedef {{probabilities: number[], best: number, expected: number | null}} Reading
+ */
+
+/**
+ * An answer of /v1/systemone.
+ * @param {import("./play.js").Question} question
+ * @returns {Reading}
+ */
 export function readAnswer(question, sent) {
   if (question.kind === "boolean") {
     return reading([sent.noul, 1 - sent.noul]);
   }
-  const keys = question.kind === "choice"
-    ? question.options.map((option) => option.name)
-    : question.levels.map((_, index) => String(index));
-  return reading(keys.map((key) => sent.probabilities[key]), sent.score);
+  return reading(labelNames(question).map((key) => sent.probabilities[key]), sent.score);
+}
+
+/**
+ * An answer of /v1/decide.
+ * @param {import("./play.js").Question} question
+ * @returns {Reading}
+ */
+export function readDecided(question, { probabilities }) {
+  const shares = labelNames(question).map((key) => probabilities[key]);
+  const expected = shares.reduce((sum, share, level) => sum + share * level, 0);
+  return reading(shares, question.kind === "score" ? expected : null);
 }
 
 function reading(probabilities, expected = null) {
@@ -16,7 +35,11 @@ function reading(probabilities, expected = null) {
   return { probabilities, best, expected };
 }
 
-/** The if-statement under a card: its condition, both ways out, and which of them is taken. */
+/**
+ * The if-statement under a card: its condition, both ways out, and which of them is taken.
+ * @param {import("./play.js").Question} question
+ * @param {Reading | null} answer
+ */
 export function branchOf(question, answer) {
   const name = question.name || "it";
   const at = thresholdText(question);

@@ -1,7 +1,7 @@
 // The play as code, in the language that was picked.
 
 import { codeFor, LANGUAGES } from "./code.js";
-import { byId, segments } from "./elements.js";
+import { byId, segments } from "../elements.js";
 
 /** `text` is what is shown; `show` takes a play, or null while it cannot be asked. */
 export function codePanel() {

@@ -1,4 +1,4 @@
-// The play as a program: Python with the library, curl, and pydantic-ai. Only writes text.
+// The play as a program: Python with the library, curl, JavaScript, and pydantic-ai. Only writes text.
 
 import { thresholdText } from "./answers.js";
 import { ordered, toPython, write } from "./json_text.js";
@@ -11,11 +11,15 @@ const PYTHON_KEYWORDS = new Set(
 
 const PYTHON_MARGIN = ["        ", "    "];
 
-export const LANGUAGES = [["python", "Python"], ["curl", "curl"], ["pydantic", "pydantic-ai"]];
+/** @type {[string, string][]} */
+export const LANGUAGES = [
+  ["python", "Python"], ["curl", "curl"], ["javascript", "JavaScript"], ["pydantic", "pydantic-ai"],
+];
 
 /** The code for a play; `server` is the root of the API, `keyed` whether it wants a key. */
 export function codeFor(language, play, server, keyed) {
-  return { python: pythonCode, curl: curlCode, pydantic: pydanticCode }[language](play, server, keyed);
+  const writers = { python: pythonCode, curl: curlCode, javascript: javascriptCode, pydantic: pydanticCode };
+  return writers[language](play, server, keyed);
 }
 
 function pythonCode(play) {
@@ -65,6 +69,35 @@ function curlCode(play, server, keyed) {
   const key = keyed ? '  -H "Authorization: Bearer $THISTHAT_API_KEY" \\\n' : "";
   return `curl ${server}/v1/systemone \\\n  -H "Content-Type: application/json" \\\n${key}`
     + `  --data-binary @- <<'JSON'\n${requestText(play, "")}\nJSON\n`;
+}
+
+function javascriptCode(play, server, keyed) {
+  const key = keyed ? "\n    Authorization: `Bearer ${process.env.THISTHAT_API_KEY}`," : "";
+  // Sent as text: a JavaScript object would move keys that look like numbers and round long ones.
+  const body = requestText(play, "").replace(/[`\\]|\$\{/g, "\\$&");
+  return [
+    `const response = await fetch("${server}/v1/systemone", {`,
+    '  method: "POST",',
+    `  headers: {\n    "Content-Type": "application/json",${key}\n  },`,
+    `  body: \`${body}\`,`,
+    "});",
+    "if (!response.ok) throw new Error(await response.text());",
+    "const { answers } = await response.json();",
+    ...play.questions.flatMap((question) => ["", javascriptBranch(question)]),
+    "",
+  ].join("\n");
+}
+
+function javascriptBranch(question) {
+  const name = JSON.stringify(question.name);
+  const answer = `answers[${name}]`;
+  const at = thresholdText(question);
+  const [condition, then, otherwise] = {
+    boolean: [`${answer}.noul > ${at}`, '"yes"', '"no"'],
+    choice: [`${answer}.probabilities[${answer}.choice] > ${at}`, `${answer}.choice`, '"ask a person"'],
+    score: [`${answer}.score > ${at}`, '"above"', '"below"'],
+  }[question.kind];
+  return `if (${condition}) {\n  console.log(${name}, ${then});\n} else {\n  console.log(${name}, ${otherwise});\n}`;
 }
 
 function pydanticCode(play, server, keyed) {

@@ -1,25 +1,29 @@
 // The playground: holds one play, asks the server after every change, shows what comes back.
 
-import { announce, announceAnswers } from "./announcer.js";
+import { announce } from "../announcer.js";
+import { copy } from "../clipboard.js";
+import { byId, say } from "../elements.js";
 import { readAnswer } from "./answers.js";
-import { copy } from "./clipboard.js";
 import { codePanel } from "./code_panel.js";
 import { keepDraft, keptDraft } from "./draft.js";
-import { byId, element, say } from "./elements.js";
 import { EXAMPLES } from "./examples.js";
+import { examplesBar } from "./examples_bar.js";
 import { latest } from "./latest.js";
 import { fragmentOf, playIn } from "./link.js";
 import { freshName, KINDS, question } from "./play.js";
-import { promptPanel } from "./prompt_panel.js";
 import { questionCard } from "./question_card.js";
 import { problemsOf } from "./request.js";
-import { answersTo, promptOf } from "./server.js";
+import { answersTo } from "./server.js";
+import { shortcuts } from "./shortcuts.js";
+import { announceAnswers } from "./spoken.js";
 import { statePanel } from "./state_panel.js";
+import { tabs } from "./tabs.js";
+import { timings } from "./timings.js";
 
 const ANSWER_WAIT = 120;
-const PROMPT_WAIT = 250;
 const COPIED_SHOWN = 1600;
 
+/** @type {import("./play.js").Play} */
 let play = null;
 let cards = [];
 let key = null;
@@ -27,12 +31,16 @@ let keyed = false;
 
 const state = statePanel(changed);
 const code = codePanel();
-const prompt = promptPanel(() => problemsOf(play).length === 0 && prompts.schedule(0));
-const prompts = latest((signal) => promptOf(play, key, signal), {
-  wait: PROMPT_WAIT, done: prompt.show, failed: (error) => prompt.complain(error.message),
-});
+const calls = timings();
 const answers = latest((signal) => answersTo(play, key, signal), {
   wait: ANSWER_WAIT, done: showAnswers, failed: showRefusal,
+});
+const views = tabs({
+  play: () => (askable() ? play : null), key: () => key, timings: calls.all, ask: () => askNow(),
+  load(given) {
+    examples.follow(null);
+    load(given);
+  },
 });
 
 // --- the play ---
@@ -79,32 +87,40 @@ function removeQuestion(card) {
 
 // --- asking ---
 
+function askable() {
+  return play !== null && problemsOf(play).length === 0;
+}
+
 function changed() {
-  const problems = problemsOf(play);
-  const askable = problems.length === 0;
-  complain(problems);
+  complain(problemsOf(play));
   keepDraft(play);
-  code.show(askable ? play : null, keyed);
+  code.show(askable() ? play : null, keyed);
   outdated(true);
-  waiting(askable);
-  if (askable) {
+  waiting(askable());
+  if (askable()) {
     answers.schedule();
-    if (prompt.open) prompts.schedule();
   } else {
     answers.cancel();
-    prompts.cancel();
+    views.refresh();
   }
+}
+
+function askNow() {
+  if (!askable()) return;
+  waiting(true);
+  answers.schedule(0);
 }
 
 function tuned() {
   keepDraft(play);
-  code.show(problemsOf(play).length === 0 ? play : null, keyed);
+  code.show(askable() ? play : null, keyed);
 }
 
 function showAnswers(response) {
   waiting(false);
   outdated(false);
   say(byId("notice"), null);
+  /** @type {[import("./play.js").Question, import("./answers.js").Reading][]} */
   const pairs = cards.map((card) => {
     const answer = readAnswer(card.question, response.answers[card.question.name]);
     card.show(answer);
@@ -113,6 +129,8 @@ function showAnswers(response) {
   byId("model").textContent = modelLine(response);
   byId("meter").textContent = meterLine(response);
   announceAnswers(pairs);
+  calls.add(response);
+  views.refresh();
 }
 
 function modelLine({ model, version, lambda }) {
@@ -120,7 +138,7 @@ function modelLine({ model, version, lambda }) {
 }
 
 function meterLine({ milliseconds, usage }) {
-  return `${Math.round(milliseconds)} ms · ${usage.input_tokens} tokens read · ${usage.output_tokens} written`;
+  return `${Math.round(milliseconds)} ms · ${usage.input_tokens} tokens read · none written`;
 }
 
 function outdated(are) {
@@ -178,6 +196,10 @@ async function copyFrom(button, label, text) {
   setTimeout(() => { button.textContent = label; }, COPIED_SHOWN);
 }
 
+function copyCode() {
+  return copyFrom(byId("copy-code"), "Copy", code.text);
+}
+
 async function share() {
   history.replaceState(null, "", await fragmentOf(play));
   await copyFrom(byId("share"), "Copy link", location.href);
@@ -198,26 +220,43 @@ async function linkedPlay() {
 
 async function loadLink() {
   const linked = await linkedPlay();
-  if (linked) load(linked);
+  if (!linked) return;
+  examples.follow(null);
+  load(linked);
 }
 
-for (const { name, play: example } of EXAMPLES) {
-  const start = () => {
+const examples = examplesBar(
+  (example) => {
     history.replaceState(null, "", location.pathname);
     say(byId("link-notice"), null);
-    load(example());
-  };
-  byId("examples").append(element("button", { type: "button", textContent: name, on: { click: start } }));
-}
+    load(example);
+  },
+  (other) => {
+    play.state = other;
+    state.show(play.state);
+    changed();
+  },
+);
 for (const [kind] of KINDS) byId(`add-${kind}`).addEventListener("click", () => addQuestion(kind));
 byId("share").addEventListener("click", share);
-byId("copy-code").addEventListener("click", () => copyFrom(byId("copy-code"), "Copy", code.text));
+byId("copy-code").addEventListener("click", copyCode);
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   key = byId("key").value.trim() || null;
   changed();
 });
+shortcuts([
+  ["Enter", "Enter", "ask again now", askNow],
+  ["KeyS", "S", "go to the state", () => byId("state").focus()],
+  ["KeyQ", "Q", "go to the first question", () => cards[0]?.focus()],
+  ["KeyC", "C", "copy the code", copyCode],
+  ["KeyV", "V", "go to the views", views.focus],
+  ["KeyT", "T", "teach", () => views.open("teach")],
+  ["KeyK", "K", "this list", () => byId("keys").click()],
+]);
 addEventListener("hashchange", loadLink);
 addEventListener("resize", fit);
 
-load((await linkedPlay()) ?? keptDraft() ?? EXAMPLES[0].play());
+const started = (await linkedPlay()) ?? keptDraft();
+load(started ?? EXAMPLES[0].play());
+examples.follow(started === null ? EXAMPLES[0] : null);

@@ -2,7 +2,7 @@
 
 import { mostThreshold } from "./answers.js";
 import { drawBranch } from "./branch.js";
-import { element, fitHeight, freshId, say, segments } from "./elements.js";
+import { element, fitHeight, freshId, say, segments } from "../elements.js";
 import { firstThreshold, KINDS, MOST_OPTIONS } from "./play.js";
 import { drawRows, listEdits } from "./rows.js";
 

@@ -46,12 +46,27 @@ export function requestText(play, margin = null) {
   return write(ordered(body), margin);
 }
 
+/**
+ * The body of /v1/decide for one play: its state, its questions and `more` settings.
+ * @param {import("./play.js").Play} play
+ * @param {[string, unknown][]} more
+ */
+export function decideText(play, more = []) {
+  return write(ordered([["states", [stateOf(play)]], ["questions", questionsOf(play)], ...more]));
+}
+
+/** The questions alone, as `--schema` takes them. */
+export function schemaText(play) {
+  return `${write(questionsOf(play), "")}\n`;
+}
+
 /** The state as JSON: what was typed when that is JSON, else a text. */
 export function stateOf(play) {
   return play.state.kind === "json" ? raw(play.state.text) : play.state.text;
 }
 
-function questionsOf(play) {
+/** The questions as JSON, by name. */
+export function questionsOf(play) {
   return ordered(play.questions.map((question) => [question.name, questionOf(question)]));
 }
 

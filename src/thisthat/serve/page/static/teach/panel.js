@@ -1,0 +1,201 @@
+// Teach: labelled rows for the questions of the page, which to label next, and the light teach with
+// what it brought. The server does the work in a process of its own.
+
+import { announce } from "../announcer.js";
+import { element, freshId, say } from "../elements.js";
+import { ordered, raw, write } from "../playground/json_text.js";
+import { labelNames, rowNames } from "../playground/play.js";
+import { questionsOf, stateOf } from "../playground/request.js";
+import { about, file, stream } from "../playground/server.js";
+import { hint, save, table } from "../views/drawing.js";
+import { keepRows, keptRows } from "./kept.js";
+import { labeller } from "./labeller.js";
+import { isLabelled, linesOf, rowsIn, rowValue } from "./labels.js";
+import { drawTaught } from "./results.js";
+
+const LEAST = 20;
+const NEXT = 20;
+
+/** @type {(place: HTMLElement, context: import("../playground/tabs.js").Context) => import("../playground/tabs.js").View} */
+export function open(place, context) {
+  let rows = keptRows();
+  /** @type {import("../playground/server.js").TeachLimits | null} */
+  let limits = null;
+  let running = null;
+
+  const refused = element("p", { className: "hint", hidden: true });
+  const key = element("input", { type: "password", id: freshId("admin"), autocomplete: "off", spellcheck: false });
+  const keyLine = element("form", { className: "field-line", hidden: true, on: { submit: (event) => event.preventDefault() } },
+    element("label", { htmlFor: key.id, textContent: "Admin key" }), key);
+  const pasted = element("textarea", {
+    className: "code", rows: 4, id: freshId("rows"), spellcheck: false,
+    placeholder: '{"state": "…", "answers": {"queue": "billing"}}\nor states, one a line, or CSV',
+  });
+  const problem = element("p", { className: "problem", role: "alert", hidden: true });
+  const counts = element("div");
+  const bar = element("progress", { max: 1, value: 0, hidden: true, aria: { label: "Progress" } });
+  const results = element("div", { className: "results", aria: { live: "polite" } });
+  const editor = labeller(() => rows, questions, rowsChanged);
+  const buttons = {
+    next: button(`Choose ${NEXT} to label next`, chooseNext),
+    teach: button("Teach", teach, "strong"),
+    stop: button("Stop", () => running?.abort()),
+    download: button("Download labels.jsonl", () => save(linesOf(rows, questions()), "labels.jsonl", "application/jsonl")),
+    clear: button("Remove all rows", () => add([], true)),
+  };
+
+  function button(textContent, click, className = "") {
+    return element("button", { type: "button", textContent, className, on: { click } });
+  }
+
+  function questions() {
+    return context.play()?.questions ?? [];
+  }
+
+  function add(more, instead = false) {
+    rows = instead ? more : [...rows, ...more];
+    rowsChanged();
+    editor.show(rows.length - more.length);
+  }
+
+  function rowsChanged() {
+    keepRows(rows);
+    drawCounts();
+  }
+
+  function drawCounts() {
+    const asked = questions();
+    const labelled = rows.filter((row) => isLabelled(row, asked));
+    const busy = running !== null;
+    buttons.next.disabled = busy || limits === null || labelled.length === rows.length;
+    buttons.teach.disabled = busy || limits === null || labelled.length === 0;
+    buttons.stop.hidden = !busy;
+    buttons.download.disabled = buttons.clear.disabled = rows.length === 0;
+    counts.replaceChildren(...(rows.length === 0 ? [] : [table("Labels by question", ["question", "labels", "of which"], asked.map(countLine))]));
+  }
+
+  function countLine(question) {
+    const names = rowNames(question);
+    const found = labelNames(question).map((label) => rows.filter((row) => row.answers[question.name] === label).length);
+    const whole = found.reduce((sum, each) => sum + each, 0);
+    const enough = whole === 0 || whole >= LEAST ? String(whole) : `${whole} of at least ${LEAST}`;
+    return { cells: [question.name, enough, names.map((name, index) => `${name} ${found[index]}`).join(", ")] };
+  }
+
+  async function run(path, body, heard) {
+    say(problem, null);
+    running = new AbortController();
+    bar.hidden = false;
+    bar.removeAttribute("value");
+    drawCounts();
+    try {
+      await stream(path, body, key.value.trim() || context.key(), running.signal, (line) => {
+        if (line.progress) bar.value = line.progress.share;
+        else heard(line);
+      });
+    } catch (error) {
+      say(problem, running.signal.aborted ? "Stopped." : error.message);
+    } finally {
+      running = null;
+      bar.hidden = true;
+      drawCounts();
+    }
+  }
+
+  function teach() {
+    const asked = questions();
+    const given = rows.filter((row) => isLabelled(row, asked)).map((row) => rowValue(row, asked));
+    const body = write(ordered([["questions", labelledQuestions(asked)], ["rows", given]]));
+    results.replaceChildren();
+    return run("admin/teach", body, ({ taught }) => {
+      results.replaceChildren(...drawTaught(taught), ...(taught.model === null ? [] : [uses(taught)]));
+      announce(taught.lines.join(" "));
+    });
+  }
+
+  // A question nobody has labelled yet cannot be taught, and need not be.
+  function labelledQuestions(asked) {
+    const some = asked.filter((question) => rows.some((row) => isLabelled(row, [question])));
+    return questionsOf({ questions: some });
+  }
+
+  function uses({ model }) {
+    return element("div", { className: "actions" },
+      button("Compare it with the served one", () => context.open("compare", { model })),
+      button("Turn its λ", () => context.open("lambda", model)),
+      button(`Download ${model}.zip`, async () => {
+        try {
+          save(await file(`admin/taught/${model}`, key.value.trim() || context.key()), `${model}.zip`);
+        } catch (error) {
+          say(problem, error.message);
+        }
+      }));
+  }
+
+  function chooseNext() {
+    const asked = questions();
+    const open = rows.filter((row) => !isLabelled(row, asked));
+    const done = rows.filter((row) => isLabelled(row, asked));
+    const states = (given) => given.map(({ state }) => raw(state));
+    const body = write(ordered([
+      ["questions", questionsOf(context.play())], ["states", states(open)], ["labelled", states(done)], ["count", NEXT],
+    ]));
+    return run("admin/label", body, ({ next }) => {
+      const chosen = next.map(({ number, answers }) => ({ ...open[number], suggested: answers }));
+      const numbers = new Set(next.map(({ number }) => number));
+      rows = [...done, ...chosen, ...open.filter((_, number) => !numbers.has(number))];
+      rowsChanged();
+      editor.show(done.length);
+      announce(`${chosen.length} rows to label next, the most useful first`);
+    });
+  }
+
+  function paste() {
+    say(problem, null);
+    try {
+      const found = rowsIn(pasted.value);
+      if (found.length === 0) throw new Error("There is no row in it.");
+      add(found);
+      pasted.value = "";
+    } catch (error) {
+      say(problem, error.message);
+    }
+  }
+
+  async function useSample() {
+    const { SAMPLE } = await import("./sample.js");
+    context.load(SAMPLE.play());
+    add(SAMPLE.rows(), true);
+  }
+
+  place.append(
+    hint("Teach the questions beside from labelled states. A head is fitted on top of the checkpoint, whose weights stay as they are; each labelled question needs 20 states."),
+    refused, keyLine,
+    element("label", { htmlFor: pasted.id, textContent: "Rows" }), pasted,
+    element("div", { className: "actions" },
+      button("Add these", paste),
+      button("Add the state above", () => context.play() && add([{ id: null, state: write(stateOf(context.play())), answers: {} }])),
+      button("Use a sample", useSample)),
+    problem, counts, editor.node,
+    element("div", { className: "actions" }, buttons.next, buttons.teach, buttons.stop, buttons.download, buttons.clear),
+    bar, results,
+  );
+
+  return {
+    async refresh() {
+      editor.draw();
+      drawCounts();
+      try {
+        limits = (await about(context.key())).teach;
+      } catch (error) {
+        limits = null;
+        say(problem, error.message);
+      }
+      keyLine.hidden = !limits?.admin;
+      say(refused, limits === null
+        ? "This server does not teach: start it with --admin-keys or, for yourself, with --teach. Rows can be labelled and downloaded all the same; thisthat teach reads the file."
+        : null);
+      drawCounts();
+    },
+  };
+}

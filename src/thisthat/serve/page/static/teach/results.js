@@ -1,0 +1,25 @@
+// What a teach came to: before and after with intervals, in a table and in words.
+
+import { element } from "../elements.js";
+import { badge, hint, table } from "../views/drawing.js";
+
+const two = (value) => (value < 0 ? `−${Math.abs(value).toFixed(2)}` : value.toFixed(2));
+const interval = ({ value, low, high }) => `${two(value)} [${two(low)}, ${two(high)}]`;
+
+/** @param {{learned: any[], lines: string[], model: string | null, bytes?: number}} taught */
+export function drawTaught(taught) {
+  const rows = taught.learned.map(({ question, rows: count, before, after, gain, supported }) => ({
+    cells: [question, String(count), interval(before), interval(after), interval(gain),
+      supported ? badge("gain shown", "same") : badge("no gain shown", "quiet")],
+  }));
+  const verdict = taught.model === null
+    ? "Nothing was learned, so nothing was loaded."
+    : `${taught.model} is loaded beside the served checkpoint (${Math.ceil(taught.bytes / 1000)} kB). λ 0 is its parent.`;
+  return [
+    element("p", { className: "strong", textContent: verdict }),
+    table("Right answers on rows that were not fitted on, with 95 % intervals",
+      ["question", "labels", "before", "after", "gain", "verdict"], rows),
+    hint("Shares of right answers on rows that were not fitted on, with 95 % intervals."),
+    ...taught.lines.map((line) => element("p", { className: "told", textContent: line.trim() })),
+  ];
+}

@@ -1,0 +1,93 @@
+// Compare: two checkpoints, or one at two λ, on the same questions; differences are marked.
+
+import { element } from "../elements.js";
+import { percent, readDecided } from "../playground/answers.js";
+import { rowNames } from "../playground/play.js";
+import { decideText } from "../playground/request.js";
+import { decided } from "../playground/server.js";
+import { fieldsOf, loaded, settingName, settingsOf } from "./checkpoints.js";
+import { badge, hint, picker, results, share, table } from "./drawing.js";
+
+const CLEAR = 0.05;
+
+/** @type {(place: HTMLElement, context: import("../playground/tabs.js").Context) => import("../playground/tabs.js").View} */
+export function open(place, context) {
+  /** @type {(string | null)[]} */
+  const chosen = [null, null];
+  const found = results((signal) => context.play() && load(context, chosen, signal), draw);
+
+  function draw({ settings, pair, play, answers }) {
+    if (settings.length === 1) {
+      return [
+        hint(`Only ${settingName(settings[0])} is loaded. Load another λ, or teach in this page and compare what it learned:`),
+        element("pre", { className: "code", tabIndex: 0, role: "region", aria: { label: "The command" }, textContent: "thisthat serve --also-lambda 0" }),
+      ];
+    }
+    const names = settings.map((each) => [settingName(each), settingName(each)]);
+    const pickers = pair.map((setting, side) => element("p", { className: `side ${side ? "b" : "a"}` },
+      element("span", { className: "letter", textContent: "AB"[side], aria: { hidden: "true" } }),
+      picker(`Checkpoint ${"AB"[side]}`, names, settingName(setting), (picked) => {
+        chosen[side] = picked;
+        found.refresh();
+      })));
+    return [...pickers, ...drawAnswers(play, answers)];
+  }
+
+  place.append(hint("The same state and questions, answered twice."), found.node);
+  return {
+    refresh: found.refresh,
+    wish({ model }) {
+      chosen[0] = null;
+      chosen[1] = model;
+    },
+  };
+}
+
+async function load(context, chosen, signal) {
+  const play = context.play();
+  const settings = settingsOf(await loaded(context, signal));
+  const named = (wanted) => settings.find((each) => settingName(each) === wanted || each.served.model === wanted);
+  const first = named(chosen[0]) ?? settings[0];
+  const pair = [first, named(chosen[1]) ?? settings.find((each) => each !== first) ?? first];
+  const answers = [];
+  if (settings.length > 1) {
+    for (const setting of pair) {
+      answers.push((await decided(decideText(play, fieldsOf(setting)), context.key(), signal)).answers);
+    }
+  }
+  return { settings, pair, play, answers };
+}
+
+function drawAnswers(play, [one, other]) {
+  const compared = play.questions.map((question) => ({
+    question,
+    pair: [one, other].map((answers) => readDecided(question, answers[question.name])),
+  }));
+  const same = compared.filter(({ pair: [a, b] }) => a.best === b.best).length;
+  return [
+    element("p", { className: "strong", textContent: `${same} of ${compared.length} answers are the same.` }),
+    ...compared.map(drawQuestion),
+  ];
+}
+
+function drawQuestion({ question, pair: [a, b] }) {
+  const names = rowNames(question);
+  const verdict = a.best === b.best
+    ? badge(`both ${names[a.best]}`, "same")
+    : badge(`${names[a.best]} becomes ${names[b.best]}`, "differs");
+  const rows = names.map((name, row) => {
+    const moved = b.probabilities[row] - a.probabilities[row];
+    return {
+      cells: [name, share(a.probabilities[row]), share(b.probabilities[row], { className: "b" }), signed(moved)],
+      className: Math.abs(moved) >= CLEAR ? "moved" : "",
+    };
+  });
+  return element("section", { className: "answer" },
+    element("h3", {}, element("code", { textContent: question.name }), " ", verdict),
+    table(`${question.name}: A and B`, ["option", "A", "B", "B − A"], rows));
+}
+
+function signed(value) {
+  const shown = percent(Math.abs(value));
+  return `${value < 0 ? "−" : "+"}${shown.replace("< ", "<")}`;
+}

@@ -1,0 +1,110 @@
+"""For everybody: names, roles, contrast, focus and room on a phone in every view, light and dark.
+
+What axe-core looks for is checked here by hand; with AXE set to the path of its axe.min.js it runs
+as well.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.serve.page.test_playground import ANSWERED
+from tests.serve.page.test_views import view
+
+TABS = ["Code", "Evidence", "Order", "Policy", "λ", "Time", "Compare", "Prompt", "Teach"]
+LOADING = {"Evidence", "Order", "λ", "Compare", "Prompt"}
+AXE = os.environ.get("AXE")
+
+FAULTS = Path(__file__).with_name("faults.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(params=[("light", 1280), ("dark", 390)], ids=["light", "dark phone"])
+def everywhere(request: pytest.FixtureRequest, browser: Browser, address: str) -> Any:
+    """The page in one scheme at one width; without its policy only where axe must be let in."""
+    scheme, width = request.param
+    with browser.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=AXE is not None
+    ) as context:
+        opened = context.new_page()
+        opened.goto(address)
+        opened.wait_for_selector(ANSWERED)
+        yield opened
+
+
+def shown(page: Page, tab: str) -> None:
+    found = view(page, tab)
+    if tab in LOADING:
+        expect(found.locator(".results[aria-busy=false] > *").first).to_be_visible()
+    if tab == "Teach":
+        found.get_by_role("button", name="Use a sample").click()
+        expect(found.locator(".labeller")).to_contain_text("Row 1 of 48")
+        page.wait_for_selector(ANSWERED)
+
+
+def test_every_view_is_for_everybody(everywhere: Page) -> None:
+    page = everywhere
+    width = page.evaluate("innerWidth")
+    for tab in TABS:
+        shown(page, tab)
+        assert page.evaluate(FAULTS) == [], tab
+        assert page.evaluate("document.documentElement.scrollWidth") == width, tab
+        if AXE is not None:
+            page.evaluate(Path(AXE).read_text(encoding="utf-8"))
+            found = page.evaluate(
+                "axe.run().then(({violations}) => violations.map(({id, nodes}) =>"
+                " `${id}: ${nodes[0].html}`))"
+            )
+            assert found == [], tab
+
+
+def test_the_checks_can_fail(page: Page) -> None:
+    page.evaluate("""() => {
+        const button = document.createElement("button");
+        const faint = document.createElement("p");
+        const again = document.createElement("h3");
+        faint.textContent = "faint";
+        faint.style.color = getComputedStyle(document.body).backgroundColor;
+        again.id = "state";
+        again.textContent = "again";
+        document.body.append(button, faint, again);
+    }""")
+    found = page.evaluate(FAULTS)
+    assert [fault.split(":")[0] for fault in found] == ["no name", "#state twice", "contrast 1.00"]
+
+
+def test_focus_can_be_seen_on_everything(page: Page) -> None:
+    shown(page, "Teach")
+    unseen = page.evaluate("""() => [...document.querySelectorAll(
+        "button:not(:disabled), a, input, textarea, select, summary, [tabindex='0']")]
+      .filter((node) => node.checkVisibility())
+      .filter((node) => {
+        node.focus({ focusVisible: true });
+        if (document.activeElement !== node) return false;
+        // A hidden radio button shows its focus on the words beside it.
+        const seen = node.type === "radio" ? node.nextElementSibling : node;
+        const { outlineStyle, outlineWidth } = getComputedStyle(seen);
+        return outlineStyle === "none" || parseFloat(outlineWidth) < 2;
+      })
+      .map((node) => node.outerHTML.slice(0, 120))""")
+    assert unseen == []
+
+
+def test_the_first_load_is_small_and_stays_here(browser: Browser, address: str) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        sizes: dict[str, int] = {}
+        page.on(
+            "response",
+            lambda answer: sizes.update({answer.url: int(answer.headers["content-length"])}),
+        )
+        page.goto(address)
+        page.wait_for_selector(ANSWERED)
+        page.wait_for_load_state("networkidle")
+        assert all(url.startswith(address) for url in sizes)
+        assert len(sizes) > 20
+        assert sum(sizes.values()) < 150_000, sizes

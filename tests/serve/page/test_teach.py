@@ -1,0 +1,196 @@
+"""Labelling and teaching in a real browser, with the real teaching process on a small model."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.serve.http.test_teach import OPENING, ROWS, STATES, service_on
+from tests.serve.http.test_teach import parent as parent
+from tests.serve.page.live import live_service
+from tests.serve.page.test_playground import ANSWERED, card
+from tests.serve.page.test_views import loaded, view
+from thisthat.items.labels import read_labelled
+from thisthat.questions import Boolean, Choice
+from thisthat.serve.teaching.teacher import Teacher
+
+LONG = 120_000  # a process starts, opens a model and fits
+
+
+@pytest.fixture(scope="module")
+def teaching(parent: Path) -> Iterator[str]:
+    with live_service(service_on(parent, Teacher(OPENING))) as address:
+        yield address
+
+
+def opened(browser: Browser, address: str) -> Page:
+    """The page with two questions about colours."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(address)
+    page.wait_for_selector(ANSWERED)
+    page.get_by_label("Text", exact=True).check()
+    page.fill("#state", "red pale door")
+    card(page, 2).get_by_label("Remove this question").click()
+    for number, name, text in ((0, "red", "Is it red?"), (1, "shade", "Which shade?")):
+        card(page, number).get_by_label("Name", exact=True).fill(name)
+        card(page, number).get_by_label("Question", exact=True).fill(text)
+    card(page, 0).get_by_label("What yes means").fill("")
+    card(page, 0).get_by_label("What no means").fill("")
+    for _ in range(2):
+        card(page, 1).get_by_label("Remove option 3").click()
+    for number, option in ((1, "dark"), (2, "light")):
+        card(page, 1).get_by_label(f"Name of option {number}").fill(option)
+        card(page, 1).get_by_label(f"Description of option {number}").fill("")
+    page.wait_for_selector(ANSWERED)
+    return page
+
+
+def add(shown: Locator, text: str) -> None:
+    shown.get_by_label("Rows", exact=True).fill(text)
+    shown.get_by_role("button", name="Add these").click()
+
+
+def labels(rows: list[dict[str, Any]]) -> str:
+    return "\n".join(json.dumps(row) for row in rows)
+
+
+def test_labels_become_a_taught_layer_to_compare_and_download(
+    browser: Browser, teaching: str, tmp_path: Path
+) -> None:
+    page = opened(browser, teaching)
+    shown = view(page, "Teach")
+    add(shown, labels(ROWS))
+    expect(shown.get_by_role("table").locator("tbody tr")).to_have_count(2)
+    shown.get_by_role("button", name="Teach", exact=True).click()
+    result = shown.locator(".results")
+    expect(result).to_contain_text("is loaded beside the served checkpoint", timeout=LONG)
+    expect(result.locator("tbody tr")).to_have_count(2)
+    expect(result.locator("tbody tr").first).to_contain_text("gain shown")
+    with page.expect_download() as caught:
+        result.get_by_role("button", name="Download taught").click()
+    caught.value.save_as(tmp_path / "taught.zip")
+    with zipfile.ZipFile(tmp_path / "taught.zip") as file:
+        assert {Path(name).name for name in file.namelist()} == {
+            "decision.json",
+            "heads.safetensors",
+        }
+    result.get_by_role("button", name="Compare it").click()
+    compared = loaded(page, "Compare")
+    expect(compared.get_by_label("Checkpoint B").locator(":checked")).to_contain_text("taught-")
+    first = compared.locator("section").first
+    expect(first.locator("tbody tr").first.locator(".share").nth(1)).to_have_text("> 99 %")
+    page.get_by_role("tab", name="Teach").click()
+    result.get_by_role("button", name="Turn its λ").click()
+    dial = loaded(page, "λ").get_by_label("λ", exact=True)
+    dial.press("Home")
+    expect(dial).to_have_attribute("aria-valuetext", "λ 0")
+    dial.press("ArrowRight")
+    expect(dial).to_have_attribute("aria-valuetext", "λ 0.25")
+    page.close()
+
+
+def test_states_are_chosen_labelled_by_keys_and_downloaded(
+    browser: Browser, teaching: str, tmp_path: Path
+) -> None:
+    page = opened(browser, teaching)
+    shown = view(page, "Teach")
+    add(shown, "\n".join(STATES[:25]))
+    shown.get_by_role("button", name="Choose 20 to label next").click()
+    expect(shown.locator(".labeller")).to_contain_text("Answered now:", timeout=LONG)
+    shade = shown.get_by_role("group", name="shade Which shade?")
+    shown.get_by_role("group", name="red Is it red?").get_by_label("yes").check()
+    shade.get_by_label("dark").focus()
+    page.keyboard.press("2")
+    expect(shade.get_by_label("light")).to_be_checked()
+    shown.get_by_role("button", name="Next without a label").click()
+    expect(shown.locator(".labeller h3")).to_have_text("Row 2 of 25")
+    page.reload()
+    page.wait_for_selector(ANSWERED)
+    page.get_by_role("tab", name="Teach").click()
+    with page.expect_download() as caught:
+        shown.get_by_role("button", name="Download labels.jsonl").click()
+    caught.value.save_as(tmp_path / "labels.jsonl")
+    asked = {"red": Boolean("Is it red?"), "shade": Choice(["dark", "light"], "Which shade?")}
+    rows = [json.loads(line) for line in (tmp_path / "labels.jsonl").read_text().splitlines()]
+    assert len(rows) == 25
+    assert rows[0]["answers"] == {"red": True, "shade": "light"}
+    (tmp_path / "one.jsonl").write_text(json.dumps(rows[0]))
+    assert read_labelled(tmp_path / "one.jsonl", asked).labels == [{"red": 1, "shade": 1}]
+    page.close()
+
+
+def test_refusals_are_told(browser: Browser, teaching: str) -> None:
+    page = opened(browser, teaching)
+    shown = view(page, "Teach")
+    add(shown, '{"state": ')
+    expect(shown.get_by_role("alert")).to_contain_text("Line 1 is not JSON")
+    add(shown, labels(ROWS[:5]))
+    expect(shown.get_by_role("table")).to_contain_text("5 of at least 20")
+    shown.get_by_role("button", name="Teach", exact=True).click()
+    expect(shown.get_by_role("alert")).to_contain_text("at least 20 are needed", timeout=LONG)
+    shown.get_by_role("button", name="Remove all rows").click()
+    expect(shown.locator(".labeller")).to_be_hidden()
+    page.close()
+
+
+def test_tables_and_difficult_states_are_read(browser: Browser, teaching: str) -> None:
+    page = opened(browser, teaching)
+    shown = view(page, "Teach")
+    add(shown, 'id,state,red,shade\n7,"a ""red"", deep\ncar",TRUE,dark\n8,green,,light\n')
+    expect(shown.locator(".labeller pre")).to_have_text('a "red", deep\ncar')
+    add(shown, '{"answers": {"red": false}, "state": {"n": 12345678901234567890, "1": "}"}}')
+    with page.expect_download() as caught:
+        shown.get_by_role("button", name="Download labels.jsonl").click()
+    lines = Path(caught.value.path()).read_text().splitlines()
+    assert json.loads(lines[0]) == {
+        "id": "7",
+        "state": 'a "red", deep\ncar',
+        "answers": {"red": True, "shade": "dark"},
+    }
+    assert json.loads(lines[1])["answers"] == {"shade": "light"}
+    assert json.loads(lines[2])["state"] == {"n": 12345678901234567890, "1": "}"}
+    page.close()
+
+
+def test_a_teach_can_be_stopped(browser: Browser, parent: Path) -> None:
+    script = "print('{\"checked\": {}}', flush=True); import time; time.sleep(600)"
+    teacher = Teacher(OPENING, (sys.executable, "-c", script))
+    with live_service(service_on(parent, teacher)) as address:
+        page = opened(browser, address)
+        shown = view(page, "Teach")
+        add(shown, labels(ROWS))
+        shown.get_by_role("button", name="Teach", exact=True).click()
+        expect(shown.get_by_role("progressbar")).to_be_visible()
+        shown.get_by_role("button", name="Stop").click()
+        expect(shown.get_by_role("alert")).to_have_text("Stopped.")
+        expect(shown.get_by_role("button", name="Teach", exact=True)).to_be_enabled()
+        page.close()
+
+
+def test_an_admin_key_is_asked_for_and_a_server_may_refuse(
+    browser: Browser, parent: Path, address: str
+) -> None:
+    service = service_on(parent, Teacher(OPENING), teach=False, admin_keys=("adm",))
+    with live_service(service) as guarded:
+        page = opened(browser, guarded)
+        shown = view(page, "Teach")
+        add(shown, labels(ROWS[:2]))
+        shown.get_by_label("Admin key").fill("wrong")
+        shown.get_by_role("button", name="Teach", exact=True).click()
+        expect(shown.get_by_role("alert")).to_contain_text("send a known key")
+        shown.get_by_label("Admin key").fill("adm")
+        shown.get_by_role("button", name="Teach", exact=True).click()
+        expect(shown.get_by_role("alert")).to_contain_text("at least 20", timeout=LONG)
+        page.goto(address)
+        page.wait_for_selector(ANSWERED)
+        page.get_by_role("tab", name="Teach").click()
+        expect(page.get_by_role("tabpanel")).to_contain_text("This server does not teach")
+        expect(page.get_by_role("button", name="Teach", exact=True)).to_be_disabled()
+        page.close()
