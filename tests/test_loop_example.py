@@ -21,7 +21,7 @@ def test_the_circle_closes(tmp_path: Path) -> None:
     parent = tiny.write_checkpoint(tmp_path / "parent", **sizes, **heads)
     script = [sys.executable, str(ROOT / "examples/loop/run.py"), str(tmp_path / "out")]
     done = subprocess.run(
-        [*script, "--size", "120", "--checkpoint", str(parent)],
+        [*script, "--size", "80", "--checkpoint", str(parent)],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},

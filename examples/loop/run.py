@@ -52,7 +52,7 @@ class World:
     def event(self) -> tuple[str, str, str]:
         """A state, the question it raises, and the option that turns out to be right."""
         number = self._random.randrange(10_000)
-        if self._random.random() < 0.25:
+        if self._random.random() < 0.35:
             floor = self._random.choice(sorted(FLOORS))
             direction = self._random.choice(["north", "east", "south", "west"])
             state = f"Move {number}. The floor is {floor}. The command is: go {direction}."
@@ -246,7 +246,7 @@ def main() -> None:
     """Run the circle in a folder that is kept, or in one that is not."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, help="where everything is left")
-    parser.add_argument("--size", type=int, default=160, help="decisions a phase")
+    parser.add_argument("--size", type=int, default=100, help="decisions a phase")
     parser.add_argument("--checkpoint", default="default", help="the first champion")
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="thisthat-loop-"))

@@ -141,3 +141,21 @@ def test_many_large_requests_together_are_bounded(target: Target) -> None:
             thread.start()
         for thread in threads:
             thread.join()
+
+
+def test_refused_bodies_of_eight_clients_do_not_pile_up(target: Target) -> None:
+    """Each was kept by its error until the collector came: 868 MiB."""
+    kinds = [BODIES[name]() for name in ("escapes, zstd", "integers within the limit")]
+
+    def send() -> None:
+        for body, encoding in kinds * 2:
+            headers = {"content-encoding": encoding} if encoding else {}
+            status, _ = target.post("/v1/systemone", body, **headers)
+            assert status in (0, 413, 422, 503)
+
+    threads = [threading.Thread(target=send) for _ in range(8)]
+    with target.watched():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()

@@ -24,6 +24,7 @@ from thisthat.audit.export import export_parquet
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.protocol import LogError
 from thisthat.audit.store import SQLiteStore, open_store
+from thisthat.audit.verify import verify
 from thisthat.calibrate.drift import DriftWarning
 from thisthat.decide.decider import Decider
 from thisthat.decide.policy import Policy
@@ -388,3 +389,36 @@ def test_an_unreachable_database_is_a_failure_that_is_counted(tmp_path: Path) ->
     assert not decider.log.flush()
     assert closed(decider).health.dropped == 1
     assert "unable to open database file" in str(decider.log.health.last_failure)
+
+
+def test_a_line_after_a_pause_is_written_at_once_and_later_ones_share_a_sync(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("thisthat.audit.log._APART_SECONDS", 3600.0)
+    log = DecisionLog(tmp_path / "a.sqlite")
+    decider = path_decider()
+    decider.log = log
+    decider.decide("a", {"q": "Is it?"})
+    assert log.flush()
+    decider.decide("b", {"q": "Is it?"})
+    decider.decide("c", {"q": "Is it?"})
+    assert log.health.waiting == 2
+    log.close()
+    assert log.health.written == 3
+
+
+def test_many_lines_take_few_statements(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "a.sqlite")
+    decider = path_decider()
+    with DecisionLog(store) as decider.log:
+        decider.decide("a", {"q": "Is it?"})
+    [entry] = store.read()
+    store.append([])
+    said: list[str] = []
+    store.database._connection.set_trace_callback(said.append)  # type: ignore[attr-defined]
+    store.append([entry] * 71)
+    store.close()
+    inserts = {each for each in said if each.startswith("INSERT")}  # again for every trigger
+    assert len(inserts) == 2 * 5  # 32 + 32 + 4 + 2 + 1, of lines and of places
+    assert len(list(store.read())) == 72
+    assert verify(store).whole

@@ -1,5 +1,7 @@
 """One budget for everything in flight."""
 
+import gc
+
 import pytest
 
 from tests.serve.support import REQUEST, post, service_for
@@ -68,3 +70,17 @@ def test_a_request_beyond_the_budget_is_refused_before_it_is_built() -> None:
     assert answered.json()["code"] == "request_too_large"
     assert service.memory.used == 0
     assert post(service, "/v1/systemone", REQUEST).status_code == 200
+
+
+def test_a_refused_body_is_let_go_of_without_the_collector() -> None:
+    """Its error goes round in a circle with the thread that read it, and with all it had built."""
+    body = b'{"state":[%b7],"questions":{"q":1}}' % (b"7," * 60_000)
+    service = service_for()
+    gc.collect()
+    gc.disable()
+    try:
+        assert post(service, "/v1/systemone", content=body).status_code == 422
+        left = [each for each in gc.get_objects() if type(each) is list and len(each) == 60_001]
+        assert not left
+    finally:
+        gc.enable()

@@ -13,6 +13,8 @@ from thisthat.audit.entry import COLUMNS, Entry, values_of
 from thisthat.audit.protocol import known_filter
 
 _KEPT = ", ".join(COLUMNS)
+_ROWS_AT_ONCE = (32, 8, 4, 2, 1)
+"""How many rows a statement adds; 32 lines stay below the 999 values that any SQLite takes."""
 
 
 class SQLiteStatements:
@@ -63,8 +65,8 @@ class SQLiteStatements:
 
     def insert_places(self, places: Sequence[Place]) -> None:
         """See Transaction."""
-        rows = ((each.number, each.line, each.event, each.link) for each in places)
-        self._connection.executemany("INSERT INTO chain VALUES (?, ?, ?, ?)", rows)
+        rows = [(each.number, each.line, each.event, each.link) for each in places]
+        self._insert("chain", rows)
 
     def delete_places(self, first: int, last: int) -> None:
         """See Transaction."""
@@ -100,9 +102,8 @@ class SQLiteStatements:
 
     def insert_lines(self, lines: Sequence[tuple[int, Entry]]) -> None:
         """See Transaction."""
-        query = f"INSERT INTO decisions (id, {_KEPT}) VALUES (?{', ?' * len(COLUMNS)})"
-        rows = ((number, *values_of(entry)) for number, entry in lines)
-        self._connection.executemany(query, rows)
+        rows = [(number, *values_of(entry)) for number, entry in lines]
+        self._insert(f"decisions (id, {_KEPT})", rows)
 
     def delete_lines(self, before: float) -> int:
         """See Transaction. The triggers allow what is recorded in ``purges``."""
@@ -135,13 +136,21 @@ class SQLiteStatements:
         columns = [*table.columns, *(["place"] if places else [])]
         if places:
             rows = [(*row, each.number) for row, each in zip(rows, places, strict=True)]
-        marks = ", ".join("?" * len(columns))
-        query = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})"
-        self._connection.executemany(query, rows)
+        self._insert(f"{table.name} ({', '.join(columns)})", rows)
 
     def delete_rows(self, table: Table, before: float) -> None:
         """See Transaction."""
         self._connection.execute(f"DELETE FROM {table.name} WHERE recorded < ?", (before,))
+
+    def _insert(self, into: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Add rows, many in a statement: between two, every busy thread has its turn."""
+        done = 0
+        while done < len(rows):
+            size = next(size for size in _ROWS_AT_ONCE if size <= len(rows) - done)
+            marks = f"({', '.join('?' * len(rows[done]))})"
+            query = f"INSERT INTO {into} VALUES {', '.join([marks] * size)}"
+            self._connection.execute(query, [v for row in rows[done : done + size] for v in row])
+            done += size
 
     def _first(self, query: str, *values: Any) -> tuple[Any, ...] | None:
         found: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()

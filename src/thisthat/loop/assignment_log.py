@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 from thisthat.audit.beside import ASSIGNMENTS, Row
@@ -44,7 +45,10 @@ class Assigned:
         """The row to write with the decision, which adds when it was recorded."""
         # A request may ask a question about several states, which are explored each for itself.
         about = None if self.question is None else f"{self.unit} {self.question}"
-        return _key(self.request, about, self.experiment), *astuple(self)
+        return _key(self.request, about, self.experiment), *_content(self)
+
+
+_content = attrgetter(*(each.name for each in fields(Assigned)))
 
 
 def assignments(store: Store, experiment: str) -> Iterator[Assigned]:

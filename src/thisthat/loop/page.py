@@ -22,6 +22,8 @@ def page(found: Mapping[str, Any]) -> str:
     body += "".join(map(_running, found["running"]))
     body += f"<section><h2>Decisions</h2>\n<div class='plots'>{_over_time(found)}{_reliable(found)}"
     body += f"</div>\n{_counts(found)}{_questions(found)}</section>\n"
+    if found["evaluations"]:
+        body += f"<section><h2>Evaluations</h2>\n{_evaluations(found)}</section>\n"
     body += f"<section><h2>History</h2>\n{_history(found)}</section>\n"
     return document("Loop", body)
 
@@ -113,6 +115,22 @@ def _questions(found: Mapping[str, Any]) -> str:
         for name, each in found["questions"].items()
     ]
     return table(["question", "decisions", "outcomes", "mean reward"], rows)
+
+
+def _evaluations(found: Mapping[str, Any]) -> str:
+    rows = [
+        [
+            each["version"],
+            each["part"],
+            str(each["rows"]),
+            f"{each['champion']:.3f}",
+            f"{each['candidate']:.3f}",
+            f"{each['difference']:+.3f} [{each['low']:+.3f}, {each['high']:+.3f}]",
+        ]
+        for each in found["evaluations"]
+    ]
+    heads = ["version", "", "decisions", "champion", "candidate", "difference"]
+    return table(heads, rows)
 
 
 def _history(found: Mapping[str, Any]) -> str:

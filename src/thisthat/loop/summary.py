@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,8 +10,10 @@ from thisthat.audit.protocol import Store
 from thisthat.items.metrics import reliability
 from thisthat.loop.joined import COUNTS, JoinedView
 from thisthat.loop.judge import Judge, reward_of
-from thisthat.loop.registry import Registry
+from thisthat.loop.registry import Registry, Version
 
+PARTS = ("question", "slice", "time")
+"""Of an evaluation, as ``evaluate`` names them."""
 _PERIODS = 24
 _BINS = 10
 
@@ -42,9 +44,22 @@ def summary(
         "before": asdict(held.champions[-2]) if len(held.champions) > 1 else None,
         "candidate": held.candidate,
         "running": running,
+        "evaluations": [row for version in held.versions.values() for row in _evaluated(version)],
         **_decisions(store, mature_after, now),
         "history": [asdict(event) for event in registry.history()],
     }
+
+
+def _evaluated(version: Version) -> Iterator[dict[str, Any]]:
+    """The latest evaluation of a version by paired replay: as a whole, then in its parts."""
+    if not version.evaluations:
+        return
+    found = version.evaluations[-1]
+    if found.get("replay") is not None:
+        yield {"version": version.name, "part": found["verdict"], **found["replay"]}
+    for kind in PARTS:
+        for name, numbers in found.get(kind, {}).items():
+            yield {"version": version.name, "part": f"{kind} {name}", **numbers}
 
 
 def _decisions(store: Store, mature_after: float, now: float) -> dict[str, Any]:

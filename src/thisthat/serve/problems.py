@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from starlette.responses import Response
 
@@ -17,6 +17,7 @@ from thisthat.errors import InvalidInputError
 
 Shape: TypeAlias = Literal["detail", "openai"]
 Place: TypeAlias = "tuple[str | int, ...]"
+Raised = TypeVar("Raised", bound=BaseException)
 
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+|[\[\]])")
 _MOST_FAULTS = 100
@@ -66,6 +67,16 @@ class Problem(Exception):  # noqa: N818 - what RFC 9457 calls it
         self.faults = tuple(faults)
         self.retry_ms = retry_ms
         self.headers = headers or {}
+
+
+def without_frames(error: Raised) -> Raised:
+    """The error without the frames it came through, which hold a body or what was made of it.
+
+    Work in another thread stands in a circle with them: only the collector would let go of it,
+    much later.
+    """
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+    return error
 
 
 def invalid(faults: Sequence[Fault]) -> Problem:

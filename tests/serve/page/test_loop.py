@@ -6,6 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Dialog, Page, expect
 
+from tests.loop.test_summary import EVALUATION
 from tests.serve.test_trials import CANARY, ask, begin, registry, serving, store_of, tell
 from thisthat.loop.outcomes import received
 from thisthat.loop.registry import Registry
@@ -36,12 +37,15 @@ def test_what_is_tried_is_shown_and_ended(
         for number in range(8):
             _, request, _ = ask(client, number)
             tell(client, {"request": request, "question": "lost", "option": "yes"})
+        registry.evaluated("two", EVALUATION, by="ann")
         page, faults = opened(browser, str(client.base_url).rstrip("/"))
+        expect(page.locator("#evaluations tbody tr")).to_have_count(2)
+        expect(page.locator("#evaluations")).to_contain_text("+0.200 [+0.100, +0.300]")
         expect(page.locator("#champion")).to_have_text("champion one")
         expect(page.locator(".trial h3")).to_have_text(f"{begun.name}: two against one")
         expect(page.locator(".trial svg polyline")).to_have_count(3)
         expect(page.locator("#decisions figure")).to_have_count(2)
-        expect(page.locator("#history tbody tr")).to_have_count(6)
+        expect(page.locator("#history tbody tr")).to_have_count(7)
         page.screenshot(path=tmp_path / "loop.png", full_page=True)
         page.get_by_role("button", name="End it").click()
         expect(page.locator("#trying")).to_have_text("Nothing is being tried.")

@@ -40,7 +40,15 @@ from thisthat.serve.formats.fields import (
 from thisthat.serve.formats.own_fields import OWN_FIELDS
 from thisthat.serve.formats.systemone import parse_questions
 from thisthat.serve.formats.wire import Operation, source_as_json, source_headers
-from thisthat.serve.problems import Fault, Problem, dotted, fault_of, invalid, invalid_at
+from thisthat.serve.problems import (
+    Fault,
+    Problem,
+    dotted,
+    fault_of,
+    invalid,
+    invalid_at,
+    without_frames,
+)
 from thisthat.serve.scheduling.deadline import SERVER, Deadline, read_stream_deadline
 from thisthat.serve.schemas import Schema, schema
 from thisthat.serve.service import TOKEN_BYTES, Service
@@ -232,7 +240,8 @@ class _Stream:
                 else:
                     begun = await asyncio.to_thread(begin)
             except Problem as problem:
-                return [asyncio.ensure_future(_given(problem)) for _ in states]
+                told = without_frames(problem)
+                return [asyncio.ensure_future(_given(told)) for _ in states]
             usable = [each for each in begun if not isinstance(each, InvalidInputError)]
             tokens = sum(each.tokens for each in usable)
             span.tell({"questions": len(questions), "tokens": tokens})
@@ -253,7 +262,7 @@ class _Stream:
         except InvalidInputError as error:
             return invalid([fault_of(error)])
         except Problem as problem:
-            return problem
+            return without_frames(problem)
         # Everything: engines raise their runtime's own types.
         except Exception:
             champion = self._chooser.champion

@@ -25,7 +25,7 @@ from thisthat.serve.http.operations import ALWAYS_OPEN
 from thisthat.serve.http.protocol import STOPPED_READING
 from thisthat.serve.logs import log, log_unforeseen
 from thisthat.serve.memory import Holding
-from thisthat.serve.problems import Problem, Shape, from_invalid_input, response
+from thisthat.serve.problems import Problem, Shape, from_invalid_input, response, without_frames
 from thisthat.serve.service import ClientDisconnectedError, Service, draining
 from thisthat.serve.traces import Span
 
@@ -82,7 +82,8 @@ class Guard:
             # A stream ends silently when its client has disconnected.
             if visit.started and not visit.finished:
                 visit.client_went()
-        except (ClientDisconnectedError, ClientDisconnect):
+        except (ClientDisconnectedError, ClientDisconnect) as error:
+            without_frames(error)
             visit.client_went()
         except asyncio.CancelledError:
             visit.kind = "cut_off"
@@ -94,6 +95,7 @@ class Guard:
             if visit.started:
                 # The status is already sent; all we can do is break off visibly.
                 raise
+            without_frames(error)
             answer: Response = response(problem, shape_for(scope["path"]))
             await for_browsers(answer, self._origins)(scope, receive, send_marked)
 

@@ -22,7 +22,6 @@ from thisthat_lab.bench.timing.served import LOG, serving_loop
 
 CLIENTS = 32
 KILLS = 3
-_AT_ONCE = 4
 _PAUSE_SECONDS = 0.05
 
 
@@ -120,13 +119,12 @@ def _post(posting: _Posting, outcomes: list[dict[str, Any]], number: int) -> Non
     both = [*outcomes, *outcomes]
     drawn.shuffle(both)
     client = Client(f"http://127.0.0.1:{posting.port}")
-    for start in range(0, len(both), _AT_ONCE):
-        some = both[start : start + _AT_ONCE]
+    for outcome in both:
         while not posting.ends.is_set():
             try:
-                client.tell(*some)
+                client.tell(outcome)
                 with posting.lock:
-                    posting.acknowledged += len(some)
+                    posting.acknowledged += 1
                 break
             except (OSError, HTTPException):
                 time.sleep(_PAUSE_SECONDS)  # killed; it comes back

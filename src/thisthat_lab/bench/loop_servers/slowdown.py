@@ -43,7 +43,7 @@ def measure(
     """Ask both servers in turns, each about the same states, of which a block has ``BLOCK``."""
     core = min(os.sched_getaffinity(0)) if Path("/proc/self/stat").exists() else None
     if core is None:
-        return [], [Bar(LABEL, None, MOST, False, "number", "Linux only")], {}
+        return [], [Bar(LABEL, None, MOST, False, "share", "Linux only")], {}
     tried = world.canary(SHARE)
     unit, probe = units(tried, SHARE)
     with (
@@ -83,12 +83,12 @@ def _found(looped: Array, plain: Array) -> tuple[list[Line], list[Bar]]:
     found = metrics.bootstrap_statistic(ratio, len(plain))
     middle = float(np.median(looped / plain))
     lines = [
-        Line.of(LABEL, found, unit="number"),
-        Line("median of that over blocks", middle, unit="number"),
+        Line.of(LABEL, found),
+        Line("median of that over blocks", middle),
         Line(
             "processor time of one without",
             float(plain.sum() / plain.size / BLOCK * 1000),
             unit="ms",
         ),
     ]
-    return lines, [Bar(LABEL, found.value, MOST, False)]
+    return lines, [Bar(LABEL, found.value, MOST, False, "share")]

@@ -76,6 +76,12 @@ function show(found) {
   table("counts", ["Decisions", ""], counts.map(([name, count]) => [COUNTS[name] ?? name, count]));
   table("questions", ["Question", "Decisions", "Outcomes", "Mean reward"],
     Object.entries(found.questions).map(([name, each]) => [name, each.decisions, each.outcomes, number(each.reward)]));
+  byId("evaluated").hidden = !found.evaluations.length;
+  table("evaluations", ["Version", "", "Decisions", "Champion", "Candidate", "Difference"],
+    found.evaluations.map((each) => [
+      each.version, each.part, each.rows, number(each.champion), number(each.candidate),
+      `${signed(each.difference)} [${signed(each.low)}, ${signed(each.high)}]`,
+    ]));
   table("history", ["When", "What", "Version", "By", "Why"], [...found.history].reverse().map((event) => [
     moment(event.time), event.what, event.version, event.by, event.reason || event.facts.alias || "",
   ]));
@@ -155,6 +161,7 @@ function table(id, heads, rows) {
 
 const named = ({ version, lam }) => (lam === null ? version : `${version}, λ ${lam}`);
 const number = (value) => (value === null ? "" : value.toFixed(3));
+const signed = (value) => (value < 0 ? "" : "+") + value.toFixed(3);
 const moment = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ");
 
 byId("key-form").addEventListener("submit", (event) => {
