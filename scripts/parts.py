@@ -20,7 +20,7 @@ def split(files: list[Path], out: Path, megabytes: int) -> None:
     """Write the parts of every file into ``out``."""
     out.mkdir(parents=True, exist_ok=True)
     for file in files:
-        parts = []
+        parts: list[dict[str, str]] = []
         with file.open("rb") as source:
             while block := source.read(megabytes * MEGABYTE):
                 name = f"{file.name}.{len(parts):03}"
