@@ -27,7 +27,7 @@ from thisthat.loop.registry import Registry
 from thisthat.questions import Source
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
-from thisthat.serve.trials import UNIT_HEADER, champion_of
+from thisthat.serve.trials import MOST_CANDIDATES, UNIT_HEADER, champion_of
 from thisthat.temperature import Temperatures
 
 ASKED = {"questions": {"lost": {"type": "noul", "instructions": "Is it lost?"}}}
@@ -204,6 +204,29 @@ def test_one_that_cannot_be_opened_is_never_tried(registry: Registry) -> None:
         until(lambda: not registry.now().running)
         assert ask(client, 1)[0] == "first"
     assert "cannot be opened" in registry.history()[-1].reason
+
+
+def test_few_candidates_are_open_and_later_ones_wait_for_their_turn(registry: Registry) -> None:
+    names = []
+    for number in range(MOST_CANDIDATES + 2):
+        registry.register(f"v{number}", f"second {number}", str(number), by="ann", parent="one")
+    with serving(registry) as (service, _):
+        trials = service.trials
+        assert trials is not None
+        for number in range(MOST_CANDIDATES + 2):
+            tried = Experiment("", "shadow", f"v{number}", "", None, share=0.1)
+            names.append(registry.start(tried, "ann").name)
+
+        def running() -> list[str]:
+            return [each.experiment.name for each in trials.running]
+
+        until(lambda: running() == names[:MOST_CANDIDATES])
+        trials.look()
+        assert not trials._opening
+        assert len(trials._opened) == 1 + MOST_CANDIDATES
+        registry.change("ended", names[0], "ann", "enough", {})
+        until(lambda: running() == names[1 : MOST_CANDIDATES + 1])
+        assert len(trials._opened) == 1 + MOST_CANDIDATES
 
 
 def test_a_shadow_is_recorded_and_judged_but_never_answers(registry: Registry) -> None:

@@ -74,9 +74,7 @@ class Checkpoints:
     def load(self, ref: str, lam: float | None) -> Loaded:
         """Open and warm up, then switch. If anything raises, the old checkpoint stays."""
         loaded = self.switch(self.prepare(ref, lam))
-        # Weights read on the way and the old engine stand in circles; nobody waits for those.
-        gc.collect()
-        give_back()
+        let_go()
         return loaded
 
     def switch(self, loaded: Loaded) -> Loaded:
@@ -176,6 +174,12 @@ class Checkpoints:
         decider.open_all()
         decider.log = self._log
         return decider
+
+
+def let_go() -> None:
+    """Free what nobody uses any more: weights read on the way and old engines stand in circles."""
+    gc.collect()
+    give_back()
 
 
 def _loaded(ref: str, main: Decider, by_lambda: dict[float, Decider]) -> Loaded:

@@ -34,7 +34,7 @@ from thisthat.loop.experiment import Experiment
 from thisthat.loop.judge import Judge, shadow_key
 from thisthat.loop.registry import Pointed, Registry, RegistryState
 from thisthat.questions import Decision, Question, Text
-from thisthat.serve.checkpoints import Checkpoints, Open
+from thisthat.serve.checkpoints import Checkpoints, Open, let_go
 from thisthat.serve.logs import log as log_line
 from thisthat.serve.problems import Problem
 from thisthat.serve.scheduling.scheduler import Scheduler
@@ -44,6 +44,8 @@ BY = "server"
 
 _LOOK_SECONDS = 0.2
 _MOST_SHADOWS = 32
+MOST_CANDIDATES = 4
+"""Candidates that are open at once beside two champions; later ones wait for one to end."""
 _SHADOW_SECONDS = 30.0
 _MOST_FAILURES = CanarySettings(margin=0.01, alpha=0.01)
 _STOPS = ("roll back", "shares broken")
@@ -119,6 +121,7 @@ class Trials:
         self._withdrawn: set[str] = set()
         self._opening: set[str] = set()
         self._stamp: tuple[int, int] | None = None
+        self._waits = False
         self._seen: deque[tuple[Arm, float | None]] = deque(maxlen=100_000)
         self._answers: deque[Row] = deque(maxlen=10_000)
         self._shadowing: set[asyncio.Future[None]] = set()
@@ -260,7 +263,7 @@ class Trials:
     def look(self) -> None:
         """Follow the registry, write shadows, judge. Raises LogError and InvalidInputError."""
         stamp = self.registry.stamp()
-        if stamp != self._stamp:
+        if stamp != self._stamp or self._waits:
             held = self.registry.now()
             self._follow(held)
             self._stamp = stamp
@@ -291,14 +294,20 @@ class Trials:
                 self._champion = held.champions[-1]
                 self._switch(held, self._champion)
             tried_here = {Pointed(e.version, e.lam) for e in held.running.values()}
-            for kept in set(self._opened) - tried_here - set(held.champions[-2:]):
-                del self._opened[kept]
+            ended = set(self._opened) - tried_here - set(held.champions[-2:])
+            for pointed in ended:
+                del self._opened[pointed]
+            if ended:
+                self._opener.submit(let_go)
             known = {each.experiment.name for each in self._running} | self._withdrawn
-            for name, tried in held.running.items():
-                if name not in known | self._opening:
-                    self._opening.add(name)
-                    ref = held.versions[tried.version].reference
-                    self._opener.submit(self._try, tried, ref)
+            new = [each for each in held.running if each not in known | self._opening]
+            room = max(0, MOST_CANDIDATES - len(self._running) - len(self._opening))
+            self._waits = len(new) > room
+            for name in new[:room]:
+                self._opening.add(name)
+                tried = held.running[name]
+                ref = held.versions[tried.version].reference
+                self._opener.submit(self._try, tried, ref)
 
     def _switch(self, held: RegistryState, champion: Pointed) -> None:
         """Let another champion answer: at once if it is open here."""
@@ -320,13 +329,16 @@ class Trials:
 
     def _try(self, tried: Experiment, ref: str) -> None:
         try:
-            decider = self._checkpoints.warmed(self._open(ref, tried.lam))
-            self._opened[Pointed(tried.version, tried.lam)] = decider
+            pointed = Pointed(tried.version, tried.lam)
+            decider = self._opened.get(pointed)
+            if decider is None:
+                decider = self._checkpoints.warmed(self._open(ref, tried.lam))
             running = Running(tried, decider, Judge(self._log.store, tried))
             with self._follows:
                 # It may have ended while it was being opened.
                 current = self.registry.now().running.get(tried.name)
                 if current is not None:
+                    self._opened[pointed] = decider
                     running = replace(running, experiment=current)
                     both = (*self._running, running)
                     self._running = tuple(sorted(both, key=lambda e: e.experiment.started))
