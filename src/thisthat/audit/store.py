@@ -183,6 +183,12 @@ class SQLiteStore:
         condition, values = _condition(where or {}, since, until)
         query = f"SELECT id, {_KEPT} FROM decisions{condition} ORDER BY time DESC, id DESC"
         query += "" if limit is None else f" LIMIT {int(limit)}"
+        if {"id", "request"} & set(where or ()):  # few lines, looked up again and again
+            with self._following() as connection:
+                few = connection.execute(query, values).fetchall()
+            for line, *row in few:
+                yield line, Entry(*row)
+            return
         with self._reading() as connection:
             for line, *row in connection.execute(query, values):
                 yield line, Entry(*row)
