@@ -85,6 +85,7 @@ def test_every_endpoint_is_described() -> None:
         "/metrics",
         "/admin/reload",
         "/admin/loop",
+        "/admin/loop/review",
         "/page/prompt",
     }
     for operations in document["paths"].values():
