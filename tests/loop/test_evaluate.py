@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.path_engine import path_decider
-from thisthat.audit.beside import RequestId
+from thisthat.audit.beside import OUTCOMES, RequestId
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
 from thisthat.decide.decider import Decider
@@ -151,7 +151,8 @@ def test_a_canary_tells_what_rewards_alone_cannot(log: SQLiteStore) -> None:
 
 def test_what_does_not_belong_is_left_out_by_reason(log: SQLiteStore) -> None:
     fill(log, path_decider())
-    record(log, Outcome(request="r0", question="lost", option="perhaps"))
+    strange = Outcome(request="r0", question="lost", option="perhaps")
+    log.add(OUTCOMES, [strange.row(time.time())])  # before its decision came, say
     record(log, [Outcome(request="r1", question="lost", option=o) for o in ("yes", "no")])
     record(log, Outcome(request="r2", question="lost", option="yes"))
     found = judged(log, candidate())

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from tests.audit.test_log import entry
-from thisthat.audit.beside import SHADOWS, RequestId
+from thisthat.audit.beside import OUTCOMES, SHADOWS, RequestId
 from thisthat.audit.protocol import Store
 from thisthat.audit.store import open_store
+from thisthat.errors import InvalidInputError
 from thisthat.loop.assignment_log import Assigned
 from thisthat.loop.experiment import Experiment
 from thisthat.loop.judge import Judge, shadow_key
@@ -84,8 +85,14 @@ def test_what_counts_counts_once(store: Store) -> None:
     record(store, Outcome(request="r1", question="q", happened=False))  # contradicts
     record(store, Outcome(request="r2", question="q", happened=True))  # the same unit
     record(store, Outcome(request="mine", question="q", reward=0.5))  # by the client's id
-    record(store, Outcome(request="r4", question="q", option="perhaps"))  # no such option
-    record(store, Outcome(decision=4, happened=True, time=time.time() - 3600))  # before it
+    unfit = [
+        Outcome(request="r4", question="q", option="perhaps"),  # no such option
+        Outcome(decision=4, happened=True, time=time.time() - 3600),  # before it
+    ]
+    for each in unfit:
+        with pytest.raises(InvalidInputError, match=r"outcomes\[0\]\.(option|time): "):
+            record(store, each)
+        store.add(OUTCOMES, [each.row(time.time())])  # as if it had come before its decision
     record(store, Outcome(request="r9", question="q", happened=True))  # not in the canary
     record(store, Outcome(request="later", question="q", happened=True))
     judge.update()

@@ -182,7 +182,7 @@ def test_killed_posters_that_begin_again_count_each_once(place: str) -> None:
 def test_decisions_and_their_chain_stay_as_they_are(place: str) -> None:
     store = open_store(place)
     store.append([entry(1.0, request="r", question="q")])
-    record(store, [Outcome(**NAMED, option="x"), Outcome(decision=1, reward=1)])
+    record(store, [Outcome(**NAMED, happened=True), Outcome(decision=1, reward=1)])
     store.append([entry(2.0)])
     report = verify(store)
     assert report.whole

@@ -13,14 +13,14 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from thisthat.audit.beside import CLIENT_REQUESTS, OUTCOMES, SHADOWS
+from thisthat.audit.beside import OUTCOMES, SHADOWS
 from thisthat.audit.entry import Entry
 from thisthat.audit.protocol import Store
 from thisthat.loop.assignment_log import assignment
 from thisthat.loop.canary import Canary, Verdict
 from thisthat.loop.experiment import Experiment
 from thisthat.loop.joined import value_of
-from thisthat.loop.outcomes import CLOCKS, Received, received_of
+from thisthat.loop.outcomes import CLOCKS, Received, lines_of, received_of
 
 _WAIT_SECONDS = 60.0
 """How long an outcome waits for its decision to be written."""
@@ -80,7 +80,7 @@ class Judge:
 
     def _take(self, given: Received) -> bool:
         """Count an outcome, if it counts; False if its decision is not in the log yet."""
-        found = list(self._decisions(given))
+        found = list(lines_of(self._store, given.outcome))
         if not found:
             return False
         only = self._experiment.question
@@ -135,21 +135,6 @@ class Judge:
         )
         if len(self.points) > _MOST_POINTS:
             self.points, self._stride = self.points[1::2], self._stride * 2
-
-    def _decisions(self, given: Received) -> Iterator[tuple[int, Entry]]:
-        """The lines that an outcome names."""
-        named = given.outcome
-        if named.decision is not None:
-            yield from self._store.lines({"id": str(named.decision)}, None, None, None)
-            return
-        where = {"question": str(named.question)}
-        if named.state_hash is not None:
-            where["state_hash"] = named.state_hash
-        own = list(self._store.lines({"request": str(named.request), **where}, None, None, None))
-        yield from own
-        if not own:
-            for request, *_ in self._store.rows(CLIENT_REQUESTS, {"client": str(named.request)}):
-                yield from self._store.lines({"request": str(request), **where}, None, None, None)
 
 
 def reward_of(said: str, entry: Entry, value: str | float) -> float | None:

@@ -18,8 +18,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from thisthat.audit.beside import KEY_CHARACTERS, OUTCOMES, Row
-from thisthat.audit.protocol import Store
+from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, OUTCOMES, Row
+from thisthat.audit.entry import Entry
+from thisthat.audit.protocol import LogError, Store
 from thisthat.audit.store import open_store
 from thisthat.errors import InvalidInputError, shown
 
@@ -156,9 +157,11 @@ class Received:
 def record(log: str | Path | Store, outcomes: Outcome | Iterable[Outcome]) -> Recorded:
     """Record outcomes durably beside the decisions of ``log``, each of them once.
 
-    Any thread and process may call it, also before the decision is in the log. Raises LogError,
-    after which the same call can be repeated, and InvalidInputError for a key that was used for
-    another outcome. Of more than 1,000 outcomes, those before the error may have been recorded.
+    Any thread and process may call it, also before the decision of a request is in the log. Raises
+    LogError, after which the same call can be repeated, and InvalidInputError for a key that was
+    used for another outcome, for a decision that is not in the log, and for what its decision
+    cannot have: an option that was not declared, or a time before it. Of more than 1,000 outcomes,
+    those before the error may have been recorded.
     """
     given = iter([outcomes] if isinstance(outcomes, Outcome) else outcomes)
     store = open_store(log) if isinstance(log, (str, Path)) else log
@@ -169,9 +172,50 @@ def record(log: str | Path | Store, outcomes: Outcome | Iterable[Outcome]) -> Re
             if each.time is not None and each.time > now + CLOCKS:
                 why = f"{each.time:.0f} is in the future; it is {now:.0f} now"
                 raise InvalidInputError(f"outcomes[{number}].time", why)
+            try:
+                _check_fits(store, each)
+            except InvalidInputError as error:
+                raise error.under(f"outcomes[{number}]") from None
         new += store.add(OUTCOMES, [each.row(now) for each in some])
         count += len(some)
     return Recorded(new, count - new)
+
+
+def lines_of(store: Store, outcome: Outcome) -> Iterator[tuple[int, Entry]]:
+    """The lines that an outcome names: by id, or by the server's or else the client's request."""
+    if outcome.decision is not None:
+        yield from store.lines({"id": str(outcome.decision)}, None, None, None)
+        return
+    where = {"question": str(outcome.question)}
+    if outcome.state_hash is not None:
+        where["state_hash"] = outcome.state_hash
+    own = list(store.lines({"request": str(outcome.request), **where}, None, None, None))
+    yield from own
+    if not own:
+        for request, *_ in store.rows(CLIENT_REQUESTS, {"client": str(outcome.request)}):
+            yield from store.lines({"request": str(request), **where}, None, None, None)
+
+
+def _check_fits(store: Store, outcome: Outcome) -> None:
+    """Refuse what the outcome's decision cannot have. One of a request may come before it."""
+    try:
+        found = [entry for _, entry in lines_of(store, outcome)]
+    except LogError:
+        return  # a log that is not there yet; one that cannot be used is told of when it is written
+    if not found:
+        if outcome.decision is not None:
+            raise InvalidInputError("decision", f"{outcome.decision} is not in the log")
+        return
+    options = list(json.loads(found[0].probabilities))
+    if outcome.option is not None and not any(
+        outcome.option in json.loads(each.probabilities) for each in found
+    ):
+        why = f"{shown(outcome.option)} is not one of {', '.join(options)}"
+        raise InvalidInputError("option", why)
+    first = min(entry.time for entry in found)
+    if outcome.time is not None and outcome.time < first - CLOCKS:
+        why = f"{outcome.time:.0f} is before its decision, at {first:.0f}"
+        raise InvalidInputError("time", why)
 
 
 def received(store: Store) -> Iterator[Received]:

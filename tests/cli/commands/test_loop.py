@@ -44,20 +44,23 @@ def test_outcomes_become_labels(log: str, tmp_path: Path) -> None:
     assert run("log", "outcome", log, *named, "--happened", "--source", "me") == "recorded\n"
     assert "no effect" in run("log", "outcome", log, *named, "--happened", "--source", "me")
     table = tmp_path / "outcomes.csv"
-    table.write_text("request,question,option\nr1,question,no\nmine,question,perhaps\nx,q,no\n")
+    rows = "request,question,option\nr1,question,no\n{}x,q,no\n"
+    table.write_text(rows.format("mine,question,perhaps\n"))
+    told = refused("loop", "outcomes", str(table), "--log", log)
+    assert told == f"{table}: 'perhaps' is not one of no, yes"
+    table.write_text(rows.format(""))
     told = run("loop", "outcomes", str(table), "--log", log)
-    assert f"{table}: 3 recorded, 0 were recorded before" in told
-    assert "       3 decisions with an outcome" in told
+    assert f"{table}: 2 recorded, 0 were recorded before" in told
+    assert "       2 decisions with an outcome" in told
     assert "       1 outcomes without a decision" in told
     labels = tmp_path / "labels.jsonl"
     told = run("loop", "labels", "--log", log, "-o", str(labels), "--mature", "0s")
     assert told.splitlines() == [
         f"{labels}: 2 states, 2 answers",
-        "       1 excluded: no outcome came",
-        "       1 excluded: the outcome is not one of the options",
+        "       2 excluded: no outcome came",
     ]
-    rows = [json.loads(line) for line in labels.read_text().splitlines()]
-    assert rows == [
+    labelled = [json.loads(line) for line in labels.read_text().splitlines()]
+    assert labelled == [
         {"id": "r0", "state": "s0", "answers": {"question": "yes"}},
         {"id": "r1", "state": "s1", "answers": {"question": "no"}},
     ]
@@ -89,11 +92,19 @@ def test_lines_have_ids_and_are_found_by_the_clients(log: str) -> None:
     found = json.loads(line)
     assert (found["id"], found["request"]) == (4, "f00d")
     assert run("log", "query", log, "--client", "r0") == ""
-    assert run("log", "outcome", log, "--decision", "4", "--reward", "0.5", "--at", "1h")
+    assert run("log", "outcome", log, "--decision", "4", "--reward", "0.5", "--at", "5s")
 
 
 def test_bad_input_is_named(log: str, tmp_path: Path) -> None:
     output = str(tmp_path / "o")
+    before = run("loop", "outcomes", "--log", log)
+    one = ("log", "outcome", log, "--decision", "1")
+    assert refused(*one, "--option", "x") == "outcomes[0].option: 'x' is not one of no, yes"
+    assert "is before its decision" in refused(*one, "--happened", "--at", "2020-01-01")
+    assert "is in the future" in refused(*one, "--happened", "--at", "2999-01-01")
+    unknown = ("log", "outcome", log, "--decision", "99", "--happened")
+    assert refused(*unknown) == "outcomes[0].decision: 99 is not in the log"
+    assert run("loop", "outcomes", "--log", log) == before
     assert refused("log", "outcome", log, "--request", "r").startswith("question: is missing")
     assert "no such file" in refused("log", "outcome", "typo", "--decision", "1", "--happened")
     assert "no such file" in refused("loop", "outcomes", "--log", str(tmp_path / "typo"))

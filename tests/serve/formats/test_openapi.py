@@ -85,6 +85,7 @@ def test_every_endpoint_is_described() -> None:
         "/metrics",
         "/admin/reload",
         "/admin/loop",
+        "/admin/loop/review",
         "/admin/teach",
         "/admin/label",
         "/admin/taught/{name}",
