@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.lab.train import tiny
-from tests.serve.support import get, in_process, post, run
+from tests.serve.support import get, in_process, on_loopback, post, run, until
 from thisthat.decide.opening import open_decider
 from thisthat.questions_json import questions_from_json
 from thisthat.serve.http.teach import MOST_BESIDE
@@ -248,6 +248,21 @@ def test_only_so_many_stand_beside_and_a_switch_drops_them(served: Any, parent: 
     assert checkpoints.beside() == {}
     for name, each in before.items():
         checkpoints.stand_beside(name, each, MOST_BESIDE)
+
+
+def test_a_client_that_leaves_frees_the_place(parent: Path) -> None:
+    script = "print('{\"checked\": {}}', flush=True); import time; time.sleep(600)"
+    teacher = Teacher(OPENING, (sys.executable, "-c", script))
+    body = {"questions": QUESTIONS, "rows": ROWS}
+
+    def begins(address: str) -> bool:
+        with httpx.stream("POST", f"{address}/admin/teach", json=body, timeout=60) as answer:
+            assert answer.status_code in (200, 409)
+            return answer.status_code == 200 and bool(next(answer.iter_lines()))
+
+    with on_loopback(service_on(parent, teacher)) as address:
+        assert begins(address)
+        until(lambda: begins(address))
 
 
 def test_others_are_answered_while_it_teaches(parent: Path) -> None:

@@ -243,6 +243,7 @@ async def _streamed(
                 _refuse(line)
                 if last in line:
                     yield _line({last: await finish(line[last])})
+                    return  # everything is written; the process need not put itself away
                 elif "progress" in line:
                     yield _line(line)
         except Problem as problem:

@@ -86,8 +86,9 @@ class Teacher:
                 why = said.rpartition("\n")[2] or f"exit code {process.returncode}"
                 raise Problem(500, "teaching_failed", f"the teaching process ended: {why}")
         finally:
+            # Nothing may be awaited here: the task of a client that left is cancelled again.
             self._stop()
-            await asyncio.to_thread(work.cleanup)
+            work.cleanup()
             self._busy = False
 
     def close(self) -> None:
