@@ -19,12 +19,11 @@ SESSION = [
     'thisthat ask "Please refund the kettle." --schema questions.json',
     'thisthat ask "Where is my kettle? It was due last week." --schema questions.json',
     "thisthat teach labels.csv --schema questions.json -o mine",
-    'thisthat ask "Please refund the kettle." --schema questions.json --checkpoint mine',
 ]
 # Of what they print: neither the time, which is this machine's, nor the advice after teaching.
 LEFT_OUT = ("tokens in", "It keeps", "With half")
 COLUMNS, LINE, LEFT, TOP, SIZE = 92, 20, 20, 52, 14
-TYPING, READING, END = 0.035, 0.9, 6.0
+TYPING, READING, END = 0.015, 0.8, 9.0
 
 
 def lines_of(command: str, folder: Path, thisthat: str) -> list[str]:
