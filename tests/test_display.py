@@ -16,7 +16,7 @@ from thisthat.calibrate.coherence import check_schema
 from thisthat.calibrate.fit_policy import fit_policy
 from thisthat.decide.target import parse_target
 from thisthat.items.labels import LabelledStates
-from thisthat.questions import Cut, Decision, Outcome, Source, Usage, answer_for
+from thisthat.questions import Cut, Decision, PolicyOutcome, Source, Usage, answer_for
 from thisthat.schema import schema_of
 from thisthat.teach.evaluate import evaluate
 
@@ -79,7 +79,7 @@ def test_answers_are_one_line() -> None:
     assert repr(ANGER) == '<ScoreAnswer 1: {"level": "<b>"} 0.750, 0: calm 0.250; mean 0.75>'
     torn = answer_for(Boolean("Is it?", abstain=True), [0.2, 0.3, 0.5])
     assert repr(torn) == "<BooleanAnswer yes 0.300, none of these 0.500>"
-    acted = replace(SURE, outcome=Outcome("act", "yes", "why", "hash"))
+    acted = replace(SURE, outcome=PolicyOutcome("act", "yes", "why", "hash"))
     assert repr(acted) == "<BooleanAnswer yes 0.810 → act>"
 
 
@@ -134,7 +134,7 @@ def test_of_many_options_the_likely_ones_are_shown() -> None:
 
 
 def test_an_outcome_is_told_with_its_reason() -> None:
-    outcome = Outcome("escalate", None, "below <0.9>", "hash", forced=("the schema differs",))
+    outcome = PolicyOutcome("escalate", None, "below <0.9>", "hash", forced=("the schema differs",))
     page = Reader(replace(SURE, outcome=outcome)._repr_html_())
     assert page.text.endswith("escalate, because below <0.9> (forced: the schema differs)")
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from tests.lab.train import tiny
 from thisthat.cli import app, diagnosis
-from thisthat.cli.diagnosis import Diagnosis, Finding, diagnose
+from thisthat.cli.diagnosis import Diagnosis, HostFact, diagnose
 from thisthat.engine import select
 
 
@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tiny.write_checkpoint(tmp_path / "model")
 
 
-def facts(found: Diagnosis) -> dict[str, Finding]:
+def facts(found: Diagnosis) -> dict[str, HostFact]:
     return {each.name: each for each in found.findings}
 
 
@@ -119,5 +119,5 @@ def test_the_command_ends_with_1_for_what_is_to_be_mended(
     ).items()
     told = CliRunner().invoke(app, ["doctor"])
     assert "→ thisthat pull" in told.output
-    monkeypatch.setattr(diagnosis, "_findings", lambda _: [Finding("a", "b")])
+    monkeypatch.setattr(diagnosis, "_findings", lambda _: [HostFact("a", "b")])
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 0

@@ -29,7 +29,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HostFact:
     """One fact; ``mend`` says what to do about it, where something can be done."""
 
     name: str
@@ -41,7 +41,7 @@ class Finding:
 class Diagnosis:
     """All facts, in the order in which people ask for them."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[HostFact, ...]
 
     @property
     def fine(self) -> bool:
@@ -54,11 +54,11 @@ def diagnose(checkpoint: str = "default") -> Diagnosis:
     return Diagnosis(tuple(_findings(checkpoint)))
 
 
-def _findings(checkpoint: str) -> Iterator[Finding]:
+def _findings(checkpoint: str) -> Iterator[HostFact]:
     from thisthat import __version__
 
     python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    yield Finding("package", f"thisthat {__version__}, {python}")
+    yield HostFact("package", f"thisthat {__version__}, {python}")
     yield from _cpu()
     yield memory()
     yield cache_folder()
@@ -69,7 +69,7 @@ def _findings(checkpoint: str) -> Iterator[Finding]:
     yield from variables(os.environ)
 
 
-def _cpu() -> Iterator[Finding]:
+def _cpu() -> Iterator[HostFact]:
     from thisthat.cpus import usable_cores
     from thisthat.engine.native.compiler import processor, variants_here
 
@@ -77,11 +77,11 @@ def _cpu() -> Iterator[Finding]:
     cores, there = usable_cores(), os.cpu_count() or 1
     fewer = "" if cores == there else f" ({there} logical ones in the machine)"
     name = f"{named[1]}, " if named else ""
-    yield Finding("processor", f"{name}{cores} usable core{'s' * (cores > 1)}{fewer}")
-    yield Finding("instructions", ", ".join(variants_here()))
+    yield HostFact("processor", f"{name}{cores} usable core{'s' * (cores > 1)}{fewer}")
+    yield HostFact("instructions", ", ".join(variants_here()))
 
 
-def memory(meminfo: Path = _MEMORY, cgroup: Path = _CGROUP) -> Finding:
+def memory(meminfo: Path = _MEMORY, cgroup: Path = _CGROUP) -> HostFact:
     """Memory that is free for us, as far as the system says."""
     free: int | None = None
     with suppress(OSError, ValueError, StopIteration):
@@ -92,13 +92,13 @@ def memory(meminfo: Path = _MEMORY, cgroup: Path = _CGROUP) -> Finding:
         left = most - int((cgroup / "memory.current").read_text(encoding="ascii"))
         free = left if free is None else min(free, left)
     if free is None:
-        return Finding("memory", "this system does not say how much is free")
+        return HostFact("memory", "this system does not say how much is free")
     few = free < LEAST_MEMORY
     mend = f"free some, or allow more: at least {_size(LEAST_MEMORY)}" if few else None
-    return Finding("memory", f"{_size(free)} free", mend)
+    return HostFact("memory", f"{_size(free)} free", mend)
 
 
-def cache_folder() -> Finding:
+def cache_folder() -> HostFact:
     """What is kept, where, and how much that is."""
     from thisthat.checkpoint.store import home
     from thisthat.environment import HOME
@@ -107,13 +107,13 @@ def cache_folder() -> Finding:
     above = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         mend = f"make it writable, or set {HOME} to another folder"
-        return Finding("cache", f"{folder}, which cannot be written", mend)
+        return HostFact("cache", f"{folder}, which cannot be written", mend)
     if not folder.is_dir():
-        return Finding("cache", f"{folder}, not there yet")
+        return HostFact("cache", f"{folder}, not there yet")
     sizes = [_size_of(path) for path in folder.rglob("*")]
     room = shutil.disk_usage(folder).free
     full = "free some space on that disk" if room < LEAST_MEMORY else None
-    return Finding("cache", f"{folder}, {_size(sum(sizes))}; {_size(room)} free there", full)
+    return HostFact("cache", f"{folder}, {_size(sum(sizes))}; {_size(room)} free there", full)
 
 
 def _size_of(path: Path) -> int:
@@ -123,25 +123,25 @@ def _size_of(path: Path) -> int:
         return 0
 
 
-def _compiler() -> Finding:
+def _compiler() -> HostFact:
     wanted = os.environ.get("CC") or "cc"
     found = shutil.which(wanted)
-    return Finding("compiler", found or f"none ({wanted} is not on the path)")
+    return HostFact("compiler", found or f"none ({wanted} is not on the path)")
 
 
-def _gpu() -> Finding:
+def _gpu() -> HostFact:
     from importlib.util import find_spec
 
     from thisthat.engine.select import has_nvidia_gpu
 
     if not has_nvidia_gpu():
-        return Finding("GPU", "none from NVIDIA")
+        return HostFact("GPU", "none from NVIDIA")
     if find_spec("torch") is None:
-        return Finding("GPU", "not used: torch is missing", 'pip install "thisthat[torch]"')
-    return Finding("GPU", "used through torch")
+        return HostFact("GPU", "not used: torch is missing", 'pip install "thisthat[torch]"')
+    return HostFact("GPU", "used through torch")
 
 
-def _answers(ref: str) -> Iterator[Finding]:
+def _answers(ref: str) -> Iterator[HostFact]:
     """What opens, and what reads it."""
     missing = missing_base() if ref == "default" else None
     if missing is not None:
@@ -156,17 +156,17 @@ def _answers(ref: str) -> Iterator[Finding]:
         with open_decider(ref) as decider:
             engine = decider.engine.description
     except ThisThatError as error:
-        yield Finding("checkpoint", str(error), _how_to_open(error))
+        yield HostFact("checkpoint", str(error), _how_to_open(error))
         return
     card = opened.card
-    yield Finding("checkpoint", f"{card.name} {card.version}, λ = {opened.lam:g}")
+    yield HostFact("checkpoint", f"{card.name} {card.version}, λ = {opened.lam:g}")
     speed = known_speed(opened)
     timed = "" if speed is None else f"; 64 tokens when first opened: {speed}"
-    yield Finding("engine", engine + timed)
+    yield HostFact("engine", engine + timed)
     yield _faster(opened, engine)
 
 
-def missing_base() -> Finding | None:
+def missing_base() -> HostFact | None:
     """That the default's base is not here; None where it is, or a variable names it."""
     from thisthat.checkpoint.card import CARD_FILE, WheelBase, read_card
     from thisthat.checkpoint.fetch import cached_path
@@ -176,7 +176,7 @@ def missing_base() -> Finding | None:
     base = read_card(DEFAULT_FOLDER / CARD_FILE).base
     if not isinstance(base, WheelBase) or os.environ.get(BASE) or cached_path(base).is_file():
         return None
-    return Finding("checkpoint", "the default's base is not fetched yet", "thisthat pull")
+    return HostFact("checkpoint", "the default's base is not fetched yet", "thisthat pull")
 
 
 def _how_to_open(error: ThisThatError) -> str:
@@ -189,20 +189,20 @@ def _how_to_open(error: ThisThatError) -> str:
     return "see the message"
 
 
-def _faster(checkpoint: Checkpoint, engine: str) -> Finding:
+def _faster(checkpoint: Checkpoint, engine: str) -> HostFact:
     """Why no faster engine answers, and what would change that."""
     from thisthat.engine.native.engine import why_not_faster
     from thisthat.engine.select import default_form
 
     if engine.startswith(("native", "torch")):
-        return Finding("faster", "this is the fastest engine for this machine")
+        return HostFact("faster", "this is the fastest engine for this machine")
     if default_form(checkpoint) != "int8":
         why = "its weights are not made for eight bits, which the native engine reads"
-        return Finding("faster", f"the native engine is not used: {why}")
+        return HostFact("faster", f"the native engine is not used: {why}")
     reason = why_not_faster(checkpoint)
     if reason is None:
-        return Finding("faster", "the native engine was timed here, and is not faster")
-    return Finding("faster", f"the native engine is not used: {reason}", _how_to_compile(reason))
+        return HostFact("faster", "the native engine was timed here, and is not faster")
+    return HostFact("faster", f"the native engine is not used: {reason}", _how_to_compile(reason))
 
 
 def _how_to_compile(reason: str) -> str | None:
@@ -215,7 +215,7 @@ def _how_to_compile(reason: str) -> str | None:
     return None
 
 
-def extras() -> Iterator[Finding]:
+def extras() -> Iterator[HostFact]:
     """Every extra, and what it lacks."""
     from packaging.requirements import Requirement
 
@@ -232,10 +232,10 @@ def extras() -> Iterator[Finding]:
         if extra != "dev"
     }
     there = [extra for extra, names in lacking.items() if not names]
-    yield Finding("extras", ", ".join(there) or "none")
+    yield HostFact("extras", ", ".join(there) or "none")
     for extra, names in lacking.items():
         if names:
-            yield Finding(f"without [{extra}]", f"lacks {', '.join(names)}")
+            yield HostFact(f"without [{extra}]", f"lacks {', '.join(names)}")
 
 
 def _has(package: str) -> bool:
@@ -246,13 +246,13 @@ def _has(package: str) -> bool:
     return True
 
 
-def variables(environment: Mapping[str, str]) -> Iterator[Finding]:
+def variables(environment: Mapping[str, str]) -> Iterator[HostFact]:
     """The variables of ours that are set; of secrets, only that they are."""
     from thisthat.environment import VARIABLES
 
     for each in VARIABLES:
         if each.name in environment:
-            yield Finding(each.name, "set" if each.secret else environment[each.name])
+            yield HostFact(each.name, "set" if each.secret else environment[each.name])
 
 
 def _size(count: int) -> str:
