@@ -152,7 +152,6 @@ MODULES = {
         "thisthat.loop.registry.Registry",
     ],
     "A server from Python": [
-        "thisthat.remote.server.Server",
         "thisthat.remote.decider.RemoteDecider",
     ],
 }
