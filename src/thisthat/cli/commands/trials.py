@@ -151,10 +151,11 @@ def canary(
     alpha: Alpha = 0.05,
     question: OnlyQuestion = None,
     slow_ms: Annotated[
-        float | None, typer.Option(help="Roll back if it is slower than this more often.")
+        float | None,
+        typer.Option(help="Roll back if it exceeds this more often than the champion."),
     ] = None,
 ) -> None:
-    """Let a candidate answer a share of the units, unless the outcomes speak against it."""
+    """Let a candidate answer a share of the units, until outcomes speak against it."""
     from thisthat.loop.experiment import parse_ramp
 
     _start(
