@@ -1,6 +1,6 @@
 """Labels the issue of a GitHub event by its title and text; an unsure one gets no label.
 
-On a runner, GITHUB_EVENT_PATH, GITHUB_REPOSITORY, GITHUB_API_URL and GITHUB_TOKEN are there. The
+A runner sets GITHUB_EVENT_PATH, GITHUB_REPOSITORY and GITHUB_API_URL, the action GITHUB_TOKEN. The
 workflow that runs it:
 
     on: {issues: {types: [opened]}}
@@ -43,7 +43,7 @@ def choose(title: str, body: str | None, decider: thisthat.Decider, sure: float)
 
 
 def add_label(api: str, repository: str, number: int, label: str, token: str) -> None:
-    """One request to the REST interface."""
+    """One request to the REST API."""
     request = urllib.request.Request(
         f"{api}/repos/{repository}/issues/{number}/labels",
         data=json.dumps({"labels": [label]}).encode(),

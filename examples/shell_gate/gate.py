@@ -4,8 +4,8 @@
 
 Call it before each command, as a hook: it reads one JSON object, prints one, and exits with 0 to
 allow and 2 to ask. The model only ever makes the gate stricter: what a rule can see (pipes,
-redirections, several commands, sudo) never reaches it. It answers rightly about plain commands and
-is no sandbox. The same questions as tools of an agent: `thisthat mcp schema.json`.
+redirections, several commands, sudo) never reaches it. It is no sandbox. To offer the same question
+to an agent as a tool: `thisthat mcp schema.json`.
 """
 
 import json

@@ -46,7 +46,12 @@ VARIABLES = (
         "recorded passes on a GPU: 1 turns them on, 0 off",
     ),
     Variable(KEYS, "any key is accepted", "keys of `serve`, separated by commas", True),
-    Variable(ADMIN_KEYS, "no reload", "keys for reload and the loop's page, as above", True),
+    Variable(
+        ADMIN_KEYS,
+        "nothing under `/admin` answers, except as `--teach` allows",
+        "keys for `/admin` (reload, the loop's page, teaching), separated by commas",
+        True,
+    ),
     Variable(
         ENDPOINT_KEY,
         "no key is sent",

@@ -51,7 +51,7 @@ def test_a_checkpoint_that_does_not_open_is_to_be_mended(tmp_path: Path, folder:
     found = facts(diagnose(str(tmp_path / "nope")))
     assert "nope" in found["checkpoint"].fact
     assert found["checkpoint"].mend == (
-        "name another checkpoint, or mend the file that the message names"
+        "name another checkpoint, or fix the file that the message names"
     )
 
 

@@ -1,4 +1,4 @@
-"""What runs here: facts about this machine and a checkpoint on it, and what could be mended.
+"""What runs here: facts about this machine and a checkpoint on it, and what could be fixed.
 
 Nothing is measured; the default checkpoint is opened only where its base is already here.
 """
@@ -45,7 +45,7 @@ class Diagnosis:
 
     @property
     def fine(self) -> bool:
-        """True when nothing is to be mended."""
+        """True when nothing needs fixing."""
         return not any(finding.mend for finding in self.findings)
 
 
@@ -185,7 +185,7 @@ def _how_to_open(error: ThisThatError) -> str:
     if isinstance(error, FetchError):
         return "thisthat pull, with a network; or see docs/checkpoints.md for working offline"
     if isinstance(error, CheckpointError):
-        return "name another checkpoint, or mend the file that the message names"
+        return "name another checkpoint, or fix the file that the message names"
     return "see the message"
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 EXIT_CODES = {
     0: "done; what was to be judged is fine",
-    1: "judged, and something is not fine; which commands do so stands below",
+    1: "judged, and something is not fine; the commands that do so are listed below",
     2: "refused: bad input, a missing extra, a checkpoint or server that cannot be used; one line "
     "on standard error names the field and the limit",
+    3: "`thisthat log drift` alone: too few decisions or labels to tell",
 }
 
 FOUND_BY = {
     "check": "a check failed on too many states",
-    "doctor": "something here is to be mended",
+    "doctor": "something here needs fixing",
     "eval": "the labels show that a question is answered worse than by `--against`",
     "log drift": "the answers have drifted from those the policy was fitted on",
     "log verify": "the log was changed or damaged",

@@ -24,7 +24,7 @@ def opened(browser: Browser, address: str) -> tuple[Page, list[str]]:
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("dialog", accepted)
     page.goto(f"{address}/loop")
-    page.get_by_label("This page wants an admin key").fill("adm")
+    page.get_by_label("This page needs an admin key").fill("adm")
     page.get_by_role("button", name="Use it").click()
     return page, faults
 
@@ -84,7 +84,7 @@ def test_the_queue_is_reviewed_with_the_keyboard(browser: Browser, registry: Reg
         assert {each.source for each in found} == {"review page"}
         assert len({each.decision for each in found}) == 3
         page.reload()
-        page.get_by_label("This page wants an admin key").fill("adm")
+        page.get_by_label("This page needs an admin key").fill("adm")
         page.keyboard.press("Enter")
         expect(page.locator("#review-empty")).to_have_text("Nothing to review.")
         assert faults == []

@@ -69,7 +69,7 @@ def test_a_view_follows_the_form(page: Page) -> None:
     page.fill("#state", "One thing. Another thing.")
     expect(shown.locator("section").first.locator(".part")).to_have_count(2)
     card(page, 0).get_by_label("Name", exact=True).fill("")
-    expect(shown).to_contain_text("Put the marked fields right first.")
+    expect(shown).to_contain_text("Fix the marked fields first.")
 
 
 def test_order_shows_every_rotation_and_the_average(page: Page) -> None:
@@ -121,7 +121,7 @@ def test_a_policy_says_what_it_would_do(page: Page) -> None:
     expected = decide(alone, policy=policy)["wants"].outcome
     assert expected is not None
     wants = shown.locator("section").nth(1)
-    words = {"act": "act", "escalate": "ask somebody", "abstain": "do nothing"}
+    words = {"act": "act", "escalate": "ask a person", "abstain": "do nothing"}
     expect(wants.locator(".badge")).to_have_text(words[expected.action])
     expect(wants).to_contain_text(expected.reason)
     expect(shown.locator("section").first.locator(".badge")).to_have_text("not in the policy")
@@ -213,7 +213,7 @@ def test_shortcuts_do_what_their_list_says(page: Page) -> None:
     with page.expect_request("**/v1/systemone"):
         page.keyboard.press("Control+Enter")
     page.keyboard.press("Alt+Shift+K")
-    dialog = page.get_by_role("dialog", name="Keys")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog).to_contain_text("Alt + Shift + C")
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()

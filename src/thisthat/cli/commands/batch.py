@@ -61,11 +61,11 @@ def batch(
         str | None, typer.Option(help="jsonl, csv, tsv or parquet, whatever the suffix.")
     ] = None,
     form: Annotated[str, typer.Option("--format", help="parquet, jsonl or csv.")] = "parquet",
-    sample: Annotated[int | None, typer.Option(help="Only so many rows, spread.")] = None,
+    sample: Annotated[int | None, typer.Option(help="Only this many, spread.")] = None,
     dry_run: Annotated[bool, typer.Option(help="Check, estimate the time, write nothing.")] = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first row without an answer.")] = False,
     restart: Annotated[bool, typer.Option(help="Forget what the folder holds.")] = False,
-    part_rows: Annotated[int, typer.Option(help="Most rows of a part.")] = 10_000,
+    part_rows: Annotated[int, typer.Option(help="Most rows per part.")] = 10_000,
     checkpoint: CheckpointOption = "default",
     lam: LambdaOption = None,
     engine: EngineOption = "auto",
@@ -81,13 +81,13 @@ def batch(
     address: Annotated[
         str | None, typer.Option(help="Ray: the cluster's; without it one on this machine.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Ray: how many; all that fit.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Ray: how many; else all that fit.")] = None,
     cpus_per_worker: Annotated[
         int | None, typer.Option(help="Ray: CPUs of a worker; a whole machine's, or 1 with GPUs.")
     ] = None,
     gpus_per_worker: Annotated[float, typer.Option(help="Ray: GPUs of a worker.")] = 0.0,
 ) -> None:
-    """Answer a schema about every row of files; run it again to go on where it stopped."""
+    """Answer a schema for every row of the files; run it again to resume where it stopped."""
     from thisthat.scale.answering import TOGETHER
     from thisthat.scale.batch import Batch
     from thisthat.scale.decider import BatchDecider

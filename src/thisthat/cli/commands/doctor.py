@@ -1,4 +1,4 @@
-"""`thisthat doctor`: what runs here, and what could be mended."""
+"""`thisthat doctor`: what runs here, and what could be fixed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from thisthat.cli.terminal import plain_table
 
 
 def doctor(checkpoint: CheckpointOption = "default", as_json: JsonOption = False) -> None:
-    """Say what answers on this machine, what is kept, why it is not faster, and what to do.
+    """Say what answers on this machine, what is cached, why it is not faster, and what to do.
 
-    Exit code 0: nothing is to be mended; 1: something is, and it says what.
+    Exit code 0: nothing needs fixing; 1: something does, and it says what.
     """
     from thisthat.cli.diagnosis import diagnose
 

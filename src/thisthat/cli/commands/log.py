@@ -97,7 +97,7 @@ def outcome(
     ] = None,
     source: Annotated[str | None, typer.Option(help="Who says so.")] = None,
     at: Annotated[str | None, typer.Option(help="When: an age (2h) or a date.")] = None,
-    key: Annotated[str | None, typer.Option(help="Recorded once; default: its content.")] = None,
+    key: Annotated[str | None, typer.Option(help="Counts once per key; else per content.")] = None,
 ) -> None:
     """Record what happened after a decision; the same again has no effect."""
     from thisthat.loop.outcomes import Outcome, record

@@ -18,7 +18,7 @@ from thisthat.files import write_atomically
 
 app = App(
     no_args_is_help=True,
-    help="From what happened to a better checkpoint, with proof.",
+    help="From outcomes to a better checkpoint, with proof.",
 )
 
 Log = Annotated[str, typer.Option(help="The log: a SQLite file or an SQLAlchemy URL.")]
@@ -35,7 +35,7 @@ def outcomes(
     ] = None,
     mature: Mature = "7d",
 ) -> None:
-    """Import outcomes, each once, and count what is known of the decisions."""
+    """Import outcomes, each once, and count what is known about the decisions."""
     from thisthat.audit.store import open_store
     from thisthat.loop.joined import COUNTS, JoinedView
     from thisthat.loop.outcome_files import read_outcomes
@@ -69,7 +69,7 @@ def labels(
         bool, typer.Option(help="Label with the latest of contradictory outcomes.")
     ] = False,
 ) -> None:
-    """Write labels from decisions whose window is over, and say what has none, and why."""
+    """Write labels from decisions whose window is over; say what was left out, and why."""
     from thisthat.audit.store import open_store
     from thisthat.loop.labels import REASONS, make_labels
 

@@ -39,7 +39,7 @@ def serve(
     ] = None,
     admin_keys: Annotated[
         Path | None,
-        typer.Option(help=f"File with keys for reload; also from {ADMIN_KEYS}."),
+        typer.Option(help=f"File with keys for /admin (reload, …); also from {ADMIN_KEYS}."),
     ] = None,
     requests_per_minute: Annotated[
         float | None, typer.Option(help="Most requests a minute for each key.")
@@ -59,10 +59,10 @@ def serve(
     threads: Annotated[int | None, typer.Option(help="onnx threads; one per core.")] = None,
     batch_tokens: Annotated[int, typer.Option(help="Most tokens of a batch.")] = 8192,
     bulk_tokens: Annotated[
-        int, typer.Option(help="Most tokens that streams of many states take of a batch.")
+        int, typer.Option(help="Most tokens of a batch that streams of many states may take.")
     ] = 1024,
     queue_tokens: Annotated[
-        int, typer.Option(help="Most tokens accepted and unanswered; the rest must retry.")
+        int, typer.Option(help="Most tokens accepted and not yet answered; the rest must retry.")
     ] = 8192,
     body_bytes: Annotated[int, typer.Option(help="Largest body as sent.")] = 16 << 20,
     expanded_bytes: Annotated[int, typer.Option(help="Largest body once expanded.")] = 64 << 20,
@@ -82,7 +82,7 @@ def serve(
     teach: Annotated[
         bool,
         typer.Option(
-            "--teach", help="Let whoever may ask teach, too; else an admin key is needed."
+            "--teach", help="Let anyone who may ask also teach; otherwise it takes an admin key."
         ),
     ] = False,
     decision_log: LogOption = None,
@@ -90,10 +90,10 @@ def serve(
         bool, typer.Option(help="Answer only what is on disk in the decision log; else a 503.")
     ] = False,
     drift_decisions: Annotated[
-        int, typer.Option(help="Check the log for drift after this many decisions of a policy.")
+        int, typer.Option(help="Check for drift after every so many decisions under a policy.")
     ] = 500,
     on: Annotated[str | None, typer.Option(help="ray: replicas on Ray Serve answer.")] = None,
-    replicas: Annotated[int | None, typer.Option(help="Ray: how many; 2.")] = None,
+    replicas: Annotated[int | None, typer.Option(help="Ray: how many; 2 if not given.")] = None,
     address: Annotated[
         str | None, typer.Option(help="Ray: the cluster's; without it one on this machine.")
     ] = None,

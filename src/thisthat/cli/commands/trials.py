@@ -130,7 +130,7 @@ def shadow(
     alpha: Alpha = 0.05,
     question: OnlyQuestion = None,
 ) -> None:
-    """Let a candidate answer, too, and tell nobody: servers of the registry record its answers."""
+    """Let a candidate answer in the shadow: servers record its answers and show nobody."""
     _start(
         "shadow",
         candidate,
@@ -151,10 +151,11 @@ def canary(
     alpha: Alpha = 0.05,
     question: OnlyQuestion = None,
     slow_ms: Annotated[
-        float | None, typer.Option(help="Stop if it takes longer more often than the champion.")
+        float | None,
+        typer.Option(help="Roll back if it exceeds this more often than the champion."),
     ] = None,
 ) -> None:
-    """Let a candidate answer a share of the units, until the outcomes speak against it."""
+    """Let a candidate answer a share of the units, until outcomes speak against it."""
     from thisthat.loop.experiment import parse_ramp
 
     _start(
@@ -197,18 +198,18 @@ def promote(
     lam: LambdaOption = None,
     reason: Annotated[str, typer.Option(help="Why, for the history.")] = "",
     force: Annotated[
-        bool, typer.Option("--force", help="Though nothing shows that it is not worse.")
+        bool, typer.Option("--force", help="Even if nothing shows that it is not worse.")
     ] = False,
     policy: Annotated[
         Path | None, typer.Option(help="Fit this policy again for the new champion.")
     ] = None,
-    labels: Annotated[Path | None, typer.Option(help="On these labels.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="Labels to fit it on.")] = None,
     schema: Annotated[Path | None, typer.Option(help="Their questions, as JSON.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the fitted policy goes.")
     ] = None,
 ) -> None:
-    """Make a version the champion. Policies of the former one are void: fit them again.
+    """Make a version the champion. The old champion's policies are void: fit them again.
 
     With a policy that cannot be certified again, nothing changes.
     """
@@ -266,7 +267,7 @@ def _fitted_again(
 def rollback(
     registry: Folder,
     experiment: Annotated[
-        str | None, typer.Argument(help="What to end; default: all that runs.")
+        str | None, typer.Argument(help="What to end; default: all that is running.")
     ] = None,
     champion: Annotated[
         bool, typer.Option("--champion", help="Return to the champion before this one.")
@@ -293,7 +294,7 @@ def rollback(
 
 
 def history(registry: Folder, as_json: JsonOption = False) -> None:
-    """Print who changed what, when, and by which numbers; oldest first."""
+    """Print who changed what, when, and on which numbers; oldest first."""
     from dataclasses import asdict
 
     from thisthat.loop.registry import Registry

@@ -6,7 +6,7 @@ import { byId, element, freshId, say } from "./elements.js";
 const REASONS = {
   unsure: "unsure",
   disagreeing: "two checkpoints disagree",
-  drifting: "answers drift",
+  drifting: "answers have drifted",
 };
 
 const shown = new Map();
@@ -26,7 +26,7 @@ export function showReview({ queue, without_states: hidden }, post) {
     list.append(shown.get(found.decision));
   }
   const empty = hidden
-    ? `Nothing to review: ${hidden} decisions are without their state (serve with --log-states).`
+    ? `Nothing to review: ${hidden} decisions have no stored state (serve with --log-states).`
     : "Nothing to review.";
   say(byId("review-empty"), shown.size ? null : empty);
 }
@@ -46,7 +46,7 @@ function row(found, post) {
     }),
     element("pre", { className: "state", textContent: found.state, tabIndex: 0, role: "region", aria: { label: "State" } }),
     element("div", { className: "actions", role: "group", aria: { labelledby: title } },
-      element("span", { className: "hint", textContent: "Right is" }), ...buttons),
+      element("span", { className: "hint", textContent: "Right answer:" }), ...buttons),
     fault);
 }
 

@@ -13,7 +13,7 @@ export function codePanel() {
     const server = new URL(".", location.href).href.replace(/\/$/, "");
     place.textContent = shown.play
       ? codeFor(language, shown.play, server, shown.keyed)
-      : "Put the marked fields right first.";
+      : "Fix the marked fields first.";
   }
 
   byId("code-kind").append(segments("Language", LANGUAGES, language, (picked) => {

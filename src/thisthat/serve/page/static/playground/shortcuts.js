@@ -19,8 +19,8 @@ export function shortcuts(entries) {
   });
   const fixed = [
     ["Enter", "in an option or a level: add one below"],
-    ["← →", "among the views, and in every slider"],
-    ["1 to 9", "while labelling: the option of that number"],
+    ["← →", "move between views, and along a slider"],
+    ["1 to 9", "while labelling: choose that option"],
   ];
   const named = entries.map(([code, name, what]) => [code === "Enter" ? "Ctrl + Enter" : `Alt + Shift + ${name}`, what]);
   for (const [name, what] of [...named, ...fixed]) {

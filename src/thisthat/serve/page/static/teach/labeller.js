@@ -39,7 +39,7 @@ export function labeller(rows, questions, changed) {
     return element("div", { className: "actions" },
       button("Back", at - 1, at === 0),
       button("Next", at + 1, at === given.length - 1),
-      button("Next without a label", open, open < 0),
+      button("Next unlabelled", open, open < 0),
       element("button", {
         type: "button", className: "small", textContent: "Remove",
         on: {
@@ -68,7 +68,7 @@ export function labeller(rows, questions, changed) {
         on: { change: () => choose(question, label) },
       }),
       element("span", { textContent: rowNames(question)[index] })));
-    const words = suggested ? [hint(`Answered now: ${suggested.answer}, ${percent(suggested.probability)}`)] : [];
+    const words = suggested ? [hint(`Current answer: ${suggested.answer}, ${percent(suggested.probability)}`)] : [];
     const field = element("fieldset", {},
       element("legend", {}, element("code", { textContent: question.name }), ` ${question.instructions}`),
       element("div", { className: "options" }, ...inputs), ...words);

@@ -38,7 +38,7 @@ function lineRow(line, number) {
   }
   const labelled = typeof value === "object" && !Array.isArray(value) && "state" in value && "answers" in value;
   if (!labelled) return row(line);
-  if (typeof value.answers !== "object" || value.answers === null) throw new Error(`Line ${number}: answers is no object.`);
+  if (typeof value.answers !== "object" || value.answers === null) throw new Error(`Line ${number}: answers is not an object.`);
   const answers = Object.entries(value.answers).filter(([, label]) => label !== null);
   return row(memberText(line, "state"), Object.fromEntries(answers.map(([name, label]) => [name, labelText(label)])), value.id ?? null);
 }

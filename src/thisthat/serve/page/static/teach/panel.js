@@ -121,8 +121,8 @@ export function open(place, context) {
 
   function uses({ model }) {
     return element("div", { className: "actions" },
-      button("Compare it with the served one", () => context.open("compare", { model })),
-      button("Turn its λ", () => context.open("lambda", model)),
+      button("Compare it with the served checkpoint", () => context.open("compare", { model })),
+      button("Try other λ", () => context.open("lambda", model)),
       button(`Download ${model}.zip`, async () => {
         try {
           save(await file(`admin/taught/${model}`, key.value.trim() || context.key()), `${model}.zip`);
@@ -154,7 +154,7 @@ export function open(place, context) {
     say(problem, null);
     try {
       const found = rowsIn(pasted.value);
-      if (found.length === 0) throw new Error("There is no row in it.");
+      if (found.length === 0) throw new Error("It has no rows.");
       add(found);
       pasted.value = "";
     } catch (error) {
@@ -169,7 +169,7 @@ export function open(place, context) {
   }
 
   place.append(
-    hint("Teach the questions beside from labelled states. A head is fitted on top of the checkpoint, whose weights stay as they are; each labelled question needs 20 states."),
+    hint("Teach these questions from labelled states. A head is fitted on top of the checkpoint, whose weights stay as they are; each question needs 20 labelled states."),
     refused, keyLine,
     element("label", { htmlFor: pasted.id, textContent: "Rows" }), pasted,
     element("div", { className: "actions" },
@@ -193,7 +193,7 @@ export function open(place, context) {
       }
       keyLine.hidden = !limits?.admin;
       say(refused, limits === null
-        ? "This server does not teach: start it with --admin-keys or, for yourself, with --teach. Rows can be labelled and downloaded all the same; thisthat teach reads the file."
+        ? "This server does not teach: start it with --admin-keys or, on your own machine, with --teach. You can still label rows here and download them for thisthat teach."
         : null);
       drawCounts();
     },

@@ -19,7 +19,7 @@ export function results(load, draw) {
     wait: WAIT,
     done(found) {
       node.setAttribute("aria-busy", "false");
-      if (found === null) said("Put the marked fields right first.");
+      if (found === null) said("Fix the marked fields first.");
       else node.replaceChildren(...draw(found));
     },
     failed(error) {

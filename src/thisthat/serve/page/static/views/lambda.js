@@ -26,7 +26,7 @@ export function open(place, context) {
     });
     const parts = checkpoints.length > 1 ? [pick] : [];
     if (lambdas.length === 1) {
-      return [...parts, hint(`Only λ ${lambdas[0]} of ${nameOf(served)} is loaded. To turn it, keep others loaded too:`),
+      return [...parts, hint(`Only λ ${lambdas[0]} of ${nameOf(served)} is loaded. For the dial, load others too:`),
         element("pre", { className: "code", tabIndex: 0, role: "region", aria: { label: "The command" }, textContent: HOW })];
     }
     return [...parts, ...drawDial(play, answers, at, (chosen) => { at = chosen; })];

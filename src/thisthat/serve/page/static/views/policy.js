@@ -8,7 +8,7 @@ import { decided } from "../playground/server.js";
 import { badge, hint, results, save } from "./drawing.js";
 
 const KINDS = { act: "same", escalate: "differs", abstain: "quiet" };
-const MEANINGS = { act: "act", escalate: "ask somebody", abstain: "do nothing" };
+const MEANINGS = { act: "act", escalate: "ask a person", abstain: "do nothing" };
 
 /** @type {(place: HTMLElement, context: import("../playground/tabs.js").Context) => import("../playground/tabs.js").View} */
 export function open(place, context) {
@@ -34,7 +34,7 @@ export function open(place, context) {
   }
 
   place.append(
-    hint("A policy has cut-offs fitted on your labels, and says when to act on an answer and when to ask somebody."),
+    hint("A policy has cut-offs fitted on your labels, and says when to act on an answer and when to ask a person."),
     element("div", { className: "actions" },
       file,
       element("button", {
@@ -48,7 +48,7 @@ export function open(place, context) {
     element("label", { htmlFor: text.id, textContent: "Or paste its content" }),
     text,
     element("p", { className: "check" }, force, element("label", {
-      htmlFor: force.id, textContent: "Apply it to other questions or another checkpoint too: its guarantee is void there",
+      htmlFor: force.id, textContent: "Apply it to other questions or another checkpoint too; its guarantee does not hold there",
     })),
     found.node,
   );

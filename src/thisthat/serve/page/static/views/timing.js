@@ -41,7 +41,7 @@ function draw(calls) {
   const last = calls.at(-1);
   const totals = calls.map(({ total }) => total).sort((one, other) => one - other);
   const middle = totals[Math.floor(totals.length / 2)];
-  const written = (value, unit) => (Number.isFinite(value) ? `${Math.round(value)} ${unit}` : "not told");
+  const written = (value, unit) => (Number.isFinite(value) ? `${Math.round(value)} ${unit}` : "unknown");
   const rows = [
     ["This call, in the browser", written(last.total, "ms")],
     ["The decision, in the server", written(last.decided, "ms")],
