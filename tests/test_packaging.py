@@ -49,7 +49,7 @@ def test_the_wheel_has_what_it_needs_and_nothing_else(wheel: zipfile.ZipFile) ->
         "thisthat/py.typed",
         "thisthat/checkpoint/default/decision.json",
         "thisthat/checkpoint/default/delta.safetensors",
-        "thisthat/engine/native/kernels.c",
+        "thisthat/engine/native/kernels/kernels.c",
         "thisthat/serve/schemas.json",
         "thisthat/serve/page/static/index.html",
         "thisthat_lab/bench/registry.json",

@@ -2,15 +2,21 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
+from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.calibrate.test_policy import POLICY, REFUND, SCHEMA
 from tests.path_engine import path_decider
 from thisthat.audit.drift import DriftStream
+from thisthat.audit.entry import Entry
 from thisthat.audit.log import DecisionLog
+from thisthat.audit.protocol import LogError
 from thisthat.audit.store import SQLiteStore
 from thisthat.audit.watch import MOST_POLICIES, DriftCheck, DriftWatch
 from thisthat.calibrate.fit_policy import fit_policy
@@ -177,3 +183,29 @@ def test_a_check_that_had_nothing_to_test_failed_and_says_so_where_it_begins(
 def test_checks_after_no_decision_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="drift_decisions: is 0; at least 1 is needed"):
         Watched(tmp_path / "a.sqlite", 0)
+
+
+def test_after_a_log_that_broke_off_no_line_is_left_out(tmp_path: Path) -> None:
+    watched = Watched(tmp_path / "a.sqlite", drift_decisions=1_000)
+    watched.decide(range(60))
+    watched.log.close()
+    store = SQLiteStore(tmp_path / "a.sqlite")
+
+    class BreaksOff(SQLiteStore):
+        def lines(self, *given: Any, **more: Any) -> Iterator[tuple[int, Entry]]:
+            yield from islice(super().lines(*given, **more), 1)
+            raise LogError("the disk is gone")
+
+    far = time.time() + 1_000  # the line that was read is much later than the others
+    with closing(sqlite3.connect(tmp_path / "a.sqlite")) as file, file:
+        file.execute("DROP TRIGGER decisions_do_not_change")
+        file.execute(
+            "UPDATE decisions SET time = ? WHERE id = (SELECT MAX(id) FROM decisions)", (far,)
+        )
+    stream, whole = DriftStream(POLICY), DriftStream(POLICY)
+    with pytest.raises(LogError, match="gone"):
+        stream.follow(BreaksOff(tmp_path / "a.sqlite"))
+    stream.follow(store)
+    whole.follow(store)
+    assert stream.tests() == whole.tests()
+    store.close()

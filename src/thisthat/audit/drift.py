@@ -69,12 +69,15 @@ class DriftStream:
         Returns the largest number, if there was a line.
         """
         numbers, cells = array("d"), array("i")
+        latest = self._latest or 0.0
         for number, entry in lines:
             part = self._part(entry)
             if part is not None:
                 numbers.append(number)
                 cells.extend((part, *self._bets[part].cells(entry.best, entry.sure)))
-                self._latest = max(entry.time, self._latest or 0.0)
+                latest = max(entry.time, latest)
+        # Only now: after an error in reading, all of them are read again.
+        self._latest = latest if numbers else self._latest
         for place in sorted(range(len(numbers)), key=numbers.__getitem__):
             part, best, sure = cells[3 * place : 3 * place + 3]
             self._bets[part].add(best, sure)

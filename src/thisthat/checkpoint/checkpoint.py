@@ -141,6 +141,14 @@ class Checkpoint:
         newest = max(path.stat().st_mtime for path in files)
         return datetime.fromtimestamp(newest, timezone.utc).date()
 
+    def at(self, lam: float) -> Checkpoint:
+        """This checkpoint with another lambda of its own; the files are not opened again."""
+        other = Checkpoint(
+            self.ref, self.card, self.model, self.folder, lam, delta=self._delta, parent=self.parent
+        )
+        other.tokenizer = self.tokenizer
+        return other
+
     def base_alone(self) -> Checkpoint:
         """The base as a checkpoint of its own: no delta, no repeated layers."""
         if self.parent is not None:

@@ -41,18 +41,24 @@ def open_decider(
     from thisthat.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint(ref, lam)
-    labels = builder_of(checkpoint).label_ids
+    builder = builder_of(checkpoint)
     opened = open_engine(
-        checkpoint, labels, engine=engine, form=form, device=device, dtype=dtype, threads=threads
+        checkpoint,
+        builder.label_ids,
+        engine=engine,
+        form=form,
+        device=device,
+        dtype=dtype,
+        threads=threads,
     )
-    return decider_on(opened, checkpoint)
+    return decider_on(opened, checkpoint, builder)
 
 
-def decider_on(engine: Engine, checkpoint: Checkpoint) -> Decider:
-    """The decider of a checkpoint on an engine that holds its weights.
+def decider_on(engine: Engine, checkpoint: Checkpoint, builder: PromptBuilder) -> Decider:
+    """The decider of a checkpoint on an engine that holds its weights, with its builder.
 
-    A layer of heads leaves the weights as they are, so it may share its parent's engine. Raises
-    CheckpointError where the engine cannot feed the heads.
+    A layer of heads changes neither the weights nor the prompt, so it may share its parent's engine
+    and builder. Raises CheckpointError where the engine cannot feed the heads.
     """
     card = checkpoint.in_force
     reading = Reading(
@@ -66,7 +72,6 @@ def decider_on(engine: Engine, checkpoint: Checkpoint) -> Decider:
         card.name, card.version, checkpoint.lam, checkpoint.weights_sha256, checkpoint.released
     )
     heads = _heads(checkpoint, engine) if checkpoint.heads else None
-    builder = builder_of(checkpoint)
     return Decider(builder, engine, reading, source, checkpoint.decode, heads=heads)
 
 

@@ -63,7 +63,7 @@ class Checkpoints:
         self._also = settings.also_lambdas
         self._loaded: Loaded | None = None
         self._beside: dict[str, Loaded] = {}
-        self._loading = threading.Lock()
+        self._loading, self._switching = threading.Lock(), threading.Lock()
         self._left: WeakSet[Decider] = WeakSet()
 
     @property
@@ -79,18 +79,28 @@ class Checkpoints:
 
     def switch(self, loaded: Loaded) -> Loaded:
         """Answer with what was prepared from now on; what stood beside the old one goes with it."""
-        if self._loaded is not None:
-            self._left.add(self._loaded.main)
-        self._loaded, self._beside = loaded, {}
+        with self._switching:
+            if self._loaded is not None:
+                self._left.add(self._loaded.main)
+            self._loaded, self._beside = loaded, {}
         return loaded
 
     def stand_beside(self, name: str, loaded: Loaded, most: int) -> str | None:
-        """Answer to ``name`` too, with at most so many others; the name that had to go, if any."""
-        kept = dict(self._beside)
-        dropped = next(iter(kept)) if len(kept) >= most and name not in kept else None
-        if dropped is not None:
-            del kept[dropped]
-        self._beside = {**kept, name: loaded}
+        """Answer to ``name`` too, with at most so many others; the name that had to go, if any.
+
+        Raises Problem (409) for what stands on another engine than the one that answers.
+        """
+        with self._switching:
+            if loaded.main.engine is not self.main().engine:
+                why = (
+                    "the checkpoint was switched in the meantime; what was taught is the old one's"
+                )
+                raise Problem(409, "switched", why)
+            kept = dict(self._beside)
+            dropped = next(iter(kept)) if len(kept) >= most and name not in kept else None
+            if dropped is not None:
+                del kept[dropped]
+            self._beside = {**kept, name: loaded}
         return dropped
 
     def beside(self) -> dict[str, Loaded]:
@@ -139,17 +149,22 @@ class Checkpoints:
 
     def names(self) -> list[str]:
         """Every name that is answered to, the loaded checkpoint's own first."""
-        own = (self.current().name, *ALWAYS, *self._aliases)
-        return list(dict.fromkeys((*own, *self._beside)))
+        return list(self.by_name())
+
+    def by_name(self) -> dict[str, Loaded]:
+        """What answers to each name, the loaded checkpoint's own first."""
+        loaded, beside = self.current(), self._beside
+        own = (loaded.name, *ALWAYS, *self._aliases)
+        return {**dict.fromkeys(own, loaded), **beside}
 
     def named(self, model: str) -> Loaded:
         """What answers to a name. Raises Problem (404)."""
-        names = self.names()
-        if model not in names:
-            known = ", ".join(names)
+        found = self.by_name()
+        if model not in found:
+            known = ", ".join(found)
             message = f"the model {model[:200]!r} is not known here; known are {known}"
             raise Problem(404, "model_not_found", message)
-        return self._beside.get(model) or self.current()
+        return found[model]
 
     def find(self, model: str, lam: float | None = None) -> Decider:
         """The decider for a model name and λ. Raises Problem: 404 for a name, 422 for a λ."""

@@ -337,11 +337,13 @@ class Trials:
             with self._follows:
                 # It may have ended while it was being opened.
                 current = self.registry.now().running.get(tried.name)
-                if current is not None:
-                    self._opened[pointed] = decider
-                    running = replace(running, experiment=current)
-                    both = (*self._running, running)
-                    self._running = tuple(sorted(both, key=lambda e: e.experiment.started))
+                if current is None:
+                    self._opener.submit(let_go)
+                    return
+                self._opened[pointed] = decider
+                running = replace(running, experiment=current)
+                both = (*self._running, running)
+                self._running = tuple(sorted(both, key=lambda e: e.experiment.started))
             log_line(f"{tried.kind} started", experiment=tried.name, version=tried.version)
         # Everything: a candidate that cannot be opened is not tried.
         except Exception as error:

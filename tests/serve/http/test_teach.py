@@ -19,6 +19,7 @@ from tests.serve.support import get, in_process, on_loopback, post, run, until
 from thisthat.decide.opening import open_decider
 from thisthat.questions_json import questions_from_json
 from thisthat.serve.http.teach import MOST_BESIDE
+from thisthat.serve.problems import Problem
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
 from thisthat.serve.teaching.teacher import Teacher
@@ -112,6 +113,17 @@ def test_lambda_0_is_the_parent_and_any_other_can_be_chosen(served: Any) -> None
     assert answers(service, **zero) == answers(service)
     whole, half = answers(service, model="taught-1"), answers(service, **{**zero, "lambda": 0.3})
     assert half not in (whole, answers(service))
+
+
+def test_another_lambda_opens_no_file_of_the_parent_again(
+    served: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, _, _ = served
+    monkeypatch.setattr("thisthat.serve.http.teach.open_checkpoint", None)
+    main = service.checkpoints.find("taught-1")
+    other = service.checkpoints.find("taught-1", 0.7)
+    assert (other.source.lam, other.source.weights) == (0.7, main.source.weights)
+    assert other.builder is service.checkpoints.main().builder
 
 
 def test_it_is_listed_and_can_be_downloaded(served: Any) -> None:
@@ -248,6 +260,14 @@ def test_only_so_many_stand_beside_and_a_switch_drops_them(served: Any, parent: 
     assert checkpoints.beside() == {}
     for name, each in before.items():
         checkpoints.stand_beside(name, each, MOST_BESIDE)
+
+
+def test_what_was_taught_on_another_engine_does_not_stand_beside(served: Any, parent: Path) -> None:
+    other = service_on(parent, None)
+    with pytest.raises(Problem, match="switched in the meantime") as caught:
+        other.checkpoints.stand_beside("late", served[0].checkpoints.current(), MOST_BESIDE)
+    assert caught.value.status == 409
+    assert other.checkpoints.beside() == {}
 
 
 def test_a_client_that_leaves_frees_the_place(parent: Path) -> None:

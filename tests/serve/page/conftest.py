@@ -1,25 +1,18 @@
 """A real browser and a real server for the tests of the page."""
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
+from tests.browser import chromium
 from tests.serve.page.live import live_server
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        pytest.skip("no chromium on the path; the page is tested in a real browser")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=found, args=["--headless", "--no-sandbox", "--disable-gpu"]
-        )
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="package")

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+import tempfile
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -106,4 +107,28 @@ def test_names_are_never_given_twice() -> None:
     given = teacher("")
     assert given.free_name([]) == "taught-1"
     assert given.free_name(["taught-2"]) == "taught-3"
+    given.close()
+
+
+def test_a_disk_that_is_full_frees_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = teacher("tell({'process': os.getpid()})")
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as change:
+        change.setattr(tempfile, "TemporaryDirectory", full)
+        with pytest.raises(OSError, match="no space"):
+            run(told(given))
+    assert len(run(told(given))) == 1
+
+
+def test_what_is_not_kept_is_removed_and_its_name_stays_taken() -> None:
+    given = teacher("")
+    for name in ("old", "new"):
+        (given.folder / name).mkdir()
+        (given.folder / name / "heads").write_text(name, encoding="utf-8")
+    given.keep({"new"})
+    assert not list((given.folder / "old").iterdir())
+    assert (given.folder / "new" / "heads").is_file()
     given.close()

@@ -24,7 +24,7 @@ from thisthat.engine.native.library import Library, Variant
 from thisthat.environment import NATIVE
 from thisthat.files import remove_leftovers, write_atomically
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "kernels"
 SOURCE = FOLDER / "kernels.c"
 
 _CPU_INFO = Path("/proc/cpuinfo")

@@ -29,13 +29,13 @@ def models_operations(service: Service) -> list[Operation]:
     async def models(request: Request) -> Response:
         service.admit(request)
         loaded = service.checkpoints.current()
-        names = service.checkpoints.names()
+        found = service.checkpoints.by_name()
         body = {
             "object": "list",
-            "data": [openai_entry(name, service.checkpoints.named(name)) for name in names],
-            "models": [systemone_entry(name, service.checkpoints.named(name)) for name in names],
+            "data": [openai_entry(name, each) for name, each in found.items()],
+            "models": [systemone_entry(name, each) for name, each in found.items()],
             "links": {"next": None},
-            "total_count": len(names),
+            "total_count": len(found),
         }
         return _answer(body, loaded)
 

@@ -52,7 +52,8 @@ def loop_operations(service: Service) -> list[Operation]:
 
     async def kept(answer: _Kept) -> Response:
         try:
-            found = await asyncio.to_thread(answer.now, service.log)
+            async with answer.making:
+                found = await asyncio.to_thread(answer.now, service.log)
         except LogError as error:
             message = f"the decision log cannot be read: {error}"
             raise Problem(503, "no_log", message, retry_ms=1000) from None
@@ -93,9 +94,13 @@ def loop_operations(service: Service) -> list[Operation]:
 
 
 class _Kept:
-    """An answer from the log, made anew when it is old by how long it takes to make."""
+    """An answer from the log, made anew when it is old by how long it takes to make.
+
+    Whoever asks holds ``making``, so that it is made once for all who wait for it.
+    """
 
     def __init__(self, make: Callable[[DecisionLog], dict[str, Any]]) -> None:
+        self.making = asyncio.Lock()
         self._make = make
         self._found: dict[str, Any] = {}
         self._until = 0.0

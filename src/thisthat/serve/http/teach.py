@@ -80,7 +80,7 @@ def teach_operations(service: Service) -> list[Operation]:
         order = _order(service, parent, teacher, "teach", wanted, output=str(output))
 
         async def taught(found: dict[str, Any]) -> dict[str, Any]:
-            return await _beside(service, parent, name, output, found)
+            return await _beside(service, teacher, parent, name, found)
 
         return await _streamed(service, teacher, order, wanted.rows, "taught", taught)
 
@@ -109,7 +109,10 @@ def teach_operations(service: Service) -> list[Operation]:
         name = request.path_params["name"]
         if name not in service.checkpoints.beside():
             raise Problem(404, "not_taught", f"nothing called {name[:100]!r} was taught here")
-        content = await asyncio.to_thread(_zipped, teacher.folder / name)
+        try:
+            content = await asyncio.to_thread(_zipped, teacher.folder / name)
+        except FileNotFoundError:
+            raise Problem(404, "not_taught", f"{name!r} has just been dropped") from None
         headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
         return Response(content, headers=headers, media_type=_ZIP)
 
@@ -275,17 +278,16 @@ def _refuse(line: dict[str, Any] | None) -> None:
 
 
 async def _beside(
-    service: Service, parent: Loaded, name: str, output: Path, found: dict[str, Any]
+    service: Service, teacher: Teacher, parent: Loaded, name: str, found: dict[str, Any]
 ) -> dict[str, Any]:
     """What was taught, opened on the parent's engine, under its name."""
+    output, checkpoints = teacher.folder / name, service.checkpoints
     told = {"learned": found["learned"], "lines": found["lines"], "model": None, "dropped": None}
     if not found["written"]:
         return told
-    if service.checkpoints.current() is not parent:
-        why = "the checkpoint was switched in the meantime; what was taught stands on the old one"
-        raise Problem(409, "switched", why)
     loaded = await asyncio.to_thread(_opened, parent, output)
-    told["dropped"] = service.checkpoints.stand_beside(name, loaded, MOST_BESIDE)
+    told["dropped"] = checkpoints.stand_beside(name, loaded, MOST_BESIDE)
+    await asyncio.to_thread(teacher.keep, checkpoints.beside())
     source = source_as_json(loaded.main.source)
     log("taught", model=name, dropped=told["dropped"], **source)
     size = sum(path.stat().st_size for path in output.iterdir())
@@ -294,10 +296,11 @@ async def _beside(
 
 def _opened(parent: Loaded, folder: Path) -> Loaded:
     """The taught checkpoint on its parent's engine, at any λ."""
+    checkpoint = open_checkpoint(folder, 1.0)
 
     @lru_cache(16)
     def at(lam: float) -> Decider:
-        decider = decider_on(parent.main.engine, open_checkpoint(folder, lam))
+        decider = decider_on(parent.main.engine, checkpoint.at(lam), parent.main.builder)
         decider.log = parent.main.log
         return decider
 

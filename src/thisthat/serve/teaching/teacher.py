@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -61,10 +62,12 @@ class Teacher:
         if self._busy:
             raise Problem(409, "teaching", "another teach is running here; try again after it")
         self._busy = True
-        work = tempfile.TemporaryDirectory(prefix="thisthat-teach-")
         until = time.monotonic() + seconds
-        try:
-            place = Path(work.name)
+        # Nothing is awaited at its end: the task of a client that left is cancelled again.
+        with ExitStack() as end:
+            end.callback(setattr, self, "_busy", False)
+            place = Path(end.enter_context(tempfile.TemporaryDirectory(prefix="thisthat-teach-")))
+            end.callback(self._stop)
             await asyncio.to_thread(_write_rows, place / LABELS, rows)
             with (place / "errors").open("wb") as errors:
                 process = subprocess.Popen(
@@ -77,19 +80,20 @@ class Teacher:
             self._running = process
             assert process.stdin is not None
             assert process.stdout is not None
-            given = json.dumps(asdict(order)).encode()
-            await asyncio.to_thread(_give, process.stdin, given)
+            await asyncio.to_thread(_give, process.stdin, order)
             while line := await _next_line(process.stdout, until, seconds):
                 yield json.loads(line)
             if await asyncio.to_thread(process.wait) not in (0, 1):
                 said = (place / "errors").read_text("utf-8", "replace")[-_TAIL:].strip()
                 why = said.rpartition("\n")[2] or f"exit code {process.returncode}"
                 raise Problem(500, "teaching_failed", f"the teaching process ended: {why}")
-        finally:
-            # Nothing may be awaited here: the task of a client that left is cancelled again.
-            self._stop()
-            work.cleanup()
-            self._busy = False
+
+    def keep(self, names: Collection[str]) -> None:
+        """Remove what was taught under other names; an empty folder keeps those names taken."""
+        for folder in self.folder.iterdir():
+            if folder.is_dir() and folder.name not in names:
+                shutil.rmtree(folder, ignore_errors=True)  # in use on Windows: gone with ``close``
+                folder.mkdir(exist_ok=True)
 
     def close(self) -> None:
         """End what runs and remove what was taught."""
@@ -114,10 +118,10 @@ def _write_rows(path: Path, rows: Sequence[Any]) -> None:
             file.write(json.dumps(row) + "\n")
 
 
-def _give(stdin: IO[bytes], order: bytes) -> None:
+def _give(stdin: IO[bytes], order: Order) -> None:
     # A process that is gone already says why in its own way.
     with suppress(BrokenPipeError):
-        stdin.write(order)
+        stdin.write(json.dumps(asdict(order)).encode())
         stdin.close()
 
 

@@ -53,6 +53,8 @@ def make_sheet(
                     draft = without_names(draft)
                 if rng.chance(settings.distractors):
                     pool = others.get(question_key(item), ())
+                    if draft.options[0][0] != item.options[0][0]:
+                        pool = _nameless(pool, item)
                     draft = with_distractors(draft, pool, settings.most_options, rng)
             if rng.chance(settings.shuffle):
                 draft = shuffled(draft, rng)
@@ -95,6 +97,12 @@ def without_names(draft: Draft) -> Draft:
     if len({text.casefold() for text in texts}) < len(draft.options):
         return draft
     return replace(draft, options=tuple((text, None) for text in texts))
+
+
+def _nameless(pool: Sequence[OptionPair], item: Item) -> list[OptionPair]:
+    """The descriptions of the pool's options, less the item's own under whatever description."""
+    own = {name.casefold() for name, _ in item.options}
+    return [(text, None) for name, text in pool if text and name.casefold() not in own]
 
 
 def with_distractors(draft: Draft, pool: Sequence[OptionPair], most: int, rng: Rng) -> Draft:

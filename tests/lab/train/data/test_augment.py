@@ -148,3 +148,16 @@ def test_names_are_dropped_as_often_as_asked() -> None:
     for sheet in dropped:
         (draft,) = sheet.drafts
         assert draft.options[draft.best][0] == "text 1"
+
+
+def test_where_names_are_dropped_distractors_have_none_and_none_is_right() -> None:
+    always = Augment(drop_descriptions=0, drop_names=1, abstain_offer=0, distractors=1)
+    one = item(3)
+    pool = [*one.options, ("NAME1", "the right one in other words"), *POOL[:3], ("plain", None)]
+    for seed in range(100):
+        sheet = make_sheet([one], always, Rng(seed), {question_key(one): pool}, [False])
+        (draft,) = sheet.drafts
+        texts = {text for text, _ in draft.options}
+        assert texts > {text for _, text in one.options}
+        assert texts <= {text for _, text in (*one.options, *POOL[:3])}
+        assert draft.options[draft.best][0] == "text 1"

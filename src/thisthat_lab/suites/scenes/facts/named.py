@@ -10,19 +10,18 @@ from thisthat.questions import JSONValue, Kind
 from thisthat.rng import Rng
 from thisthat_lab.suites.scenes.facts.fact import (
     Ask,
-    Fact,
     Options,
     Stage,
-    another,
     clause,
     open_question,
     spoken,
     yes_or_no,
 )
+from thisthat_lab.suites.scenes.facts.one_of import OneOf
 
 
 @dataclass(frozen=True)
-class Named(Fact):
+class Named(OneOf):
     """``say``, ``claim`` and ``ask`` have a gap ``{v}`` for one of ``values``."""
 
     values: tuple[str, ...]
@@ -33,16 +32,8 @@ class Named(Fact):
 
     @property
     @override
-    def kinds(self) -> tuple[Kind, ...]:
-        return ("boolean", "choice")
-
-    @override
-    def draw(self, rng: Rng, stage: Stage) -> int:
-        return rng.below(len(self.values))
-
-    @override
-    def other(self, value: int, rng: Rng) -> int:
-        return another(rng, len(self.values), value)
+    def count(self) -> int:
+        return len(self.values)
 
     @override
     def say(self, value: int, stage: Stage, rng: Rng) -> list[str]:
@@ -59,9 +50,7 @@ class Named(Fact):
     @override
     def ask(self, value: int, kind: Kind, stage: Stage, rng: Rng) -> Ask:
         if kind == "boolean":
-            holds = rng.chance(0.5)
-            about: object = value if holds else self.other(value, rng)
-            return Ask(kind, about, rng.chance(0.2), rng.raw())
+            return super().ask(value, kind, stage, rng)
         others = [place for place in range(len(self.values)) if place != value]
         wrong = rng.sample(others, rng.integer(2, min(6, len(others))))
         return Ask(kind, tuple(sorted((value, *wrong))), seed=rng.raw())
@@ -69,7 +58,7 @@ class Named(Fact):
     @override
     def solve(self, value: int, ask: Ask) -> int:
         if ask.kind == "boolean":
-            return int(value == ask.about)
+            return super().solve(value, ask)
         places: tuple[int, ...] = ask.about
         return places.index(value)
 
@@ -77,7 +66,7 @@ class Named(Fact):
     def turned(self, value: int, ask: Ask, rng: Rng) -> int:
         if ask.kind == "choice":
             return int(rng.choice([place for place in ask.about if place != value]))
-        return self.other(value, rng) if ask.about == value else int(ask.about)
+        return super().turned(value, ask, rng)
 
     @override
     def offers(self, value: int, ask: Ask) -> bool:

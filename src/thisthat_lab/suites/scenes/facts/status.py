@@ -10,15 +10,14 @@ from thisthat.questions import JSONValue, Kind
 from thisthat.rng import Rng
 from thisthat_lab.suites.scenes.facts.fact import (
     Ask,
-    Fact,
     Options,
     Stage,
-    another,
     clause,
     open_question,
     spoken,
     yes_or_no,
 )
+from thisthat_lab.suites.scenes.facts.one_of import OneOf
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Status(Fact):
+class Status(OneOf):
     """``ask`` are open questions; ``ordered`` values are degrees and can be scored."""
 
     ask_which: tuple[str, ...]
@@ -45,13 +44,10 @@ class Status(Fact):
     def kinds(self) -> tuple[Kind, ...]:
         return ("boolean", "choice", "score") if self.ordered else ("boolean", "choice")
 
+    @property
     @override
-    def draw(self, rng: Rng, stage: Stage) -> int:
-        return rng.below(len(self.values))
-
-    @override
-    def other(self, value: int, rng: Rng) -> int:
-        return another(rng, len(self.values), value)
+    def count(self) -> int:
+        return len(self.values)
 
     @override
     def say(self, value: int, stage: Stage, rng: Rng) -> list[str]:
@@ -64,24 +60,6 @@ class Status(Fact):
     @override
     def record(self, value: int, stage: Stage, rng: Rng) -> dict[str, JSONValue]:
         return {self.field: self.values[value].name}
-
-    @override
-    def ask(self, value: int, kind: Kind, stage: Stage, rng: Rng) -> Ask:
-        if kind == "boolean":
-            holds = rng.chance(0.5)
-            about = value if holds else self.other(value, rng)
-            return Ask(kind, about, rng.chance(0.2), rng.raw())
-        return Ask(kind, None, seed=rng.raw())
-
-    @override
-    def solve(self, value: int, ask: Ask) -> int:
-        return int(value == ask.about) if ask.kind == "boolean" else value
-
-    @override
-    def turned(self, value: int, ask: Ask, rng: Rng) -> int:
-        if ask.kind == "boolean" and ask.about != value:
-            return int(ask.about)
-        return self.other(value, rng)
 
     @override
     def question(self, ask: Ask, stage: Stage, rng: Rng) -> tuple[str, Options]:

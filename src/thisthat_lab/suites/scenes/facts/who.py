@@ -6,19 +6,18 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from thisthat.questions import JSONValue, Kind
+from thisthat.questions import JSONValue
 from thisthat.rng import Rng
 from thisthat_lab.suites.scenes.facts.fact import (
     Ask,
-    Fact,
     Options,
     Stage,
-    another,
     clause,
     open_question,
     spoken,
     yes_or_no,
 )
+from thisthat_lab.suites.scenes.facts.one_of import OneOf
 from thisthat_lab.tables import Tables
 
 _BYSTANDERS = Tables(__file__).words("bystanders")
@@ -27,7 +26,7 @@ PEOPLE = 3
 
 
 @dataclass(frozen=True)
-class Who(Fact):
+class Who(OneOf):
     """``say_it``, ``claim_it`` and ``ask_it`` have a gap ``{x}`` for the person."""
 
     say_it: tuple[str, ...]
@@ -37,16 +36,8 @@ class Who(Fact):
 
     @property
     @override
-    def kinds(self) -> tuple[Kind, ...]:
-        return ("boolean", "choice")
-
-    @override
-    def draw(self, rng: Rng, stage: Stage) -> int:
-        return rng.below(PEOPLE)
-
-    @override
-    def other(self, value: int, rng: Rng) -> int:
-        return another(rng, PEOPLE, value)
+    def count(self) -> int:
+        return PEOPLE
 
     @override
     def say(self, value: int, stage: Stage, rng: Rng) -> list[str]:
@@ -69,24 +60,6 @@ class Who(Fact):
     @override
     def record(self, value: int, stage: Stage, rng: Rng) -> dict[str, JSONValue]:
         return {self.field: stage.people[value], "people": list(stage.people[:PEOPLE])}
-
-    @override
-    def ask(self, value: int, kind: Kind, stage: Stage, rng: Rng) -> Ask:
-        if kind == "boolean":
-            holds = rng.chance(0.5)
-            about = value if holds else self.other(value, rng)
-            return Ask(kind, about, rng.chance(0.2), rng.raw())
-        return Ask(kind, None, seed=rng.raw())
-
-    @override
-    def solve(self, value: int, ask: Ask) -> int:
-        return int(value == ask.about) if ask.kind == "boolean" else value
-
-    @override
-    def turned(self, value: int, ask: Ask, rng: Rng) -> int:
-        if ask.kind == "boolean" and ask.about != value:
-            return int(ask.about)
-        return self.other(value, rng)
 
     @override
     def question(self, ask: Ask, stage: Stage, rng: Rng) -> tuple[str, Options]:
