@@ -18,6 +18,7 @@ from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
 from thisthat.decide.policy import Policy
 from thisthat.errors import InvalidInputError
+from thisthat.loop.acting import _compared, _Row
 from thisthat.loop.evaluate import CandidateEvaluation, evaluate
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
@@ -119,3 +120,13 @@ def test_a_policy_of_another_checkpoint_is_refused(store: SQLiteStore, tmp_path:
     facts["conditions"] = {**facts["conditions"], "checkpoint": "another"}
     with pytest.raises(InvalidInputError, match="another"):
         judged(store, Policy.from_json(facts))
+
+
+def test_where_another_option_is_wanted_the_interval_is_about_what_is_usual() -> None:
+    facts: dict[str, Any] = {"usual": "a", "wanted": "b", "chance": 0.5, "least": 0.5, "sure": 0.9}
+    acted, explored = _Row(done="a", reward=1.0, **facts), _Row(done=None, reward=0.0, **facts)
+    found = _compared([acted, explored] * 1000, 0.05)
+    # As usual, everything earns 1: the candidate loses up to all of it and cannot gain.
+    assert found.usual == 1.0
+    assert found.low <= -1.0
+    assert 0.0 <= found.high < 0.3

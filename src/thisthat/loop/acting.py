@@ -122,12 +122,11 @@ def _compared(rows: Sequence[_Row], alpha: float) -> Acting:
         low[supported] = high[supported] = gains
         differs = np.array([row.usual != row.wanted for row in known])
         weights = ((wanted.target + usual.target) / wanted.propensity)[differs]
-    unknown = np.array([row.reward for row in rows])[~supported]
-    # As was done, it earned its reward; otherwise, anything from 0 to 1.
-    low[~supported], high[~supported] = -unknown, 1.0 - unknown
+    earned = np.array([row.reward * (row.done == row.usual) / row.chance for row in rows])
+    # As usual, it earns this on average; otherwise, anything from 0 to 1.
+    low[~supported], high[~supported] = -earned[~supported], 1.0 - earned[~supported]
     bound = 1.0 + 2.0 / least
     ends = [interval(each, -bound, bound, alpha)[place] for place, each in enumerate((low, high))]
-    earned = np.array([row.reward * (row.done == row.usual) / row.chance for row in rows])
     return Acting(
         rows=len(rows),
         explored=sum(row.least < 1.0 for row in rows),
