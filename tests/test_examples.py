@@ -84,7 +84,7 @@ FOUR_TEAMS = {
 THREE_TEAMS = {name: FOUR_TEAMS[name] for name in ("billing", "shipping", "account")}
 AGE = Score(["under 10", "10 to 20", "more than 20"], "How high is the number of days?")
 SINCE = Score(
-    ["under 10", "10 to 30", "more than 30"],
+    ["less than 10", "between 10 and 30", "more than 30"],
     "How high is the number of days since delivery?",
 )
 WITHIN_POLICY = Boolean(

@@ -44,7 +44,8 @@ def test_torch_and_onnx_agree_in_float32_and_int8_is_close_on_average() -> None:
     torch_engine = TorchEngine.from_checkpoint(checkpoint, ids, device="cpu", dtype="float32")
     wanted = probabilities(torch_engine, asked)
     # Before temperatures, which divide what rounding does to the default's logits by about three.
-    for form, largest, mean in (("float32", 1e-3, 1e-3), ("int8", 0.25, 0.07)):
+    # The largest of int8 depends on the processor: 0.2 with VNNI, 0.37 with NEON.
+    for form, largest, mean in (("float32", 1e-3, 1e-3), ("int8", 0.4, 0.07)):
         engine = OnnxEngine.from_checkpoint(checkpoint, ids, form=form)
         difference = np.abs(probabilities(engine, asked) - wanted)
         engine.close()

@@ -167,7 +167,9 @@ class RayWorkers:
             [done], _ = self.ray.wait(list(running))
             number, worker, rows = running.pop(done)
             free.append(worker)
-            ready[number] = self._get(done, rows)
+            # A worker answers in order: what killed it is the first that it had, whichever failed.
+            had = [(n, r) for n, w, r in ((number, worker, rows), *running.values()) if w is worker]
+            ready[number] = self._get(done, min(had, key=lambda each: each[0])[1])
             groups.took(ready[number].seconds)
             while taken in ready:
                 yield ready.pop(taken)

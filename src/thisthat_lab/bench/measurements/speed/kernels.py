@@ -1,4 +1,4 @@
-"""Products alone: multiply-adds a second of the native kernels, beside torch's FBGEMM and oneDNN.
+"""Products alone: multiply-adds a second of the native kernels, beside those of torch.
 
 One thread, its processor time, in turns; the fastest of many calls of each, because what is left of
 a busy machine only slows. Activations are float32 on both sides: rounding them is part of the work.
@@ -6,6 +6,7 @@ a busy machine only slows. Activations are float32 on both sides: rounding them 
 
 from __future__ import annotations
 
+import platform
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -37,7 +38,12 @@ LAYERS = 8
 """So many matrices of a shape take turns, as in a pass: the second cache does not keep them."""
 SECONDS, QUICK_SECONDS = 1.5, 0.1
 LEAST_RATIO = 0.9
-BACKENDS = {"fbgemm": "FBGEMM", "onednn": "oneDNN"}
+BACKENDS = (
+    {"qnnpack": "QNNPACK", "onednn": "oneDNN"}
+    if platform.machine() in ("aarch64", "arm64")
+    else {"fbgemm": "FBGEMM", "onednn": "oneDNN"}
+)
+"""Torch's names, and what they are called; the first is what ours are compared with."""
 
 Call = Callable[[], object]
 
@@ -77,7 +83,7 @@ def run(context: Context) -> Findings:
 def findings_of(
     rates: Mapping[str, Mapping[str, list[float]]], variant: str, caveats: list[str]
 ) -> Findings:
-    """One line a system and number of tokens, for a whole layer; bars over FBGEMM's rate."""
+    """A line a system and number of tokens, for a whole layer; bars over the first other's rate."""
     size = sum(inputs * outputs for inputs, outputs in SHAPES.values())
     lines, bars = [], []
     for at, tokens in enumerate(TOKENS):
@@ -85,8 +91,9 @@ def findings_of(
         for system, rate in layer.items():
             label = f"a layer, {tokens:,} tokens: {system}, 10⁹ a second"
             lines.append(Line(label, rate, unit="number"))
-        share = layer["ours"] / layer["FBGEMM"]
-        label = f"a layer, {tokens:,} tokens: ours over FBGEMM"
+        other = next(system for system in layer if system != "ours")
+        share = layer["ours"] / layer[other]
+        label = f"a layer, {tokens:,} tokens: ours over {other}"
         bars.append(Bar(label, share, LEAST_RATIO, True, "ratio"))
     return Findings(
         lines,

@@ -27,7 +27,7 @@ def test_every_shape_is_timed_and_the_tables_fit_eighty_columns(
     measurement = registered("kernels", kernels.run)
     _, result = run_measurement(measurement, context, ["bench", "kernels"])
     rates = result.series["kernels"]["rates"]
-    assert list(rates) == ["ours", "FBGEMM", "oneDNN"]
+    assert list(rates) == ["ours", *kernels.BACKENDS.values()]
     assert all(len(found["down"]) == 4 and min(found["down"]) > 0 for found in rates.values())
     told = StringIO()
     print_result(result, Console(file=told, width=80))
@@ -35,7 +35,7 @@ def test_every_shape_is_timed_and_the_tables_fit_eighty_columns(
     assert "95 % interval" not in told.getvalue(), "a column without a number is left out"
 
 
-def test_a_bar_is_the_whole_layer_over_that_of_fbgemm() -> None:
+def test_a_bar_is_the_whole_layer_over_that_of_another() -> None:
     slow = {name: [50.0] * 4 for name in kernels.SHAPES}
     fast = {name: [100.0] * 4 for name in kernels.SHAPES}
     found = kernels.findings_of({"ours": fast, "FBGEMM": slow}, "vnni", [])
