@@ -249,6 +249,7 @@ def findings(tally: Tally, missing: int, clean: bool, places: int) -> list[Findi
         noted("lines of streams answered", tally.counts["lines"]),
         noted("clients that left", tally.counts["left"]),
         noted("reloads, each to another λ", tally.counts["reloads"]),
+        noted("reloads refused while requests waited (409)", tally.counts["reload: 409"]),
         noted("stated overload (503)", tally.statuses[503]),
         none_of("other statuses", sum(other.values())),
         none_of(f"lost {' '.join(lost)}".strip(), tally.counts["lost"]),

@@ -17,8 +17,8 @@ from thisthat.serve.checkpoints import MOST_LEFT, Checkpoints
 from thisthat.serve.settings import Settings
 
 
-def served() -> Checkpoints:
-    found = Checkpoints(lambda *_: path_decider(), Settings())
+def served(**settings: float) -> Checkpoints:
+    found = Checkpoints(lambda *_: path_decider(), Settings(**settings))  # type: ignore[arg-type]
     found.load("default", None)
     return found
 
@@ -26,9 +26,8 @@ def served() -> Checkpoints:
 def test_old_deciders_in_use_hold_up_a_change_and_then_refuse_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checkpoints, "_WAIT_SECONDS", 0.05)
     monkeypatch.setattr(checkpoints, "_LOOK_SECONDS", 0.01)
-    found = served()
+    found = served(deadline_seconds=0.05)
     in_use: list[Decider] = []
     for _ in range(MOST_LEFT + 1):
         in_use.append(found.main())

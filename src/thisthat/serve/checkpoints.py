@@ -26,7 +26,6 @@ Open = Callable[[str, "float | None"], Decider]
 ALWAYS = ("default", "jev-latest")
 MOST_LEFT = 1
 """Deciders that were switched away from and may still be in use when another one is opened."""
-_WAIT_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
 
 
@@ -65,6 +64,7 @@ class Checkpoints:
         self._beside: dict[str, Loaded] = {}
         self._loading, self._switching = threading.Lock(), threading.Lock()
         self._left: WeakSet[Decider] = WeakSet()
+        self._patience = settings.deadline_seconds
 
     @property
     def loaded(self) -> Loaded | None:
@@ -124,7 +124,7 @@ class Checkpoints:
             return _loaded(ref, main, by_lambda)
 
     def _wait_for_left(self) -> None:
-        until = time.monotonic() + _WAIT_SECONDS
+        until = time.monotonic() + self._patience
         while len(set(self._left) - {self._loaded.main if self._loaded else None}) > MOST_LEFT:
             if time.monotonic() > until:
                 raise CheckpointError(
