@@ -26,7 +26,8 @@ Open = Callable[[str, "float | None"], Decider]
 ALWAYS = ("default", "jev-latest")
 MOST_LEFT = 1
 """Deciders that were switched away from and may still be in use when another one is opened."""
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 1.0
+"""Between two looks; each collects garbage, which holds up everybody for a moment."""
 
 
 @dataclass(frozen=True)
