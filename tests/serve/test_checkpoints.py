@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from typing import Any
 
@@ -49,16 +50,13 @@ def test_a_change_waits_for_the_requests_of_earlier_checkpoints(
     for _ in range(MOST_LEFT + 1):
         in_use.append(found.main())
         found.load("default", None)
-    looks: list[float] = []
-
-    def answered(seconds: float) -> None:
-        looks.append(seconds)
-        if len(looks) == 3:
-            in_use.clear()
-
-    monkeypatch.setattr(checkpoints.time, "sleep", answered)
+    answering = found.main()
+    monkeypatch.setattr(checkpoints, "_LOOK_SECONDS", 0.01)
+    answered = threading.Timer(0.1, in_use.clear)
+    answered.start()
     found.load("default", None)
-    assert len(looks) == 3
+    assert not in_use
+    assert found.main() is not answering
 
 
 def test_switching_back_and_forth_counts_what_answers_as_in_use_once() -> None:

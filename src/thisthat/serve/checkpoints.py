@@ -126,13 +126,17 @@ class Checkpoints:
 
     def _wait_for_left(self) -> None:
         until = time.monotonic() + self._patience
-        while len(set(self._left) - {self._loaded.main if self._loaded else None}) > MOST_LEFT:
+        while self._left_in_use() > MOST_LEFT:
             if time.monotonic() > until:
                 raise CheckpointError(
                     "requests still wait for answers of earlier checkpoints; try again later"
                 )
             time.sleep(_LOOK_SECONDS)
-            gc.collect()
+
+    def _left_in_use(self) -> int:
+        if len(self._left) > MOST_LEFT:
+            gc.collect()  # A decider stands in a circle with its engine: only this lets go of it.
+        return len(set(self._left) - {self._loaded.main if self._loaded else None})
 
     def use(self, ref: str, main: Decider) -> Loaded:
         """Answer with a decider that is warm from now on."""
