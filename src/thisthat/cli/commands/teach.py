@@ -25,7 +25,7 @@ def teach(
     ] = None,
     engine: Annotated[str, typer.Option(help="auto, native, onnx or torch.")] = "auto",
     deep: Annotated[
-        bool, typer.Option("--deep", help="Train the weights themselves; needs thisthat[train].")
+        bool, typer.Option("--deep", help="Train the weights themselves; needs the train extra.")
     ] = False,
     minutes: Annotated[float, typer.Option(help="How long to train, with --deep.")] = 8.0,
 ) -> None:

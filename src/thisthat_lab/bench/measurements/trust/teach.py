@@ -7,10 +7,14 @@ labels are then fitted and scored on the rows that are left.
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -65,23 +69,38 @@ def run(context: Context) -> Findings:
     scores: dict[tuple[str, int, str], list[float]] = defaultdict(list)
     errors: dict[int, list[float]] = defaultdict(list)
     cells = [(task, count) for task in tasks for count in COUNTS if _fits(task, count)]
-    with context.progress("teaching", len(cells) * DRAWS) as advance:
-        for task, count in cells:
-            for draw in range(DRAWS):
-                found = _taught(task, *read[task.name], count, draw)
-                for system, (probabilities, answers) in found.items():
-                    hits = probabilities.argmax(axis=1) == answers
-                    scores[task.name, count, system].append(float(hits.mean()))
-                    if system == "light teach":
-                        sure = probabilities.max(axis=1)
-                        errors[count].append(expected_calibration_error(sure, hits, 10))
-                advance(1)
+    drawn = [(task, count, draw) for task, count in cells for draw in range(DRAWS)]
+    with (
+        context.progress("teaching", len(drawn)) as advance,
+        ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), _one_thread) as pool,
+    ):
+        taught = [pool.submit(_taught, task, *read[task.name], *rest) for task, *rest in drawn]
+        for (task, count, _), one in zip(drawn, taught, strict=True):
+            for system, accuracy in one.result().accuracies.items():
+                scores[task.name, count, system].append(accuracy)
+            errors[count].append(one.result().calibration_error)
+            advance(1)
     means = {key: float(np.mean(values)) for key, values in scores.items()}
     return Findings(
         _lines(tasks, means, errors),
         series={"teach": _points(scores)},
         bars=_bars(tasks, means, errors),
     )
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw of labels: how often each system is right, and how wrongly sure the light teach."""
+
+    accuracies: dict[str, float]
+    calibration_error: float
+
+
+def _one_thread() -> None:
+    """As many processes as cores: each needs one thread for its matrices."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
 
 
 def _fits(task: Teachable, count: int) -> bool:
@@ -95,8 +114,8 @@ def _taught(
     vectors: NDArray[np.float32],
     count: int,
     draw: int,
-) -> dict[str, tuple[Floats, Integers]]:
-    """Of every system the probabilities of the rows that are left, and their labels."""
+) -> Draw:
+    """Teach every system ``count`` rows and score it on those that are left."""
     labels = np.array(task.labels)
     order = np.array(Rng("draw", task.name, count, draw).shuffled(range(len(labels))))
     own, rest = order[:count], order[count:]
@@ -112,10 +131,13 @@ def _taught(
         "TF-IDF": _regressed(*words, labels[own], options),
         "MiniLM": _regressed(vectors[own], vectors[rest], labels[own], options),
     }
-    return {
-        name: (found / found.sum(axis=1, keepdims=True), labels[rest])
-        for name, found in probabilities.items()
-    }
+    hits = {name: found.argmax(axis=1) == labels[rest] for name, found in probabilities.items()}
+    sums = probabilities["light teach"].sum(axis=1)
+    sure = probabilities["light teach"].max(axis=1) / sums
+    return Draw(
+        {name: float(right.mean()) for name, right in hits.items()},
+        expected_calibration_error(sure, hits["light teach"], 10),
+    )
 
 
 def _words(own: Sequence[str], other: Sequence[str]) -> tuple[Any, Any]:

