@@ -26,8 +26,8 @@ app = App(
 System = Annotated[
     str,
     typer.Option(
-        help="default, a folder, a Hub id; base, majority, constant, bag-of-words, letters; "
-        "chat+URL, systemone+URL or decisions+URL."
+        help="default, a folder, a Hub id; base, majority, constant, bag-of-words, letters, "
+        "nearest:WHEEL; chat+URL, systemone+URL or decisions+URL."
     ),
 ]
 Lambda = Annotated[float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")]

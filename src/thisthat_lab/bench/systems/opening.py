@@ -2,7 +2,8 @@
 
 A system is named by one text: ``default``, a checkpoint folder or a Hub id (our engines);
 ``base`` (the same checkpoint with λ = 0); ``majority``, ``constant``, ``bag-of-words``,
-``letters`` (baselines); ``chat+URL``, ``systemone+URL``, ``decisions+URL`` (endpoints).
+``letters``, ``nearest:WHEEL`` (baselines); ``chat+URL``, ``systemone+URL``, ``decisions+URL``
+(endpoints).
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ def open_system(name: str, options: SystemOptions) -> System:
         from thisthat_lab.bench.systems.letters import LetterSystem
 
         return LetterSystem.open(name.partition(":")[2] or "default", options.lam)
+    if name.startswith("nearest:"):
+        from thisthat_lab.bench.systems.nearest import NearestOption
+
+        return NearestOption.open(name.partition(":")[2])
     if name == "base":
         name, options = "default", replace(options, lam=0.0)
     return EngineSystem.open(

@@ -142,7 +142,8 @@ def _idle(scene: Scene, table: Table, rng: Rng) -> Sequence[str]:
     """Small talk, and now and then how things stand in a scene of another subject."""
     said = list(rng.sample(_IDLE, scene.idle))
     if scene.idle and rng.chance(0.4):
-        other = rng.choice([one for one in tables().values() if one.subject != table.subject])
+        others = [one for one in tables().values() if one.aside and one.subject != table.subject]
+        other = rng.choice(others)
         stage = stage_of(other, rng.raw())
         fact = other.facts[rng.choice(other.of_kind(Status))]
         said[-1] = " ".join(fact.say(fact.draw(rng, stage), stage, rng))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -38,7 +38,9 @@ FACTS: dict[str, type[Fact]] = {
 class Table:
     """One kind of scene. ``about`` are subject lines; ``fill`` words that stand in its sentences.
 
-    Any values of its facts go together, so every fact can be changed alone.
+    Any values of its facts go together, so every fact can be changed alone. ``aside``: its
+    sentences name what they are about, so that one of them may stand in another scene and decide
+    nothing there.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Table:
     about: tuple[str, ...]
     facts: tuple[Fact, ...]
     fill: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    aside: bool = False
 
     def of_kind(self, kind: type[Fact]) -> list[int]:
         """The places of the facts of one kind."""
@@ -80,7 +83,7 @@ def _read(row: dict[str, Any], subject: str) -> Table:
     head = TypeAdapter(Table).validate_json(
         json.dumps({**row, "subject": subject, "facts": []}), strict=True
     )
-    return Table(head.name, subject, head.about, tuple(facts), head.fill)
+    return replace(head, facts=tuple(facts))
 
 
 _GAPS = {"n", "m", "v", "x", "all"}
