@@ -275,7 +275,7 @@ def test_bfloat16_weights_learn_through_float32_masters(workplace: Path) -> None
     run = run_in(
         workplace,
         model={"initial": "model", "dtype": "bfloat16"},
-        schedule={"steps": 30},
+        schedule={"steps": 8},
         optimiser={"rate": 1e-5, "accumulate": 2},
     )
     train(run, quietly)

@@ -85,7 +85,7 @@ def test_settings_are_checked() -> None:
 
 
 def test_surfaces_of_many_kinds_appear() -> None:
-    states = [item.state for item in drawn(600)]
+    states = [item.state for item in drawn(3000)]
     shown = [state for state in states if isinstance(state, str)]
     assert any(isinstance(state, dict) for state in states)
     for mark in ("Subject: ", "\n- ", "Caller: ", "Timeline:", "Dear all,", "People: "):
