@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,13 +84,19 @@ def table(result: Result) -> str:
 
 
 def renew(page: Path, results: Path, order: list[str]) -> None:
-    """Put the tables of all stored results between the page's marks."""
-    stored = [
-        read_result(results / f"{part}.json")
-        for part in order
-        if (results / f"{part}.json").exists()
-    ]
+    """Put the tables of stored results between the page's marks; other parts keep theirs."""
     before, _, rest = page.read_text(encoding="utf-8").partition(START)
-    after = rest.partition(END)[2]
-    tables = "\n\n".join(map(table, stored))
-    write_atomically(page, f"{before}{START}\n{tables}\n{END}{after}".encode())
+    written, _, after = rest.partition(END)
+    tables = {part: f"### {part}\n{rest}" for part, rest in _sections(written)}
+    for part in order:
+        if (results / f"{part}.json").exists():
+            tables[part] = table(read_result(results / f"{part}.json"))
+    shown = "\n\n".join(tables[part].strip() for part in order if part in tables)
+    write_atomically(page, f"{before}{START}\n{shown}\n{END}{after}".encode())
+
+
+def _sections(written: str) -> Iterator[tuple[str, str]]:
+    """The parts that stand on a page, and what follows their headings."""
+    for section in written.split("\n### ")[1:]:
+        part, _, rest = section.partition("\n")
+        yield part, rest

@@ -49,6 +49,17 @@ def test_stored_results_become_tables_between_the_marks(tmp_path: Path) -> None:
     assert "| lost | 1 | 0 | ✗ |" in table(result)
 
 
+def test_parts_that_were_not_run_again_keep_their_tables(tmp_path: Path) -> None:
+    old = Result("kills", "Kill −9.", "full", 60, [none_of("lost", 0)], "2 cores")
+    new = Result("disk", "Full.", "short", 90, [none_of("lost", 1)], "2 cores")
+    new.write(tmp_path / "results")
+    page = tmp_path / "page.md"
+    page.write_text(f"{START}\n{table(old)}\n\n### disk\n\nold\n{END}\n")
+    for _ in range(2):
+        renew(page, tmp_path / "results", list(PARTS))
+        assert page.read_text() == f"{START}\n{table(old)}\n\n{table(new)}\n{END}\n"
+
+
 def test_broken_requests_are_many_and_the_same_for_the_same_seed() -> None:
     made = [by_breaking(random.Random(number)) for number in range(300)]
     assert made == [by_breaking(random.Random(number)) for number in range(300)]
