@@ -128,7 +128,7 @@ def go_through(
 
     def stop_half_way(row: dict[str, Any]) -> None:
         watch(row)
-        if row["step"] == steps // 2:
+        if row.get("step", 0) >= steps // 2:
             signal.raise_signal(signal.SIGTERM)
 
     first = train(run, say, watch=stop_half_way)
@@ -191,6 +191,7 @@ def _main() -> None:
     parser.add_argument("--layers", type=int, default=LARGE_SHAPE["num_hidden_layers"])
     parser.add_argument("--vocabulary", type=int, default=LARGE_SHAPE["vocab_size"])
     parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--rate", type=float, default=1e-5)
     parser.add_argument("--folder", type=Path, help="where to write; deleted afterwards")
     parser.add_argument("--wait-for", type=Path, help="a file to wait for half-way")
     parser.add_argument("--without-cap", action="store_true", help="as fast as it goes")
@@ -209,6 +210,7 @@ def _main() -> None:
             device,
             lambda line: print(line, flush=True),
             steps=given.steps,
+            rate=given.rate,
             wait=wait,
             capped=not given.without_cap,
         )
