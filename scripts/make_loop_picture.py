@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-WIDTH, HEIGHT, BOX, TALL = 940, 300, 176, 74
+WIDTH, HEIGHT, BOX, TALL = 940, 320, 176, 74
 COLOURS = {
     "loop.svg": {"ink": "#1f2937", "soft": "#4b5563", "box": "#eef4ff", "line": "#3b6fb6"},
     "loop-dark.svg": {"ink": "#e5e7eb", "soft": "#b4bccb", "box": "#1b2536", "line": "#7aa2e3"},
@@ -44,7 +44,7 @@ def drawn(ink: str, soft: str, box: str, line: str) -> str:
     paths = [edge(places[a], places[b]) for a, b in ARROWS]
     # A promoted checkpoint decides; a candidate that does harm is rolled back, and nothing changed.
     paths.append("M304 193 L168 116")
-    paths.append(edge(places[6], places[7]))
+    paths.append("M592 267 V300 H104 V276")
     paths.append(edge(places[7], places[0]))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"'
