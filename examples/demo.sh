@@ -10,7 +10,7 @@ for days in 12 45; do
     --boolean "refund=Is a refund due? A refund is due when the goods are damaged and were delivered at most 30 days ago."
 done
 
-echo; echo "2. Does this command delete something, and how risky is it?"
+echo; echo "2. Does this command delete something, and how risky is it? rm -r, then cat"
 for command in "rm -r /srv/app/*.log" "cat /etc/hostname"; do
   "$thisthat" ask "$command" \
     --boolean "deletes=Does this command delete something?" \
@@ -22,7 +22,7 @@ echo; echo "3. Which queue, and how many days has it been open?"
   --choice "queue=Which team should take this?|billing: charges, refunds and invoices|shipping: parcels, addresses and delays|account: login, password and personal data" \
   --score "age=How high is the number of days?|under 10|10 to 20|more than 20"
 
-echo; echo "4. Is this mail phishing?"
+echo; echo "4. Is this mail phishing? A locked account, then lunch on Thursday"
 "$thisthat" ask "From: Your Bank <security@bank-alerts.example>
 Subject: Your account is locked
 

@@ -1,6 +1,9 @@
 """A guard in front of refunds: what code can decide stays code, what it cannot read is asked.
 
 pip install fastapi uvicorn && uvicorn app:app --app-dir examples/refund_guard
+
+curl 127.0.0.1:8000/refunds --json '{"days_since_delivery": 5, "paid": 40,
+  "message": "The kettle arrived broken. I want my money back."}'
 """
 
 from typing import Any

@@ -17,12 +17,17 @@ _CHUNK = 1 << 17
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
+def reason(error: Exception) -> str:
+    """Why a file cannot be read, without its name, which the message names already."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 def read_text(path: Path) -> str:
     """The text of a file. Raises InvalidInputError when it cannot be read as UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+        raise InvalidInputError(str(path), f"cannot be read: {reason(error)}") from None
 
 
 def load_json(text: str | bytes, where: str) -> Any:
@@ -73,7 +78,7 @@ def lines(path: Path) -> Iterator[bytes]:
     except _DamagedError as error:
         raise InvalidInputError(f"{path}, after line {number}", str(error)) from None
     except OSError as error:
-        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+        raise InvalidInputError(str(path), f"cannot be read: {reason(error)}") from None
     if rest:
         yield b"".join(rest)
 

@@ -36,11 +36,15 @@ def question_from_json(spec: object) -> Question:
         raise InvalidInputError("", f"must be an object or a text, not {type(spec).__name__}")
     unknown = set(spec) - _KEYS
     if unknown:
-        raise InvalidInputError(min(unknown), f"is not known; a question has {sorted(_KEYS)}")
+        raise InvalidInputError(
+            min(unknown), f"is not known; a question has {', '.join(sorted(_KEYS))}"
+        )
     kind = spec.get("type")
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        raise InvalidInputError("type", f"is {shown(kind)}; it must be one of {sorted(_READERS)}")
+        raise InvalidInputError(
+            "type", f"is {shown(kind)}; it must be one of {', '.join(sorted(_READERS))}"
+        )
     abstain = spec.get("abstain")
     if abstain is not None and not isinstance(abstain, (bool, str)):
         raise InvalidInputError("abstain", "must be true, false or a name")

@@ -293,9 +293,9 @@ def test_damaged_parts_of_a_policy_are_named(tmp_path: Path) -> None:
         with pytest.raises(InvalidInputError, match="policy: is not a policy file"):
             Policy.from_json(other)
     (tmp_path / "bad.json").write_text("{", encoding="utf-8")
-    with pytest.raises(InvalidInputError, match=r"bad\.json: cannot be read as JSON"):
+    with pytest.raises(InvalidInputError, match=r"bad\.json: is not JSON"):
         Policy.load(tmp_path / "bad.json")
-    with pytest.raises(InvalidInputError, match="cannot be read as JSON"):
+    with pytest.raises(InvalidInputError, match=r"missing\.json: cannot be read: No such file"):
         Policy.load(tmp_path / "missing.json")
 
 

@@ -117,3 +117,14 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         write_items(path, failing())  # type: ignore[arg-type]
     assert list(read_items(path)) == ITEMS
+
+
+def test_a_table_under_another_name_is_told_what_to_be_called(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text("state,refund\nWhere is it?,false\n", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=r"line 1: is not JSON.*must end in \.csv"):
+        list(read_items(path))
+    path.write_text('{"state": \n', encoding="utf-8")
+    with pytest.raises(InvalidInputError) as caught:
+        list(read_items(path))
+    assert ".csv" not in str(caught.value)

@@ -15,6 +15,7 @@ from thisthat.items.labels import (
     is_labelled,
     labelled_items,
     labelled_questions,
+    option_index,
     read_labelled,
 )
 from thisthat.questions import Question
@@ -203,3 +204,34 @@ def test_what_is_odd_is_told() -> None:
 )
 def test_rows_of_labels_are_told_from_states(row: object, labelled: bool) -> None:
     assert is_labelled(row) is labelled
+
+
+@pytest.mark.parametrize(
+    ("question", "label", "known"),
+    [
+        (Boolean("Is it?"), "1", "no, yes, true, false"),
+        (Score(["no hurry", "today"], "How soon?"), "today", "0 (no hurry), 1 (today)"),
+        (Choice({"a": "first", "b": None}, "Which?"), "c", "a, b"),
+    ],
+)
+def test_a_wrong_label_is_told_what_it_may_be(question: Any, label: str, known: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        option_index(question, label)
+    assert caught.value.message == f"{label!r} is not an option; known are {known}"
+
+
+@pytest.mark.parametrize(
+    ("heading", "told"),
+    [
+        ("message,refund", "its columns are message, refund"),
+        ("state;refund", "its columns are state;refund (cells must be separated by commas)"),
+    ],
+)
+def test_a_table_without_states_is_told_its_columns(
+    heading: str, told: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(f"{heading}\n", encoding="utf-8")
+    with pytest.raises(InvalidInputError) as caught:
+        read_labelled(path, {"refund": Boolean("Is it?")})
+    assert caught.value.message == f'has no column "state"; {told}'

@@ -76,7 +76,7 @@ def service_for(
     load: bool = True,
     **settings: Any,
 ) -> Service:
-    service = Service(Settings(port=0, **{"allowed_hosts": ("*",), **settings}), open_decider)
+    service = Service(Settings(**{"port": 0, "allowed_hosts": ("*",), **settings}), open_decider)
     if load:
         service.checkpoints.load("default", None)
     return service

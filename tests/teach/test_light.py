@@ -202,7 +202,7 @@ def test_the_command_teaches_from_a_csv_file(parent: Path, tmp_path: Path) -> No
     (tmp_path / "rows.csv").write_text("\n".join(rows))
     files = [str(tmp_path / name) for name in ("rows.csv", "schema.json", "mine")]
     command = ["teach", files[0], "--schema", files[1], "-o", files[2], "--engine", "onnx"]
-    said = CliRunner().invoke(app, [*command, "--model", str(parent)])
+    said = CliRunner().invoke(app, [*command, "--checkpoint", str(parent)])
     assert said.exit_code == 0, said.output
     assert "red: 60 labelled states" in said.output
     with thisthat.open(tmp_path / "mine", engine="onnx", threads=1) as decider:

@@ -294,21 +294,24 @@ def _unsupported(
     which = max(cutoffs, key=lambda name: cutoffs[name].labels)
     given, needed = cutoffs[which].labels, cutoffs[which].least_labels
     missing = max(0, needed - given)
-    message = (
-        f"{target} at confidence {confidence:g} cannot be supported: {given} labels {which}, "
-        f"and at least {needed} are needed even if every answer is right"
-    )
     likely = {
         name: max(cutoff.least_labels, cutoff.likely_labels)
         for name, cutoff in cutoffs.items()
         if cutoff.likely_labels is not None
     }
     if missing:
-        message += f": {missing} more"
+        why = (
+            f"{given} labels {which}, and at least {needed} are needed even if every answer is "
+            f"right: {missing} more"
+        )
     elif likely:
         nearest = min(likely, key=lambda name: likely[name] - cutoffs[name].labels)
         needed, missing = likely[nearest], likely[nearest] - cutoffs[nearest].labels
-        message += f"; if further labels look like these, about {missing} more {nearest} would do"
+        why = (
+            f"{cutoffs[nearest].labels} labels {nearest} are too few for the wrong answers among "
+            f"them; if further labels look like these, about {missing} more {nearest} would do"
+        )
     else:
-        message += "; the surest answers are wrong too often for more labels to help"
+        why = "the surest answers are wrong too often for more labels to help"
+    message = f"{target} at confidence {confidence:g} cannot be supported: {why}"
     return UnsupportedTargetError(message, needed, missing)

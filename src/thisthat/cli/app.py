@@ -1,7 +1,8 @@
-"""The kind of application that all commands are part of: help pages that name no type for flags."""
+"""The kind of application that all commands are part of: help pages without ballast."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -9,19 +10,28 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
-def _without_types(params: list[Any]) -> list[Any]:
+def _plain(params: list[Any]) -> list[Any]:
+    """A flag takes no value, and one that is off unless it is given needs no way to say so."""
     for param in params:
         if getattr(param, "is_flag", False):
             param.metavar = ""
+            if not param.default:
+                param.secondary_opts = []
+                param.show_default = False
     return params
 
 
+def _paragraphs(text: str) -> str:
+    """A docstring whose paragraphs fill whatever width the terminal has."""
+    return "\n\n".join(part.replace("\n", " ") for part in inspect.cleandoc(text).split("\n\n"))
+
+
 class Command(TyperCommand):
-    """A command; a flag takes no value, so its help shows none."""
+    """A command with plain flags."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All parameters, the help option too."""
-        return _without_types(super().get_params(ctx))
+        return _plain(super().get_params(ctx))
 
 
 class Group(TyperGroup):
@@ -29,7 +39,7 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All parameters, the help option too."""
-        return _without_types(super().get_params(ctx))
+        return _plain(super().get_params(ctx))
 
 
 class App(typer.Typer):
@@ -40,4 +50,10 @@ class App(typer.Typer):
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
         """As in typer."""
-        return super().command(name, **{"cls": Command, **settings})
+        make = super().command
+
+        def register(function: Callable[..., Any]) -> Any:
+            told = {"help": _paragraphs(function.__doc__)} if function.__doc__ else {}
+            return make(name, **{"cls": Command, **told, **settings})(function)
+
+        return register

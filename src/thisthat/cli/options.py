@@ -14,7 +14,10 @@ _CHECKPOINT = "default, a folder, a GGUF file or a Hub id."
 CheckpointArgument: TypeAlias = Annotated[str, typer.Argument(help=_CHECKPOINT)]
 CheckpointOption: TypeAlias = Annotated[str, typer.Option("--checkpoint", help=_CHECKPOINT)]
 LambdaOption: TypeAlias = Annotated[
-    float | None, typer.Option("--lambda", help="How much of the delta, 0 to 1.")
+    float | None,
+    typer.Option(
+        "--lambda", help="λ, 0 to 1: how much of the checkpoint's delta; 0 is its parent."
+    ),
 ]
 EngineOption: TypeAlias = Annotated[
     str, typer.Option("--engine", help="auto, native, onnx or torch.")

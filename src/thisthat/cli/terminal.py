@@ -29,10 +29,11 @@ def say(text: str, style: str = "") -> None:
 
 @contextmanager
 def progress_bar(doing: str, total: int) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error, moved by calls with (done, total)."""
+    """A bar on standard error, if that is a terminal, moved by calls with (done, total)."""
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(doing, total=total)
         yield lambda done, all_of_it: bar.update(task, completed=done, total=all_of_it)

@@ -32,6 +32,7 @@ from thisthat.decide.target import Target, parse_target
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 from thisthat.identity import question_hash, schema_hash
+from thisthat.inputs import read_json
 from thisthat.questions import Answer, Decision, PolicyOutcome, Question, ScoreAnswer
 
 DecisionT = TypeVar("DecisionT", bound=Decision)
@@ -199,11 +200,7 @@ class Policy(_Part):
     @classmethod
     def load(cls, path: str | Path) -> Policy:
         """Read a policy file. Raises InvalidInputError."""
-        try:
-            value = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise InvalidInputError(str(path), f"cannot be read as JSON: {error}") from None
-        return cls.from_json(value, str(path))
+        return cls.from_json(read_json(Path(path)), str(path))
 
     def as_json(self) -> dict[str, Any]:
         """The policy as JSON-ready data; ``from_json`` reads it back."""

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
-from thisthat.inputs import load_json, numbered_lines, pyarrow_parquet, zstandard
+from thisthat.inputs import load_json, numbered_lines, pyarrow_parquet, reason, zstandard
 from thisthat.items.item import Item, dump_row
 
 _PARQUET_ROWS = 4096
@@ -45,9 +45,19 @@ def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
             yield from _read_parquet(path)
         else:
             for where, line in numbered_lines(path):
-                yield where, load_json(line, where)
+                yield where, _json_row(line, where)
     except OSError as error:
-        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+        raise InvalidInputError(str(path), f"cannot be read: {reason(error)}") from None
+
+
+def _json_row(line: bytes, where: str) -> Any:
+    try:
+        return load_json(line, where)
+    except InvalidInputError as error:
+        if line.lstrip().startswith(b"{"):
+            raise
+        hint = "each line must be a JSON object; a table's name must end in .csv or .parquet"
+        raise InvalidInputError(where, f"{error.message}; {hint}") from None
 
 
 def write_items(path: str | Path, items: Iterable[Item], level: int = 10) -> int:

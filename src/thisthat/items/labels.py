@@ -189,9 +189,19 @@ def option_index(question: Question, label: object) -> int:
     elif question.kind == "score" and isinstance(label, int) and not isinstance(label, bool):
         name = str(label)
     if not isinstance(name, str) or name not in names:
-        known = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
-        raise InvalidInputError("", f"{label!r} is not an option; known are {known}")
+        raise InvalidInputError("", f"{label!r} is not an option; known are {_known(question)}")
     return names.index(name)
+
+
+def _known(question: Question) -> str:
+    """What a label may be, as a user would write it."""
+    if question.kind == "score":
+        known = [f"{option.name} ({option.description})" for option in question.declared]
+    else:
+        known = [option.name for option in question.declared]
+    if question.kind == "boolean":
+        known += [written for written in _WRITTEN if written not in known]
+    return ", ".join(known[:_MOST_NAMED]) + (", …" if len(known) > _MOST_NAMED else "")
 
 
 def refuse_answers(path: Path) -> None:
@@ -283,7 +293,11 @@ def _table(
     if columns is None:
         return
     if "state" not in columns:
-        raise InvalidInputError(name, 'has no column "state"')
+        has = ", ".join(columns[:_MOST_NAMED]) or "none"
+        message = f'has no column "state"; its columns are {has}'
+        if len(columns) == 1 and any(mark in columns[0] for mark in ";\t"):
+            message += " (cells must be separated by commas)"
+        raise InvalidInputError(name, message)
     asked = [column for column in columns if column not in ("id", "state")]
     in_one = "answers" in asked and "answers" not in questions
     for column in asked:

@@ -81,7 +81,8 @@ class RemoteServer:
                         raise ServerError(f"{address}: {what}") from None
                 time.sleep(wait(error.headers, attempt))
             except LOST as error:
-                raise ServerError(f"{address}: no answer to {about}: {error}") from None
+                why = getattr(error, "reason", error)
+                raise ServerError(f"{address}: no answer to {about}: {why}") from None
         raise AssertionError("every try ends in an answer or an error")
 
 

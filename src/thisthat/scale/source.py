@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import lines, load_json, numbered_lines, pyarrow_parquet
+from thisthat.inputs import lines, load_json, numbered_lines, pyarrow_parquet, reason
 from thisthat.questions import Text, check_text
 
 Kind: TypeAlias = Literal["jsonl", "csv", "tsv", "parquet"]
@@ -109,7 +109,9 @@ class RowSource:
         try:
             found = {str(path): path.stat() for path in self.files}
         except OSError as error:
-            raise InvalidInputError(str(error.filename), f"cannot be read: {error}") from None
+            raise InvalidInputError(
+                str(error.filename), f"cannot be read: {reason(error)}"
+            ) from None
         return {name: (each.st_size, each.st_mtime_ns) for name, each in found.items()}
 
     @property

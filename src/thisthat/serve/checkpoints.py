@@ -180,7 +180,8 @@ class Checkpoints:
             return loaded.at(lam)
         if lam not in loaded.by_lambda:
             known = ", ".join(f"{value:g}" for value in sorted(loaded.by_lambda))
-            raise invalid_at(("lambda",), f"{lam:g} is not loaded; loaded are {known}")
+            how = f"thisthat serve --also-lambda {lam:g} loads it too"
+            raise invalid_at(("lambda",), f"{lam:g} is not loaded; loaded are {known} ({how})")
         return loaded.by_lambda[lam]
 
     def warmed(self, decider: Decider) -> Decider:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from thisthat.errors import InvalidInputError, MissingExtraError
-from thisthat.inputs import read_text
+from thisthat.inputs import read_text, reason
 from thisthat.items.labels import LABEL_FILES, read_labelled
 from thisthat.questions import Boolean, Question, Text, check_text
 from thisthat.questions_json import question_as_json, questions_from_json
@@ -194,7 +194,7 @@ def _load(path: Path) -> object:
     try:
         return read(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+        raise InvalidInputError(str(path), f"cannot be read: {reason(error)}") from None
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

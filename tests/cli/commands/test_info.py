@@ -13,6 +13,7 @@ import thisthat
 from tests.lab.train import tiny
 from thisthat import checkpoint
 from thisthat.cli import app
+from thisthat.cli.commands.info import _shown
 from thisthat.cli.plain_questions import plain_items
 from thisthat.decide import opening
 from thisthat.engine.native import engine as native_engine
@@ -64,3 +65,10 @@ def test_no_answer_of_the_check_is_commonest_by_chance() -> None:
     for kind in ("boolean", "choice", "score"):
         answers = [item.answer for item in items if item.kind == kind]
         assert max(map(answers.count, answers)) <= len(answers) / 2
+
+
+def test_values_of_a_card_are_shown_for_people() -> None:
+    gain = {"value": 0.075, "low": -0.05, "high": 0.2}
+    taught = [{"question": "refund", "rows": 40, "gain": gain}, {"question": "queue"}]
+    assert _shown(taught) == "question refund, rows 40, gain 0.075 [-0.05, 0.2]\nquestion queue"
+    assert (_shown([]), _shown(2.6642262231834413), _shown(True)) == ("none", "2.664", "True")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import httpx
 import pytest
 
 from tests.serve.support import log_lines, on_loopback, service_for, until
-from thisthat.errors import CheckpointError
+from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.serve.http import run
 
 
@@ -39,3 +40,10 @@ def test_the_command_says_so_too(tmp_path: Path) -> None:
     assert "listening" not in ran.stderr
     assert ran.stderr.strip().splitlines()[-1].startswith("error: ")
     assert "nope" in ran.stderr.strip().splitlines()[-1]
+
+
+def test_a_port_in_use_is_refused_by_name() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with log_lines(), pytest.raises(InvalidInputError, match=f"--port: cannot .*port {port}"):
+            run.run_server(service_for(load=False, port=port))

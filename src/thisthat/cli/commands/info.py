@@ -40,8 +40,10 @@ def info(
 
     card = description.pop("card")
     table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for name, value in {**description, **_flat(card)}.items():
-        table.add_row(name, str(value))
+        table.add_row(name, _shown(value))
     Console().print(table)
 
 
@@ -91,3 +93,16 @@ def _flat(card: dict[str, object], parent: str = "") -> dict[str, object]:
         else:
             flat[f"{parent}{key}"] = value
     return flat
+
+
+def _shown(value: object) -> str:
+    """A value of a card for people: numbers as far as they matter, a list one item a line."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return "\n".join(map(_shown, value)) or "none"
+    if isinstance(value, dict):
+        if {"value", "low", "high"} <= set(value):
+            return f"{_shown(value['value'])} [{_shown(value['low'])}, {_shown(value['high'])}]"
+        return ", ".join(f"{key} {_shown(each)}" for key, each in value.items())
+    return str(value)

@@ -19,7 +19,9 @@ def teach(
     schema: Annotated[
         Path | None, typer.Option(help="JSON file of the named questions that were labelled.")
     ] = None,
-    model: Annotated[str, typer.Option(help="Checkpoint to start from.")] = "default",
+    checkpoint: Annotated[
+        str, typer.Option("--checkpoint", "--model", help="Checkpoint to start from.")
+    ] = "default",
     lam: Annotated[
         float | None, typer.Option("--lambda", help="How much of that checkpoint's delta, 0 to 1.")
     ] = None,
@@ -31,7 +33,7 @@ def teach(
 ) -> None:
     """Teach a checkpoint your own decisions from a few dozen to a few thousand labels."""
     if deep:
-        _teach_deep(data, output, schema, model, lam, minutes)
+        _teach_deep(data, output, schema, checkpoint, lam, minutes)
         return
     from thisthat.teach.rows import read_rows
 
@@ -44,11 +46,12 @@ def teach(
     from thisthat.decide.opening import open_decider
     from thisthat.teach.light import teach as teach_light
 
-    parent = open_checkpoint(model, lam)
+    parent = open_checkpoint(checkpoint, lam)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
     with (
-        open_decider(model, lam=lam, engine=engine) as decider,  # type: ignore[arg-type]
-        Progress(*columns, console=Console(stderr=True), transient=True) as bar,
+        open_decider(checkpoint, lam=lam, engine=engine) as decider,  # type: ignore[arg-type]
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
     ):
         task = bar.add_task("learning", total=len(labelled))
         done = dict.fromkeys(labelled, 0.0)
@@ -65,13 +68,18 @@ def teach(
 
 
 def _teach_deep(
-    data: Path, output: Path, schema: Path | None, model: str, lam: float | None, minutes: float
+    data: Path,
+    output: Path,
+    schema: Path | None,
+    checkpoint: str,
+    lam: float | None,
+    minutes: float,
 ) -> None:
     if lam is not None:
         raise InvalidInputError("--lambda", "is for the light teach; --deep takes the whole")
     questions = read_schema(schema)
     deep = trainer().teach
     for line in deep(
-        data, output, typer.echo, questions=questions, initial=model, minutes=minutes
+        data, output, typer.echo, questions=questions, initial=checkpoint, minutes=minutes
     ).lines():
         typer.echo(line)

@@ -14,6 +14,7 @@ from types import FrameType
 
 import uvicorn
 
+from thisthat.errors import InvalidInputError
 from thisthat.serve.formats.wire import source_as_json
 from thisthat.serve.http.app import create_app
 from thisthat.serve.http.protocol import bounded_protocol
@@ -123,11 +124,24 @@ class Server(uvicorn.Server):
 
 
 def run_server(service: Service) -> None:
-    """Serve until told to stop. Raises what loading the checkpoint raised."""
+    """Serve until told to stop. Raises InvalidInputError for an address it cannot have.
+
+    Raises what loading the checkpoint raised, too.
+    """
     sys.setswitchinterval(SWITCH_SECONDS)
     _allow_files(service.settings.connections + _OTHER_FILES)
     server = Server(service, _freeze_what_is_there)
-    server.run()
+    try:
+        server.run()
+    except SystemExit:
+        if server.started or server.lifespan.should_exit:
+            raise
+        settings = service.settings
+        raise InvalidInputError(
+            "--host, --port",
+            f"cannot listen on {settings.host}, port {settings.port}, for the reason just logged; "
+            "--port takes another one, 0 any that is free",
+        ) from None
     if server.failed is not None:
         raise server.failed
 
