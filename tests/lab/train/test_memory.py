@@ -65,7 +65,7 @@ def saved_bytes(model: Model, config: dict[str, Any], shape: Shape) -> int:
 @pytest.mark.parametrize("means", ["none", "checkpointing", "eight_bit"])
 def test_the_prediction_is_near_what_is_held(workplace: Path, dtype: str, means: str) -> None:
     config = tiny.config(**WIDER)
-    shape = Shape(2, 256)
+    shape = Shape(1, 256) if dtype == "bfloat16" else Shape(2, 256)  # Many CPUs emulate bfloat16.
     checkpointing = means == "checkpointing"
     settings = {"dtype": dtype, "checkpointing": checkpointing, "eight_bit": means == "eight_bit"}
     model = Model.model_validate(settings)
@@ -76,7 +76,8 @@ def test_the_prediction_is_near_what_is_held(workplace: Path, dtype: str, means:
         assert held < predicted < 12 * held
     else:  # gradients inside one layer come on top
         size = 4 if dtype == "float32" else 2
-        inside = 3 * (config["intermediate_size"] + config["hidden_size"]) * size * 2 * 256
+        tokens = shape.rows * shape.length
+        inside = 3 * (config["intermediate_size"] + config["hidden_size"]) * size * tokens
         assert predicted - inside == pytest.approx(held, rel=0.15)
 
 
