@@ -24,6 +24,8 @@ lint: .venv/.ready ## ruff check and ruff format --check
 types: .venv/.ready ## mypy, strict
 	.venv/bin/mypy
 
+# Some containers forbid Python to keep what it compiled; hundreds of tests start a process.
+unit: export PYTHONDONTWRITEBYTECODE =
 unit: .venv/.ready ## all tests, two at a time
 	.venv/bin/thisthat pull
 	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal

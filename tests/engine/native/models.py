@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -40,6 +42,7 @@ _ALIKE = {
 SIZES = {"intermediate_size": 128, "head_dim": 64}
 SCORES = 4.0
 """How far scores of keys, which are about normal, spread."""
+_KEPT = tempfile.TemporaryDirectory(prefix="thisthat-kernels-")
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,12 @@ def library_of(variant: Variant, folder: Path) -> Library:
         pytest.skip(str(error))
 
 
+@cache
+def kept_library(variant: Variant) -> Library:
+    """As ``library_of``, compiled once for all tests."""
+    return library_of(variant, Path(_KEPT.name))
+
+
 def engine_of(
     model: Any,
     folder: Path,
@@ -105,7 +114,7 @@ def engine_of(
     **settings: Any,
 ) -> NativeEngine:
     """An engine over the model's weights, by default of the fastest variant here."""
-    library = library_of(variant or variants_here()[0], folder)
+    library = kept_library(variant or variants_here()[0])
     weights = {
         name: np.asarray(value.numpy(), np.float32) for name, value in model.state_dict().items()
     }

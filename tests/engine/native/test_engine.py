@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.engine.native.models import (
     Looped,
     engine_of,
-    library_of,
+    kept_library,
     variants_to_try,
     whole_model,
 )
@@ -76,8 +76,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", params=TRIED)
-def variant(request: pytest.FixtureRequest, folder: Path) -> Variant:
-    library_of(request.param, folder)
+def variant(request: pytest.FixtureRequest) -> Variant:
+    kept_library(request.param)
     found: Variant = request.param
     return found
 

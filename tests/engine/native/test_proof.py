@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.native.models import library_of, variants_to_try
+from tests.engine.native.models import kept_library, library_of, variants_to_try
 from thisthat.engine.native import compiler, proof
 from thisthat.engine.native.compiler import CannotCompileError
 from thisthat.engine.native.library import Library, Variant
 
 
 @pytest.mark.parametrize("variant", variants_to_try())
-def test_kernels_agree_with_plain_arithmetic(variant: Variant, tmp_path: Path) -> None:
-    library = library_of(variant, tmp_path)
+def test_kernels_agree_with_plain_arithmetic(variant: Variant) -> None:
+    library = kept_library(variant)
     assert proof.largest_error(library) < proof.LARGEST_ERROR
     assert proof.largest_rounding(library) < proof.LARGEST_ROUNDING
     assert proof.why_wrong(library) is None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.native.models import library_of
+from tests.engine.native.models import kept_library
 from thisthat.engine.native import proof
 from thisthat.engine.native.pack import tensor_bytes, write_packed
 from thisthat.engine.native.runtime import NativeRuntime
@@ -16,7 +16,7 @@ from thisthat.errors import CheckpointError
 
 
 def test_every_tensor_must_lie_within_the_weights(tmp_path: Path) -> None:
-    library, labels = library_of("plain", tmp_path), len(proof.LABELS)
+    library, labels = kept_library("plain"), len(proof.LABELS)
     data, index = tmp_path / "weights.bin", tmp_path / "index.json"
     with data.open("wb") as file:
         packed = write_packed(proof._weights(), proof.SHAPE, proof.LABELS, library.order, file)

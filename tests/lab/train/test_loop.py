@@ -275,7 +275,8 @@ def test_bfloat16_weights_learn_through_float32_masters(workplace: Path) -> None
     run = run_in(
         workplace,
         model={"initial": "model", "dtype": "bfloat16"},
-        schedule={"steps": 8},
+        data={"longest": 160, "tokens_per_batch": 320, "chunk_rows": 32, "shapes": 4},
+        schedule={"steps": 6},
         optimiser={"rate": 1e-5, "accumulate": 2},
     )
     train(run, quietly)

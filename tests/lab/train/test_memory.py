@@ -65,7 +65,7 @@ def saved_bytes(model: Model, config: dict[str, Any], shape: Shape) -> int:
 @pytest.mark.parametrize("means", ["none", "checkpointing", "eight_bit"])
 def test_the_prediction_is_near_what_is_held(workplace: Path, dtype: str, means: str) -> None:
     config = tiny.config(**WIDER)
-    shape = Shape(2, 256)
+    shape = Shape(1, 256) if dtype == "bfloat16" else Shape(2, 256)  # Many CPUs emulate bfloat16.
     checkpointing = means == "checkpointing"
     settings = {"dtype": dtype, "checkpointing": checkpointing, "eight_bit": means == "eight_bit"}
     model = Model.model_validate(settings)
@@ -76,7 +76,8 @@ def test_the_prediction_is_near_what_is_held(workplace: Path, dtype: str, means:
         assert held < predicted < 12 * held
     else:  # gradients inside one layer come on top
         size = 4 if dtype == "float32" else 2
-        inside = 3 * (config["intermediate_size"] + config["hidden_size"]) * size * 2 * 256
+        tokens = shape.rows * shape.length
+        inside = 3 * (config["intermediate_size"] + config["hidden_size"]) * size * tokens
         assert predicted - inside == pytest.approx(held, rel=0.15)
 
 
@@ -113,12 +114,13 @@ def test_what_each_means_saves(workplace: Path) -> None:
 
 def test_eight_bit_moments_learn_and_resume(model_folder: Path) -> None:
     pytest.importorskip("torchao.optim")
-    config = tiny.config(**WIDER)
+    # As small as matrices with 8-bit moments can be; those of 4,096 numbers and more have them.
+    config = tiny.config(hidden_size=64, intermediate_size=128, head_dim=32)
     model = Model(dtype="bfloat16")
     from thisthat_lab.train.config import Objective, Optimiser
 
     settings = Optimiser(name="adamw-8bit", rate=1e-2)
-    fed = feed_batch(random_batch(Shape(8, 32), config["vocab_size"]), pin=False)
+    fed = feed_batch(random_batch(Shape(2, 32), config["vocab_size"]), pin=False)
     with torch.compiler.set_stance("force_eager"):
         torch.manual_seed(0)
         backbone = random_backbone(config, model, CPU)
@@ -128,6 +130,7 @@ def test_eight_bit_moments_learn_and_resume(model_folder: Path) -> None:
             for n in range(6)
         ]
         assert losses[-1] < losses[0]
+        assert "moment/trunk.layers.1.mlp.up_proj.weight/exp_avg.codes" in stepper.state()
         again = random_backbone(config, model, CPU)
         resumed = Stepper(again.trained(), settings)
         resumed.load({name: tensor.clone() for name, tensor in stepper.state().items()})

@@ -45,6 +45,7 @@ CAVEATS = (
 
 def run(context: Context) -> Findings:
     """Ask choices in several orders; report flips and how far distributions move."""
+    _ = context.system  # One that cannot be opened is said before questions are drawn.
     choices = [item for item in branch_items(context) if item.kind == "choice"]
     most = QUICK_QUESTIONS if context.setting.quick else QUESTIONS
     families = len({item.family for item in choices})
