@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, TABLES, Row, Table
-from thisthat.audit.chain import Place
+from thisthat.audit.chain import Place, unchained_up_to
 from thisthat.audit.chained_store import CHAIN, ChainedStore, Result, Transaction
 from thisthat.audit.entry import COLUMNS, NUMBERS, Entry, values_of
-from thisthat.audit.protocol import LogError, known_filter
+from thisthat.audit.protocol import LogError, NoLogYetError, known_filter
 from thisthat.errors import InvalidInputError, MissingExtraError
 
 _TRIES = 5
@@ -85,6 +85,7 @@ class AlchemyDatabase:
         ):
             sqlalchemy.Index(index, found, mysql_length=128)
         self._ready = False
+        self._has_lines = False
 
     @contextmanager
     def writing(self, *, create: bool = True) -> Iterator[AlchemyStatements]:
@@ -114,6 +115,12 @@ class AlchemyDatabase:
                 if tried == _TRIES or not clash:
                     raise
         raise AssertionError
+
+    def check_lines(self, statements: AlchemyStatements) -> None:
+        """Raise NoLogYetError unless the table of lines is there, now or before."""
+        self._has_lines = self._has_lines or statements.has_table(self.table.name)
+        if not self._has_lines:
+            raise NoLogYetError(f"{self._name}: has no decision log")
 
     def close(self) -> None:
         """Close the database."""
@@ -151,6 +158,7 @@ class AlchemyStatements:
     """A ``Transaction`` over a connection that is in one."""
 
     def __init__(self, database: AlchemyDatabase, connection: Any) -> None:
+        self._database = database
         self._alchemy, self._connection = database.alchemy, connection
         self._table, self._chain, self._beside = database.table, database.chain, database.beside
 
@@ -220,13 +228,20 @@ class AlchemyStatements:
         return highest, count
 
     def last_id(self) -> int:
-        """See Transaction."""
-        return self.line_count()[0]
+        """See Transaction. Every line also took a place, so none ever had an id beyond them."""
+        func, ids = self._alchemy.func, self._table.c.id
+        query = self._alchemy.select(func.coalesce(func.max(ids), 0))
+        highest = int(self._connection.execute(query).scalar_one())
+        first, last = self.end_place(last=False), self.end_place(last=True)
+        if first is None or last is None:
+            return highest
+        return max(highest, unchained_up_to(first) + last.number)
 
     def lines(
         self, where: Mapping[str, str], since: float | None, until: float | None, limit: int | None
     ) -> Iterator[tuple[int, Entry]]:
         """See Transaction."""
+        self._database.check_lines(self)
         columns = self._table.c
         query = self._table.select()
         for name, value in where.items():

@@ -170,8 +170,8 @@ def _task(found: Reviewed) -> dict[str, Any]:
     }
 
 
-def outcomes_of_review(tasks: object) -> Iterator[Outcome]:
-    """The outcomes in Label Studio's JSON export; skipped tasks have none.
+def outcomes_of_review(tasks: object) -> Iterator[tuple[str, Outcome]]:
+    """The outcomes in Label Studio's JSON export, each with its task's place; skipped have none.
 
     Raises InvalidInputError for anything else.
     """
@@ -185,7 +185,8 @@ def outcomes_of_review(tasks: object) -> Iterator[Outcome]:
                 if not each.get("was_cancelled") and (chosen := _chosen(each)):
                     at = each.get("updated_at") or each.get("created_at")
                     time = None if at is None else moment(at)
-                    yield Outcome(decision=decision, option=chosen, source=SOURCE, time=time)
+                    found = Outcome(decision=decision, option=chosen, source=SOURCE, time=time)
+                    yield place, found
         except InvalidInputError as error:
             raise error.under(place) from None
         except (KeyError, TypeError, AttributeError, ValueError):

@@ -13,7 +13,6 @@ import typer
 from thisthat.cli.app import App
 from thisthat.cli.moments import duration, moment
 from thisthat.cli.outputs import check_log, check_output
-from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 
 app = App(
@@ -38,18 +37,13 @@ def outcomes(
     """Import outcomes, each once, and count what is known about the decisions."""
     from thisthat.audit.store import open_store
     from thisthat.loop.joined import COUNTS, JoinedView
-    from thisthat.loop.outcome_files import read_outcomes
-    from thisthat.loop.outcomes import record
+    from thisthat.loop.outcome_files import import_outcomes
 
     window = duration(mature, "--mature")
     check_log(log)
     store = open_store(log)
     if file is not None:
-        try:
-            done = record(store, read_outcomes(file))
-        except InvalidInputError as error:
-            at = error.field.startswith("outcomes[")
-            raise InvalidInputError(str(file), error.message) if at else error from None
+        done = import_outcomes(store, file)
         typer.echo(f"{file}: {done.recorded} recorded, {done.repeated} were recorded before")
     view = JoinedView(store, window, time.time())
     for _ in view.decisions():
