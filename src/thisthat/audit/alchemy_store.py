@@ -86,6 +86,7 @@ class AlchemyDatabase:
             sqlalchemy.Index(index, found, mysql_length=128)
         self._ready = False
         self._has_lines = False
+        self._looked = self._purged = 0
 
     @contextmanager
     def writing(self, *, create: bool = True) -> Iterator[AlchemyStatements]:
@@ -121,6 +122,17 @@ class AlchemyDatabase:
         self._has_lines = self._has_lines or statements.has_table(self.table.name)
         if not self._has_lines:
             raise NoLogYetError(f"{self._name}: has no decision log")
+
+    def last_purge(self, statements: AlchemyStatements, last: int) -> int:
+        """The place of the last purge up to the end of the chain, 0 without any.
+
+        Only what came since it was asked for is looked at.
+        """
+        if last < self._looked:  # another log is in its place
+            self._looked = self._purged = 0
+        self._purged = statements.last_purge(self._looked) or self._purged
+        self._looked = last
+        return self._purged
 
     def close(self) -> None:
         """Close the database."""
@@ -228,14 +240,24 @@ class AlchemyStatements:
         return highest, count
 
     def last_id(self) -> int:
-        """See Transaction. Every line also took a place, so none ever had an id beyond them."""
+        """See Transaction. A line's id is never beyond its place, so none that was purged had one
+        beyond the place of the purge."""
         func, ids = self._alchemy.func, self._table.c.id
         query = self._alchemy.select(func.coalesce(func.max(ids), 0))
         highest = int(self._connection.execute(query).scalar_one())
         first, last = self.end_place(last=False), self.end_place(last=True)
         if first is None or last is None:
             return highest
-        return max(highest, unchained_up_to(first) + last.number)
+        purged = self._database.last_purge(self, last.number)
+        return max(highest, unchained_up_to(first) + purged) if purged else highest
+
+    def last_purge(self, after: int) -> int | None:
+        """The place of the last purge behind a number."""
+        chain = self._chain.c
+        query = self._alchemy.select(self._alchemy.func.max(chain.number))
+        purges = query.where(chain.number > after, chain.event.like('{"purge"%'))
+        found: int | None = self._connection.execute(purges).scalar_one()
+        return found
 
     def lines(
         self, where: Mapping[str, str], since: float | None, until: float | None, limit: int | None

@@ -89,6 +89,7 @@ def review(
     log: Log,
     output: Output,
     limit: Annotated[int, typer.Option(min=1, help="Most decisions to review.")] = 200,
+    newest: Annotated[int, typer.Option(min=1, help="Decisions that are looked at.")] = 50_000,
     until: Until = None,
 ) -> None:
     """Write decisions without a known answer as Label Studio's tasks.
@@ -99,7 +100,8 @@ def review(
     from thisthat.loop.review import INTERFACE, review_queue, review_tasks
 
     check_output(output, None if "://" in log else Path(log))
-    queue = review_queue(open_store(log), limit, moment(until, "--until") or time.time())
+    at = moment(until, "--until") or time.time()
+    queue = review_queue(open_store(log), limit, at, newest)
     tasks = review_tasks(queue)
     write_atomically(output, json.dumps(tasks, ensure_ascii=False, indent=1), mode=0o600)
     counts = Counter(reason for row in queue.rows for reason in row.reasons)
