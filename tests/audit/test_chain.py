@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.audit.test_log import entry
+from thisthat.audit.alchemy_store import AlchemyStatements, AlchemyStore
 from thisthat.audit.chain import (
     Anchor,
     Place,
@@ -421,6 +422,34 @@ def test_a_log_that_disappears_under_its_writer_is_noticed_and_on_record(
     [finding] = [each for each in report.findings if "had disappeared" in each.what]
     assert "lines up to 3 had disappeared when writing went on" in finding.what
     assert found(SQLiteStore(path), before)
+
+
+def test_no_id_is_given_twice_whatever_is_purged(place: str) -> None:
+    store, given = store_of(place), set(range(1, 6))
+    for step in range(3):
+        assert store.purge(1_000.0) > 0
+        store.append([entry(900.0 - step), entry(9_000.0 + step)])
+        fresh = {line for line, _ in store.lines({}, None, None, None)} - given
+        assert len(fresh) == 2
+        given |= fresh
+    assert store.purge(10_000.0) == 4
+    store.append([entry(1.0)])
+    [(line, _)] = store.lines({}, None, None, None)
+    assert line > max(given)
+    assert verify(store).whole
+
+
+def test_ids_go_on_behind_lines_from_before_the_chain(tmp_path: Path) -> None:
+    store = AlchemyStore(f"sqlite:///{tmp_path / 'log.sqlite'}")
+    store.note({"what": "makes the tables"})
+    with store.database.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM chain")
+        AlchemyStatements(store.database, connection).insert_lines([(70, entry(1.0))])
+    store.append([entry(2.0)])
+    assert store.purge(10.0) == 2
+    store.append([entry(3.0)])
+    [(line, _)] = store.lines({}, None, None, None)
+    assert line > 71
 
 
 def test_a_purge_by_another_process_is_no_loss(place: str) -> None:

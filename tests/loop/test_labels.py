@@ -11,8 +11,8 @@ from thisthat.audit.store import SQLiteStore
 from thisthat.errors import InvalidInputError
 from thisthat.items.labels import read_labelled
 from thisthat.loop.labels import REASONS, make_labels
-from thisthat.loop.outcome_files import read_outcomes
-from thisthat.loop.outcomes import Outcome, Recorded, record
+from thisthat.loop.outcome_files import import_outcomes, read_outcomes
+from thisthat.loop.outcomes import Outcome, Recorded
 from thisthat.loop.review import review_queue, review_tasks
 from thisthat.questions import Choice
 
@@ -111,11 +111,12 @@ def test_a_review_goes_to_label_studio_and_back(store: SQLiteStore, tmp_path: Pa
     tasks[0]["annotations"] = [{"result": [], "was_cancelled": True}, done]
     path = tmp_path / "export.json"
     path.write_text(json.dumps(tasks), encoding="utf-8")
-    [outcome] = read_outcomes(path)
+    [(where, outcome)] = read_outcomes(path)
+    assert where == f"{path}[0]"
     assert (outcome.decision, outcome.option, outcome.source) == (3, "b", "label-studio")
     assert outcome.time == 14 * DAY + 0.5
-    assert record(store, read_outcomes(path)) == Recorded(1, 0)
-    assert record(store, read_outcomes(path)) == Recorded(0, 1)
+    assert import_outcomes(store, path) == Recorded(1, 0)
+    assert import_outcomes(store, path) == Recorded(0, 1)
     labels = make_labels(store, 0, time.time() + 1).labels
     assert {each.id: each.answers["q"] for each in labels} == {"r3": "b", "r5": "a"}
 
@@ -151,7 +152,8 @@ def test_csv_and_json_lines_hold_the_same(tmp_path: Path) -> None:
         {"request": "r2", "question": "q", "reward": 0.5, "time": 12.5},
     ]
     lines.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert read_outcomes(table) == read_outcomes(lines)
+    both = [[each for _, each in read_outcomes(path)] for path in (table, lines)]
+    assert both[0] == both[1]
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,19 @@ import pytest
 from tests.audit.test_chain import edit
 from tests.audit.test_log import entry
 from thisthat.audit.beside import ASSIGNMENTS, CLIENT_REQUESTS, OUTCOMES, RequestId
+from thisthat.audit.protocol import LogError, NoLogYetError
 from thisthat.audit.store import SQLiteStore, open_store
 from thisthat.audit.verify import verify
 from thisthat.errors import InvalidInputError
 from thisthat.loop.assignment_log import Assigned, assignment, assignments
-from thisthat.loop.outcomes import Outcome, Recorded, received, record
+from thisthat.loop.outcomes import (
+    AT_ONCE,
+    Outcome,
+    Recorded,
+    RefusedOutcomeError,
+    received,
+    record,
+)
 
 NAMED: dict[str, Any] = {"request": "r", "question": "q"}
 
@@ -45,6 +53,7 @@ def test_outcomes_come_back_as_they_were_given(place: str) -> None:
         Outcome(**NAMED, reward=0),
         Outcome(**NAMED, happened=True),
     ]
+    open_store(place).append([entry(1.0), entry(2.0), entry(3.0)])
     before = time.time()
     assert record(place, given) == Recorded(4, 0)
     found = {each.outcome.name: each for each in received(open_store(place))}
@@ -120,6 +129,46 @@ def test_the_future_is_refused(place: str) -> None:
         record(place, [Outcome(**NAMED, option="x"), later])
     open_store(place).add(OUTCOMES, [])
     assert list(received(open_store(place))) == []
+
+
+def test_a_decision_of_a_log_that_is_not_there_yet_is_refused(place: str) -> None:
+    ahead = Outcome(**NAMED, option="x")
+    with pytest.raises(RefusedOutcomeError, match=r"outcomes\[1\]\.decision: 1 is not in the log"):
+        record(place, [ahead, Outcome(decision=1, option="x")])
+    assert record(place, ahead) == Recorded(1, 0)
+    assert total(place)[0] == 1
+
+
+def test_a_file_without_tables_is_no_log_yet(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    path.touch(0o600)
+    with pytest.raises(RefusedOutcomeError, match="is not in the log"):
+        record(path, Outcome(decision=1, option="x"))
+    assert record(path, Outcome(**NAMED, option="x")) == Recorded(1, 0)
+
+
+def test_a_log_that_cannot_be_read_is_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    path.write_text("no database " * 99)
+    for store in (open_store(path), open_store(f"sqlite:///{path}")):
+        with pytest.raises(LogError, match="not a database") as caught:
+            list(store.lines({"request": "r"}, None, None, None))
+        assert not isinstance(caught.value, NoLogYetError)
+        with pytest.raises(LogError, match="not a database"):
+            record(store, Outcome(**NAMED, option="x"))
+
+
+def test_one_that_is_refused_keeps_all_others_out_however_many(place: str) -> None:
+    many = [outcome(number) for number in range(AT_ONCE + 5)]
+    late = Outcome(**NAMED, option="x", time=time.time() + 3600)
+    with pytest.raises(RefusedOutcomeError, match=rf"outcomes\[{len(many)}\]\.time"):
+        record(place, [*many, late])
+    open_store(place).add(OUTCOMES, [])
+    assert total(place)[0] == 0
+    used = Outcome(**NAMED, option="x", key=many[0].key)
+    with pytest.raises(RefusedOutcomeError) as caught:
+        record(place, [*many, used])
+    assert (caught.value.number, caught.value.about) == (len(many), "key")
 
 
 def test_threads_that_post_the_same_in_any_order_count_each_once(place: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.loop.test_joined import DAY, T0, decided
-from thisthat.audit.beside import SHADOWS
+from thisthat.audit.beside import OUTCOMES, SHADOWS, RequestId
 from thisthat.audit.store import SQLiteStore
+from thisthat.loop.outcomes import Outcome
 from thisthat.loop.review import Queue, review_queue
 
 
@@ -59,6 +61,48 @@ def test_without_drift_nothing_is_drifting(store: SQLiteStore) -> None:
     rows = reviewed(store, 30).rows
     assert {each.reasons for each in rows} == {("unsure",)}
     assert [each.entry.sure for each in rows] == sorted(map(float, sure))[:30]
+
+
+def test_only_the_newest_decisions_are_looked_at(store: SQLiteStore) -> None:
+    store.append(
+        [
+            decided(0, "r1", sure=0.5, state_hash="h1"),
+            decided(1, RequestId("r2", "mine"), sure=0.6, state_hash="h2"),
+            decided(2, "r3", sure=0.7, state_hash="h3"),
+            decided(3, "r4", sure=0.8, state_hash="h4"),
+        ]
+    )
+    store.add(SHADOWS, [("k", "shadow-1", "r4", "q", "h4", "{}", "b", T0)])
+
+    def found(newest: int) -> list[int]:
+        return [row.decision for row in review_queue(store, 9, T0 + 10 * DAY, newest).rows]
+
+    assert [found(newest) for newest in (1, 3, 4)] == [[4], [4, 2, 3], [4, 1, 2, 3]]
+    assert found(9) == found(4)
+    early = [
+        Outcome(request="mine", question="q", option="a"),
+        Outcome(request="r1", question="q", option="a"),
+        Outcome(decision=3, option="a"),
+    ]
+    store.add(OUTCOMES, [each.row(T0) for each in early])
+    assert [found(newest) for newest in (1, 2, 3, 4)] == [[4]] * 4
+
+
+def test_what_is_held_in_memory_does_not_grow_with_the_log(store: SQLiteStore) -> None:
+    def highest(lines: int) -> int:
+        new = range(lines)
+        store.append([decided(n, f"r{n}", state_hash=f"h{n}") for n in new])
+        given = [Outcome(request=f"r{n}", question="q", option="a", source=f"{n}") for n in new]
+        store.add(OUTCOMES, [each.row(T0 + lines) for each in given])
+        tracemalloc.start()
+        try:
+            review_queue(store, 5, T0 + 10 * DAY, 50)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    few = highest(200)
+    assert highest(4_000) < 2 * few
 
 
 def test_decisions_without_their_state_are_counted(store: SQLiteStore) -> None:

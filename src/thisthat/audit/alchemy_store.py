@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, TABLES, Row, Table
-from thisthat.audit.chain import Place
+from thisthat.audit.chain import Place, unchained_up_to
 from thisthat.audit.chained_store import CHAIN, ChainedStore, Result, Transaction
 from thisthat.audit.entry import COLUMNS, NUMBERS, Entry, values_of
-from thisthat.audit.protocol import LogError, known_filter
+from thisthat.audit.protocol import LogError, NoLogYetError, known_filter
 from thisthat.errors import InvalidInputError, MissingExtraError
 
 _TRIES = 5
@@ -85,6 +85,8 @@ class AlchemyDatabase:
         ):
             sqlalchemy.Index(index, found, mysql_length=128)
         self._ready = False
+        self._has_lines = False
+        self._looked = self._purged = 0
 
     @contextmanager
     def writing(self, *, create: bool = True) -> Iterator[AlchemyStatements]:
@@ -114,6 +116,23 @@ class AlchemyDatabase:
                 if tried == _TRIES or not clash:
                     raise
         raise AssertionError
+
+    def check_lines(self, statements: AlchemyStatements) -> None:
+        """Raise NoLogYetError unless the table of lines is there, now or before."""
+        self._has_lines = self._has_lines or statements.has_table(self.table.name)
+        if not self._has_lines:
+            raise NoLogYetError(f"{self._name}: has no decision log")
+
+    def last_purge(self, statements: AlchemyStatements, last: int) -> int:
+        """The place of the last purge up to the end of the chain, 0 without any.
+
+        Only what came since it was asked for is looked at.
+        """
+        if last < self._looked:  # another log is in its place
+            self._looked = self._purged = 0
+        self._purged = statements.last_purge(self._looked) or self._purged
+        self._looked = last
+        return self._purged
 
     def close(self) -> None:
         """Close the database."""
@@ -151,6 +170,7 @@ class AlchemyStatements:
     """A ``Transaction`` over a connection that is in one."""
 
     def __init__(self, database: AlchemyDatabase, connection: Any) -> None:
+        self._database = database
         self._alchemy, self._connection = database.alchemy, connection
         self._table, self._chain, self._beside = database.table, database.chain, database.beside
 
@@ -220,13 +240,30 @@ class AlchemyStatements:
         return highest, count
 
     def last_id(self) -> int:
-        """See Transaction."""
-        return self.line_count()[0]
+        """See Transaction. A line's id is never beyond its place, so none that was purged had one
+        beyond the place of the purge."""
+        func, ids = self._alchemy.func, self._table.c.id
+        query = self._alchemy.select(func.coalesce(func.max(ids), 0))
+        highest = int(self._connection.execute(query).scalar_one())
+        first, last = self.end_place(last=False), self.end_place(last=True)
+        if first is None or last is None:
+            return highest
+        purged = self._database.last_purge(self, last.number)
+        return max(highest, unchained_up_to(first) + purged) if purged else highest
+
+    def last_purge(self, after: int) -> int | None:
+        """The place of the last purge behind a number."""
+        chain = self._chain.c
+        query = self._alchemy.select(self._alchemy.func.max(chain.number))
+        purges = query.where(chain.number > after, chain.event.like('{"purge"%'))
+        found: int | None = self._connection.execute(purges).scalar_one()
+        return found
 
     def lines(
         self, where: Mapping[str, str], since: float | None, until: float | None, limit: int | None
     ) -> Iterator[tuple[int, Entry]]:
         """See Transaction."""
+        self._database.check_lines(self)
         columns = self._table.c
         query = self._table.select()
         for name, value in where.items():

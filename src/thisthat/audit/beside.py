@@ -111,10 +111,20 @@ def beside(entries: Sequence[Entry]) -> dict[Table, list[Row]]:
     return {CLIENT_REQUESTS: list(clients.values()), ASSIGNMENTS: list(assigned.values())}
 
 
+class KeyTakenError(InvalidInputError):
+    """The key of a row, by its ``number`` among those given, stands for something else."""
+
+    def __init__(self, table: Table, number: int, key: str) -> None:
+        """Name the row and its key."""
+        why = f"{key!r} was recorded before with other content"
+        super().__init__(f"{table.name}[{number}].key", why)
+        self.number = number
+
+
 def fresh(table: Table, rows: Sequence[Row], known: Mapping[str, Row]) -> list[Row]:
     """The rows whose keys are neither ``known`` nor earlier among them.
 
-    Raises InvalidInputError for a key that stands for something else.
+    Raises KeyTakenError for a key that stands for something else.
     """
     kept = dict(known)
     new = []
@@ -124,6 +134,5 @@ def fresh(table: Table, rows: Sequence[Row], known: Mapping[str, Row]) -> list[R
         if before is row:
             new.append(row)
         elif before[:-1] != row[:-1]:
-            why = f"{key!r} was recorded before with other content"
-            raise InvalidInputError(f"{table.name}[{number}].key", why)
+            raise KeyTakenError(table, number, key)
     return new

@@ -75,6 +75,14 @@ def beginning(after: int, unchained: int) -> Place:
     return _event(None, "begin", event)
 
 
+def unchained_up_to(first: Place) -> int:
+    """The ``after`` of the beginning; 0 where it cannot be read."""
+    try:
+        return int(events_in(first)["begin"]["after"])
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return 0
+
+
 def purge_of(last: Place, before: float, lines: int, runs: Sequence[Run]) -> Place:
     """The place after ``last`` that records a purge of so many lines, at these places."""
     return _event(

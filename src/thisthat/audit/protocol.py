@@ -29,6 +29,10 @@ class LogError(ThisThatError):
     """The decision log's database cannot be used right now; the message says why."""
 
 
+class NoLogYetError(LogError):
+    """There is no log yet: no file, or no tables. The first decision makes them."""
+
+
 class Store(Protocol):
     """A place for log lines."""
 
@@ -41,7 +45,7 @@ class Store(Protocol):
     def read(
         self, where: Mapping[str, str], since: float | None, until: float | None, limit: int | None
     ) -> Iterator[Entry]:
-        """The lines that match, newest first. Raises LogError."""
+        """The lines that match, newest first. Raises LogError; NoLogYetError before the first."""
 
     def lines(
         self, where: Mapping[str, str], since: float | None, until: float | None, limit: int | None
@@ -51,7 +55,7 @@ class Store(Protocol):
     def add(self, table: Table, rows: Sequence[Row]) -> int:
         """Write the rows whose keys are new durably, all or none; returns how many those are.
 
-        Any thread may call it. Raises LogError, and InvalidInputError for a key that stands for
+        Any thread may call it. Raises LogError, and KeyTakenError for a key that stands for
         something else.
         """
 

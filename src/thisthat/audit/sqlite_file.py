@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from thisthat.audit.chained_store import Result, Transaction
-from thisthat.audit.protocol import LogError
+from thisthat.audit.protocol import LogError, NoLogYetError
 from thisthat.audit.sqlite_schema import SCHEMA
 from thisthat.audit.sqlite_statements import SQLiteStatements
 
@@ -63,7 +63,7 @@ class SQLiteFile:
                 connection.execute("PRAGMA query_only = ON")
                 yield SQLiteStatements(connection)
         except sqlite3.Error as error:
-            raise LogError(f"{self.path}: {error}") from error
+            raise self._told(error) from error
 
     @contextmanager
     def following(self) -> Iterator[SQLiteStatements]:
@@ -79,7 +79,7 @@ class SQLiteFile:
                 yield SQLiteStatements(self._follower[0])
             except sqlite3.Error as error:
                 self._leave()
-                raise LogError(f"{self.path}: {error}") from error
+                raise self._told(error) from error
 
     def run(self, work: Callable[[Transaction], Result]) -> Result:
         """Do some work over a connection of its own; the file's lock lets one writer in."""
@@ -165,7 +165,12 @@ class SQLiteFile:
 
     def _check_there(self) -> None:
         if not self.path.is_file():
-            raise LogError(f"{self.path}: there is no such file")
+            raise NoLogYetError(f"{self.path}: there is no such file")
+
+    def _told(self, error: sqlite3.Error) -> LogError:
+        """An error of reading; a file without tables is left by a kill before the first line."""
+        early = str(error) == "no such table: decisions"
+        return (NoLogYetError if early else LogError)(f"{self.path}: {error}")
 
     def _check_place(self) -> None:
         """Raise LogError if what was just written is in a file that is no longer at the path."""

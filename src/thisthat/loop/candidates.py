@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import Parent
 from thisthat.errors import InvalidInputError
-from thisthat.loop.registry import Registry, RegistryState, Version
+from thisthat.loop.experiment import Experiment
+from thisthat.loop.registry import Registry, RegistryState, Version, check_start
 
 
 def registered(registry: Registry, named: str, by: str) -> Version:
     """The version of that name, or of that checkpoint, which is registered if it is new.
+
+    Raises what opening the checkpoint raises.
+    """
+    new = version_of(registry, named)
+    if new.name in registry.now().versions:
+        return new
+    return registry.register(new.name, new.reference, new.identity, by, new.parent, new.data)
+
+
+def version_of(registry: Registry, named: str) -> Version:
+    """The version of that name, or of that checkpoint, registered or not; changes nothing.
 
     Raises what opening the checkpoint raises.
     """
@@ -23,8 +37,18 @@ def registered(registry: Registry, named: str, by: str) -> Version:
     name, data = checkpoint.card.version, checkpoint.card.provenance.get("labels_sha256")
     if name in held.versions:
         name = f"{name}-{checkpoint.identity[:8]}"
-    parent = _parent(checkpoint, held)
-    return registry.register(name, checkpoint.ref, checkpoint.identity, by, parent, data)
+    return Version(name, checkpoint.ref, checkpoint.identity, _parent(checkpoint, held), data)
+
+
+def start(registry: Registry, named: str, wanted: Experiment, by: str) -> Experiment:
+    """Try a version, or a checkpoint, against the champion; it gets its name here.
+
+    Raises InvalidInputError, after which nothing has changed.
+    """
+    version = version_of(registry, named)
+    check_start(registry.now(), version)
+    registered(registry, named, by)
+    return registry.start(replace(wanted, version=version.name), by)
 
 
 def _parent(checkpoint: Checkpoint, held: RegistryState) -> str | None:
@@ -57,8 +81,7 @@ def promote(
     chosen = named or held.candidate
     if chosen is None:
         raise InvalidInputError("version", "is missing: there is no candidate")
-    version = registered(registry, chosen, by)
-    held = registry.now()
+    version = version_of(registry, chosen)
     if version.name == held.champion:
         raise InvalidInputError("version", f"{version.name!r} is the champion already")
     tried = [each for each in held.running.values() if each.version == version.name]
@@ -71,5 +94,6 @@ def promote(
             raise InvalidInputError(tried[0].name, why)
     if lam is None:
         lam = next((each.lam for each in tried if each.ready), None)
+    registered(registry, chosen, by)
     registry.point("champion", version.name, by, reason, lam)
     return version

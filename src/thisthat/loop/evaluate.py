@@ -22,9 +22,10 @@ from thisthat.audit.beside import ASSIGNMENTS
 from thisthat.audit.protocol import Store
 from thisthat.decide.policy import Policy
 from thisthat.decide.protocol import Decides
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, shown
 from thisthat.identity import schema_hash
 from thisthat.loop.acting import Acting, acting
+from thisthat.loop.canary import CanarySettings
 from thisthat.loop.joined import Joined, JoinedView
 from thisthat.loop.off_policy import Estimate, Logged, difference, doubly_robust, ips, snips
 from thisthat.loop.replay import Replay, paired
@@ -170,8 +171,10 @@ def evaluate(
 
     ``costs`` prices what was taken for what; ``slice_by`` names a field of states that are JSON
     objects; ``policy`` is what the candidate would act by. Raises LogError, and InvalidInputError
-    for costs of unknown questions or options and for a policy that is not the candidate's.
+    for costs of unknown questions or options, for a policy that is not the candidate's, and for
+    margins and levels that mean nothing.
     """
+    CanarySettings(margin, alpha)
     check_costs(costs, questions)
     excluded: Counter[str] = Counter()
     known = list(_usable(store, questions, mature_after, until, since, excluded))
@@ -233,17 +236,23 @@ def evaluate(
 
 def check_costs(costs: Costs | None, questions: Mapping[str, Question]) -> None:
     """Raise InvalidInputError for costs that belong to no question or option, or are no costs."""
-    for name, table in (costs or {}).items():
+    for name, table in _object({} if costs is None else costs, "costs").items():
         if name not in questions:
             raise InvalidInputError(f"costs.{name}", "is not a question of the schema")
         options = [option.name for option in questions[name].declared]
-        for right, row in table.items():
-            for said, cost in row.items():
+        for right, row in _object(table, f"costs.{name}").items():
+            for said, cost in _object(row, f"costs.{name}.{right}").items():
                 where = f"costs.{name}.{right}.{said}"
                 if right not in options or said not in options:
                     raise InvalidInputError(where, f"names no option; there are {options}")
                 if not (isinstance(cost, (int, float)) and math.isfinite(cost) and cost >= 0):
                     raise InvalidInputError(where, f"must be a number of 0 or more, not {cost!r}")
+
+
+def _object(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(where, f"must be an object, not {shown(value)}")
+    return value
 
 
 def _reward(costs: Costs | None, name: str, right: str | None, said: str) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -64,10 +64,13 @@ class JoinedView:
     """The decisions of a log before ``until`` with the outcomes recorded before it.
 
     ``mature_after`` is the window in seconds. ``counts`` is complete once ``decisions`` has ended;
-    its names are those of ``COUNTS``. Raises LogError.
+    its names are those of ``COUNTS``. With ``newest``, only so many decisions are looked at, and
+    only what is about them is held in memory. Raises LogError.
     """
 
-    def __init__(self, store: Store, mature_after: float, until: float) -> None:
+    def __init__(
+        self, store: Store, mature_after: float, until: float, newest: int | None = None
+    ) -> None:
         if not mature_after >= 0:
             raise InvalidInputError("mature_after", f"must be 0 or more, not {mature_after:g}")
         self.counts: Counter[str] = Counter()
@@ -75,6 +78,7 @@ class JoinedView:
         self._store = store
         self._window = mature_after
         self._until = until
+        self._newest = newest
         self._outcomes: dict[int, list[Received]] = {}
         self._again: set[int] = set()
         self._last = 0
@@ -83,7 +87,7 @@ class JoinedView:
     def decisions(self) -> Iterator[Joined]:
         """Every decision once, newest first."""
         self.counts = Counter(self._unused)
-        for line, entry in self._store.lines({}, None, self._until, None):
+        for line, entry in self._lines():
             if line > self._last:
                 continue  # it came while the outcomes were being found
             found = self._joined(line, entry)
@@ -95,30 +99,38 @@ class JoinedView:
 
     def _find(self) -> None:
         """Find the line of every outcome; only what outcomes name is held in memory."""
+        about = None if self._newest is None else _About(self._store, self._lines())
         by_line: dict[int, list[Received]] = {}
         by_name: dict[tuple[str, str], list[Received]] = {}
         for each in received(self._store):
-            if each.recorded >= self._until:
+            if each.recorded >= self._until or (about is not None and not about.names(each)):
                 continue
             given = each.outcome
             if given.decision is not None:
                 by_line.setdefault(given.decision, []).append(each)
             else:
                 by_name.setdefault((given.request or "", given.question or ""), []).append(each)
-        clients = {own: client for own, client, _ in self._store.rows(CLIENT_REQUESTS)}
+        clients = (
+            {str(own): str(client) for own, client, _ in self._store.rows(CLIENT_REQUESTS)}
+            if about is None
+            else about.clients
+        )
         named: tuple[_Lines, _Lines] = {}, {}
-        for line, entry in self._store.lines({}, None, self._until, None):
+        for line, entry in self._lines():
             self._last = max(self._last, line)
             if line in by_line:
                 self._outcomes.setdefault(line, []).extend(by_line.pop(line))
             for names, request in zip(
-                named, (entry.request, clients.get(entry.request)), strict=True
+                named, (entry.request, clients.get(str(entry.request))), strict=True
             ):
                 if (key := (str(request), entry.question)) in by_name:
                     names.setdefault(key, {}).setdefault(entry.state_hash, []).append(line)
         self._unused["orphan"] = sum(map(len, by_line.values()))
         for key, outcomes in by_name.items():
             self._assign(named[0].get(key) or named[1].get(key) or {}, outcomes)
+
+    def _lines(self) -> Iterator[tuple[int, Entry]]:
+        return self._store.lines({}, None, self._until, self._newest)
 
     def _assign(self, states: dict[str, list[int]], outcomes: list[Received]) -> None:
         for each in outcomes:
@@ -158,6 +170,34 @@ class JoinedView:
             late=sum(each.time > entry.time + self._window for each in used),
             early=early,
         )
+
+
+class _About:
+    """Which outcomes are about some lines; clients' own names of their requests."""
+
+    def __init__(self, store: Store, lines: Iterable[tuple[int, Entry]]) -> None:
+        self._lines: set[int] = set()
+        self._named: set[tuple[str, str]] = set()
+        for line, entry in lines:
+            self._lines.add(line)
+            self._named.add((str(entry.request), entry.question))
+        requests = {request for request, _ in self._named}
+        self.clients = {
+            str(own): str(client)
+            for own, client, _ in store.rows(CLIENT_REQUESTS)
+            if own in requests
+        }
+        self._named |= {
+            (self.clients[request], question)
+            for request, question in self._named
+            if request in self.clients
+        }
+
+    def names(self, each: Received) -> bool:
+        given = each.outcome
+        if given.decision is not None:
+            return given.decision in self._lines
+        return (given.request, given.question) in self._named
 
 
 _Lines: TypeAlias = "dict[tuple[str, str], dict[str, list[int]]]"

@@ -8,22 +8,37 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from thisthat.audit.protocol import Store
 from thisthat.errors import InvalidInputError
 from thisthat.inputs import json_lines, read_json, read_text
-from thisthat.loop.outcomes import FIELDS, Outcome
+from thisthat.loop.outcomes import FIELDS, Outcome, Recorded, RefusedOutcomeError, record
 from thisthat.loop.review import outcomes_of_review
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def read_outcomes(path: Path) -> list[Outcome]:
-    """The outcomes of a ``.jsonl``, ``.csv`` or (Label Studio's) ``.json`` file.
+def import_outcomes(store: Store, path: Path) -> Recorded:
+    """Record the outcomes of a file, each once.
+
+    Raises LogError, and InvalidInputError naming file, line and field.
+    """
+    found = read_outcomes(path)
+    try:
+        return record(store, (each for _, each in found))
+    except RefusedOutcomeError as error:
+        where, _ = found[error.number]
+        raise InvalidInputError(f"{where}, {error.about}", error.message) from None
+
+
+def read_outcomes(path: Path) -> list[tuple[str, Outcome]]:
+    """The outcomes of a ``.jsonl``, ``.csv`` or Label Studio's ``.json`` file, with where it is.
 
     Raises InvalidInputError naming file, line and field.
     """
     if path.suffix == ".json":
         try:
-            return list(outcomes_of_review(read_json(path)))
+            tasks = outcomes_of_review(read_json(path))
+            return [(f"{path}{place}", each) for place, each in tasks]
         except InvalidInputError as error:
             raise InvalidInputError(f"{path}{error.field}", error.message) from None
     if path.suffix not in (".jsonl", ".csv"):
@@ -32,7 +47,7 @@ def read_outcomes(path: Path) -> list[Outcome]:
     found = []
     for where, row in rows:
         try:
-            found.append(Outcome.from_json(row))
+            found.append((where, Outcome.from_json(row)))
         except InvalidInputError as error:
             field = f"{where}, {error.field}" if error.field else where
             raise InvalidInputError(field, error.message) from None

@@ -14,13 +14,12 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, OUTCOMES, Row
+from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, OUTCOMES, KeyTakenError, Row
 from thisthat.audit.entry import Entry
-from thisthat.audit.protocol import LogError, Store
+from thisthat.audit.protocol import NoLogYetError, Store
 from thisthat.audit.store import open_store
 from thisthat.errors import InvalidInputError, shown
 
@@ -154,31 +153,41 @@ class Received:
         return self.recorded, self.time, self.outcome.name
 
 
+class RefusedOutcomeError(InvalidInputError):
+    """An outcome that cannot be recorded, by its ``number`` among those given."""
+
+    def __init__(self, number: int, about: str, message: str) -> None:
+        """``about`` is the outcome's own field."""
+        super().__init__(f"outcomes[{number}].{about}", message)
+        self.number, self.about = number, about
+
+
 def record(log: str | Path | Store, outcomes: Outcome | Iterable[Outcome]) -> Recorded:
     """Record outcomes durably beside the decisions of ``log``, each of them once.
 
     Any thread and process may call it, also before the decision of a request is in the log. Raises
-    LogError, after which the same call can be repeated, and InvalidInputError for a key that was
-    used for another outcome, for a decision that is not in the log, and for what its decision
-    cannot have: an option that was not declared, or a time before it. Of more than 1,000 outcomes,
-    those before the error may have been recorded.
+    LogError, after which the same call can be repeated, and RefusedOutcomeError for a decision that
+    is not in the log, for what its decision cannot have (an option that was not declared, a time
+    before it), and for a key that was used for another outcome. Nothing is recorded then, except
+    that of more than 1,000 outcomes those before a used key may have been.
     """
-    given = iter([outcomes] if isinstance(outcomes, Outcome) else outcomes)
+    given = [outcomes] if isinstance(outcomes, Outcome) else list(outcomes)
     store = open_store(log) if isinstance(log, (str, Path)) else log
-    new = count = 0
-    while some := list(islice(given, AT_ONCE)):
+    now = time.time()
+    for number, each in enumerate(given):
+        try:
+            _check_past(each, now)
+            _check_fits(store, each)
+        except InvalidInputError as error:
+            raise RefusedOutcomeError(number, error.field, error.message) from None
+    new = 0
+    for start in range(0, len(given), AT_ONCE):
         now = time.time()
-        for number, each in enumerate(some, count):
-            if each.time is not None and each.time > now + CLOCKS:
-                why = f"{each.time:.0f} is in the future; it is {now:.0f} now"
-                raise InvalidInputError(f"outcomes[{number}].time", why)
-            try:
-                _check_fits(store, each)
-            except InvalidInputError as error:
-                raise error.under(f"outcomes[{number}]") from None
-        new += store.add(OUTCOMES, [each.row(now) for each in some])
-        count += len(some)
-    return Recorded(new, count - new)
+        try:
+            new += store.add(OUTCOMES, [e.row(now) for e in given[start : start + AT_ONCE]])
+        except KeyTakenError as error:
+            raise RefusedOutcomeError(start + error.number, "key", error.message) from None
+    return Recorded(new, len(given) - new)
 
 
 def lines_of(store: Store, outcome: Outcome) -> Iterator[tuple[int, Entry]]:
@@ -196,12 +205,18 @@ def lines_of(store: Store, outcome: Outcome) -> Iterator[tuple[int, Entry]]:
             yield from store.lines({"request": str(request), **where}, None, None, None)
 
 
+def _check_past(outcome: Outcome, now: float) -> None:
+    if outcome.time is not None and outcome.time > now + CLOCKS:
+        why = f"{outcome.time:.0f} is in the future; it is {now:.0f} now"
+        raise InvalidInputError("time", why)
+
+
 def _check_fits(store: Store, outcome: Outcome) -> None:
     """Refuse what the outcome's decision cannot have. One of a request may come before it."""
     try:
         found = [entry for _, entry in lines_of(store, outcome)]
-    except LogError:
-        return  # a log that is not there yet; one that cannot be used is told of when it is written
+    except NoLogYetError:
+        found = []
     if not found:
         if outcome.decision is not None:
             raise InvalidInputError("decision", f"{outcome.decision} is not in the log")

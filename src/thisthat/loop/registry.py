@@ -80,7 +80,7 @@ class Registry:
     """A folder's registry; safe for several processes."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        """The folder is made when the first version is registered."""
         self._path = folder / FILE
         self._clock = clock
 
@@ -113,6 +113,7 @@ class Registry:
         data: str | None = None,
     ) -> Version:
         """Add a version; a name is given once."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._writing() as (held, append):
             if name in held.versions:
                 raise InvalidInputError("version", f"{name!r} is registered already")
@@ -153,20 +154,10 @@ class Registry:
         """Start an experiment against the champion; it gets its name here."""
         with self._writing() as (held, append):
             _known(wanted.version, held)
-            if held.champion is None:
-                raise InvalidInputError("champion", "there is none to compare with; promote one")
-            if wanted.version == held.champion:
-                raise InvalidInputError("version", f"{wanted.version!r} is the champion")
-            parent = held.versions[wanted.version].parent
-            if parent != held.champion:
-                why = f"{wanted.version!r} was taught on {parent or 'a base'}"
-                raise InvalidInputError("parent", f"{why}, not on the champion {held.champion}")
-            for each in held.running.values():
-                if each.version == wanted.version:
-                    raise InvalidInputError("version", f"is being tried already: {each.name}")
+            champion = check_start(held, held.versions[wanted.version])
             number, now = append.number, self._clock()
             name = f"{wanted.kind}-{number}"
-            begun = replace(wanted, name=name, champion=held.champion, started=now)
+            begun = replace(wanted, name=name, champion=champion, started=now)
             append("started", wanted.version, by, "", begun.as_json())
         return begun
 
@@ -191,9 +182,17 @@ class Registry:
             append(what, found.version, by, reason, {"experiment": experiment, **numbers})
         return True
 
+    def check_there(self) -> None:
+        """Raise InvalidInputError if nothing was ever registered in the folder."""
+        if not self._path.exists():
+            why = f"{self._path.parent}: there is none; `thisthat loop promote` begins one"
+            raise InvalidInputError("registry", why)
+
     @contextmanager
     def _writing(self) -> Iterator[tuple[RegistryState, _Append]]:
         """The file locked for this process; what holds, and how to add to it."""
+        if not self._path.parent.is_dir():
+            self.check_there()
         with locked(self._path.with_suffix(".lock")), self._path.open("a+b") as file:
             events = self.history()
             yield _replayed(events), _Append(file, len(events) + 1, self._clock)
@@ -226,6 +225,22 @@ def _event(line: bytes, where: str) -> Event:
         return Event(**json.loads(line))
     except (ValueError, TypeError) as error:
         raise InvalidInputError(where, f"is not an event of a registry: {error}") from None
+
+
+def check_start(held: RegistryState, version: Version) -> str:
+    """The champion that a version can be tried against. Raises InvalidInputError if it cannot."""
+    champion = held.champion
+    if champion is None:
+        raise InvalidInputError("champion", "there is none to compare with; promote one")
+    if version.name == champion:
+        raise InvalidInputError("version", f"{version.name!r} is the champion")
+    if version.parent != champion:
+        why = f"{version.name!r} was taught on {version.parent or 'a base'}"
+        raise InvalidInputError("parent", f"{why}, not on the champion {champion}")
+    for each in held.running.values():
+        if each.version == version.name:
+            raise InvalidInputError("version", f"is being tried already: {each.name}")
+    return champion
 
 
 def _known(name: str, held: RegistryState) -> None:

@@ -26,6 +26,8 @@ from thisthat.loop.outcomes import Outcome, moment
 
 Reason: TypeAlias = Literal["unsure", "disagreeing", "drifting"]
 
+NEWEST = 50_000
+"""Decisions that are looked at: a log may have many more than fit into memory."""
 SOURCE = "label-studio"
 INTERFACE = """<View>
   <Header value="$question"/>
@@ -66,12 +68,12 @@ class _Seen:
     without_states: int = 0
 
 
-def review_queue(store: Store, most: int, until: float) -> Queue:
-    """At most ``most`` decisions of which nobody knows the right option.
+def review_queue(store: Store, most: int, until: float, newest: int = NEWEST) -> Queue:
+    """At most ``most`` of the ``newest`` decisions, of which nobody knows the right option.
 
     A state comes once for each question. Raises LogError.
     """
-    seen = _read(store, until)
+    seen = _read(store, until, newest)
     drifting = set(chain.from_iterable(map(_drifted, seen.streams.values())))
     otherwise = seen.otherwise
     rows = sorted((sure, line, key) for key, (sure, line) in seen.open.items())
@@ -100,9 +102,9 @@ def review_queue(store: Store, most: int, until: float) -> Queue:
     return queue
 
 
-def _read(store: Store, until: float) -> _Seen:
-    seen, shadows = _Seen(), _shadows(store)
-    for each in JoinedView(store, 0.0, until).decisions():
+def _read(store: Store, until: float, newest: int) -> _Seen:
+    seen, shadows = _Seen(), _shadows(store, until, newest)
+    for each in JoinedView(store, 0.0, until, newest).decisions():
         entry, line = each.entry, each.line
         source = (entry.checkpoint, entry.version, entry.lam)
         stream = seen.streams.setdefault((entry.schema, entry.question, *source), [])
@@ -119,13 +121,19 @@ def _read(store: Store, until: float) -> _Seen:
     return seen
 
 
-def _shadows(store: Store) -> dict[int, str]:
-    """What shadows said, by request, question and state."""
+def _shadows(store: Store, until: float, newest: int) -> dict[int, str]:
+    """What shadows said about these decisions, by request, question and state."""
+    asked = {
+        hash((entry.request, entry.question, entry.state_hash))
+        for _, entry in store.lines({}, None, until, newest)
+    }
     names = ["key", *SHADOWS.content]
     found = {}
     for row in store.rows(SHADOWS):
         told = dict(zip(names, row, strict=False))
-        found[hash((told["request"], told["question"], told["state_hash"]))] = str(told["best"])
+        key = hash((told["request"], told["question"], told["state_hash"]))
+        if key in asked:
+            found[key] = str(told["best"])
     return found
 
 
@@ -170,8 +178,8 @@ def _task(found: Reviewed) -> dict[str, Any]:
     }
 
 
-def outcomes_of_review(tasks: object) -> Iterator[Outcome]:
-    """The outcomes in Label Studio's JSON export; skipped tasks have none.
+def outcomes_of_review(tasks: object) -> Iterator[tuple[str, Outcome]]:
+    """The outcomes in Label Studio's JSON export, each with its task's place; skipped have none.
 
     Raises InvalidInputError for anything else.
     """
@@ -185,7 +193,8 @@ def outcomes_of_review(tasks: object) -> Iterator[Outcome]:
                 if not each.get("was_cancelled") and (chosen := _chosen(each)):
                     at = each.get("updated_at") or each.get("created_at")
                     time = None if at is None else moment(at)
-                    yield Outcome(decision=decision, option=chosen, source=SOURCE, time=time)
+                    found = Outcome(decision=decision, option=chosen, source=SOURCE, time=time)
+                    yield place, found
         except InvalidInputError as error:
             raise error.under(place) from None
         except (KeyError, TypeError, AttributeError, ValueError):

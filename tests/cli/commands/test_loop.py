@@ -47,7 +47,7 @@ def test_outcomes_become_labels(log: str, tmp_path: Path) -> None:
     rows = "request,question,option\nr1,question,no\n{}x,q,no\n"
     table.write_text(rows.format("mine,question,perhaps\n"))
     told = refused("loop", "outcomes", str(table), "--log", log)
-    assert told == f"{table}: 'perhaps' is not one of no, yes"
+    assert told == f"{table}, line 3, option: 'perhaps' is not one of no, yes"
     table.write_text(rows.format(""))
     told = run("loop", "outcomes", str(table), "--log", log)
     assert f"{table}: 2 recorded, 0 were recorded before" in told
@@ -99,11 +99,13 @@ def test_bad_input_is_named(log: str, tmp_path: Path) -> None:
     output = str(tmp_path / "o")
     before = run("loop", "outcomes", "--log", log)
     one = ("log", "outcome", log, "--decision", "1")
-    assert refused(*one, "--option", "x") == "outcomes[0].option: 'x' is not one of no, yes"
-    assert "is before its decision" in refused(*one, "--happened", "--at", "2020-01-01")
+    assert refused(*one, "--option", "x") == "--option: 'x' is not one of no, yes"
+    told = refused(*one, "--happened", "--at", "2020-01-01")
+    assert told.startswith("--at: ")
+    assert "is before its decision" in told
     assert "is in the future" in refused(*one, "--happened", "--at", "2999-01-01")
     unknown = ("log", "outcome", log, "--decision", "99", "--happened")
-    assert refused(*unknown) == "outcomes[0].decision: 99 is not in the log"
+    assert refused(*unknown) == "--decision: 99 is not in the log"
     assert run("loop", "outcomes", "--log", log) == before
     assert refused("log", "outcome", log, "--request", "r").startswith("question: is missing")
     assert "no such file" in refused("log", "outcome", "typo", "--decision", "1", "--happened")
@@ -116,5 +118,5 @@ def test_bad_input_is_named(log: str, tmp_path: Path) -> None:
     rows = [{"decision": 1, "key": "k", "option": name} for name in ("yes", "no")]
     keyed.write_text("\n".join(map(json.dumps, rows)))
     told = refused("loop", "outcomes", str(keyed), "--log", log)
-    assert told == f"{keyed}: 'k' was recorded before with other content"
+    assert told == f"{keyed}, line 2, key: 'k' was recorded before with other content"
     assert not (tmp_path / "typo").exists()

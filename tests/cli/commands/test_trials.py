@@ -127,7 +127,7 @@ def test_a_policy_is_certified_again_for_the_new_champion(
     assert fitted.conditions.version != Policy.load(old).conditions.version
 
 
-def test_bad_input_changes_nothing(registry: str, taught: Taught, tmp_path: Path) -> None:
+def test_bad_input_changes_nothing(registry: str, taught: Taught, log: str, tmp_path: Path) -> None:
     before = (Path(registry) / "registry.jsonl").read_bytes()
     at = (str(taught.folder), "--registry", registry)
     for more, message in (
@@ -138,10 +138,29 @@ def test_bad_input_changes_nothing(registry: str, taught: Taught, tmp_path: Path
         (("--alpha", "0"), "alpha"),
     ):
         assert message in refused("loop", "canary", *at, *more)
+    assert "not being tried" in refused("loop", "promote", *at)
+    asked = ["loop", "evaluate", *at, "--log", log, "--schema", schema(tmp_path)]
+    prices = tmp_path / "costs.json"
+    for wrong, field in (([], "costs"), ({"red": 5}, "costs.red"), ({"red": {"no": 1}}, "red.no")):
+        prices.write_text(json.dumps(wrong))
+        assert f"{field}: must be an object" in refused(*asked, "--costs", str(prices))
+    assert "margin: must be from 0 to below 1" in refused(*asked, "--margin", "2")
     assert (Path(registry) / "registry.jsonl").read_bytes() == before
-    empty = str(tmp_path / "empty")
-    assert "there is none to compare with" in refused(
-        "loop", "canary", str(taught.folder), "--registry", empty
-    )
-    other = tmp_path / "other"
-    assert "no candidate" in refused("loop", "promote", "--registry", str(other))
+    empty = tmp_path / "empty"
+    for wrong in (("canary", str(taught.folder)), ("rollback",), ("history",)):
+        told = refused("loop", *wrong, "--registry", str(empty))
+        assert told.startswith(f"registry: {empty}: there is none")
+    assert "no candidate" in refused("loop", "promote", "--registry", str(empty))
+    assert not empty.exists()
+
+
+def test_one_that_was_taught_on_another_is_refused_and_not_registered(
+    registry: str, taught: Taught, parent: Path, tmp_path: Path
+) -> None:
+    folder = str(tmp_path / "turned")
+    run("loop", "promote", str(taught.folder), "--registry", folder)
+    before = (tmp_path / "turned" / "registry.jsonl").read_bytes()
+    told = refused("loop", "canary", str(parent), "--registry", folder)
+    assert told.startswith("parent: ")
+    assert "not on the champion" in told
+    assert (tmp_path / "turned" / "registry.jsonl").read_bytes() == before

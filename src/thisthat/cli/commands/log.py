@@ -100,7 +100,7 @@ def outcome(
     key: Annotated[str | None, typer.Option(help="Counts once per key; else per content.")] = None,
 ) -> None:
     """Record what happened after a decision; the same again has no effect."""
-    from thisthat.loop.outcomes import Outcome, record
+    from thisthat.loop.outcomes import Outcome, RefusedOutcomeError, record
 
     given = Outcome(
         decision=decision,
@@ -115,7 +115,12 @@ def outcome(
         key=key,
     )
     check_log(log)
-    typer.echo("recorded" if record(log, given).recorded else "was recorded before; no effect")
+    try:
+        done = record(log, given)
+    except RefusedOutcomeError as error:
+        option = "at" if error.about == "time" else error.about
+        raise InvalidInputError(f"--{option}", error.message) from None
+    typer.echo("recorded" if done.recorded else "was recorded before; no effect")
 
 
 @app.command()

@@ -13,7 +13,6 @@ import typer
 from thisthat.cli.app import App
 from thisthat.cli.moments import duration, moment
 from thisthat.cli.outputs import check_log, check_output
-from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 
 app = App(
@@ -38,18 +37,13 @@ def outcomes(
     """Import outcomes, each once, and count what is known about the decisions."""
     from thisthat.audit.store import open_store
     from thisthat.loop.joined import COUNTS, JoinedView
-    from thisthat.loop.outcome_files import read_outcomes
-    from thisthat.loop.outcomes import record
+    from thisthat.loop.outcome_files import import_outcomes
 
     window = duration(mature, "--mature")
     check_log(log)
     store = open_store(log)
     if file is not None:
-        try:
-            done = record(store, read_outcomes(file))
-        except InvalidInputError as error:
-            at = error.field.startswith("outcomes[")
-            raise InvalidInputError(str(file), error.message) if at else error from None
+        done = import_outcomes(store, file)
         typer.echo(f"{file}: {done.recorded} recorded, {done.repeated} were recorded before")
     view = JoinedView(store, window, time.time())
     for _ in view.decisions():
@@ -95,6 +89,7 @@ def review(
     log: Log,
     output: Output,
     limit: Annotated[int, typer.Option(min=1, help="Most decisions to review.")] = 200,
+    newest: Annotated[int, typer.Option(min=1, help="Decisions that are looked at.")] = 50_000,
     until: Until = None,
 ) -> None:
     """Write decisions without a known answer as Label Studio's tasks.
@@ -105,7 +100,8 @@ def review(
     from thisthat.loop.review import INTERFACE, review_queue, review_tasks
 
     check_output(output, None if "://" in log else Path(log))
-    queue = review_queue(open_store(log), limit, moment(until, "--until") or time.time())
+    at = moment(until, "--until") or time.time()
+    queue = review_queue(open_store(log), limit, at, newest)
     tasks = review_tasks(queue)
     write_atomically(output, json.dumps(tasks, ensure_ascii=False, indent=1), mode=0o600)
     counts = Counter(reason for row in queue.rows for reason in row.reasons)

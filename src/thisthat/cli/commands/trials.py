@@ -72,7 +72,7 @@ def evaluate(
     from thisthat.audit.store import open_store
     from thisthat.decide.opening import open_decider
     from thisthat.decide.policy import Policy
-    from thisthat.loop.candidates import registered
+    from thisthat.loop.candidates import registered, version_of
     from thisthat.loop.evaluate import check_costs
     from thisthat.loop.evaluate import evaluate as judge
     from thisthat.loop.registry import Registry
@@ -86,8 +86,7 @@ def evaluate(
     folder = None if registry is None else Registry(registry)
     reference = candidate
     if folder is not None:
-        version = registered(folder, candidate, _me())
-        reference, held = version.reference, folder.now()
+        reference, held = version_of(folder, candidate).reference, folder.now()
         if held.champions:
             champion = held.versions[held.champions[-1].version].reference
             champion_lam = held.champions[-1].lam
@@ -111,6 +110,7 @@ def evaluate(
             progress=progress,
         )
     if folder is not None:
+        version = registered(folder, candidate, _me())
         folder.evaluated(version.name, found.as_dict(), _me())
     if as_json:
         print(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
@@ -175,17 +175,16 @@ def canary(
 
 
 def _start(kind: Kind, candidate: str, folder: Path, settings: dict[str, Any]) -> None:
-    from thisthat.loop.candidates import registered
+    from thisthat.loop.candidates import start
     from thisthat.loop.experiment import Experiment
     from thisthat.loop.registry import Registry
 
     registry = Registry(folder)
-    Experiment("", kind, "", "", **settings)  # bad settings before anything is registered
-    version = registered(registry, candidate, _me())
-    begun = registry.start(Experiment("", kind, version.name, "", **settings), _me())
+    registry.check_there()
+    begun = start(registry, candidate, Experiment("", kind, "", "", **settings), _me())
     at = "its own λ" if begun.lam is None else f"λ = {begun.lam:g}"
     typer.echo(
-        f"{begun.name}: {version.name} at {at} against {begun.champion}, "
+        f"{begun.name}: {begun.version} at {at} against {begun.champion}, "
         f"{begun.share:.1%} of the units; servers with --loop {folder} follow"
     )
 
@@ -241,11 +240,11 @@ def _fitted_again(
     from thisthat.decide.opening import open_decider
     from thisthat.decide.policy import Policy
     from thisthat.decide.target import parse_target
-    from thisthat.loop.candidates import registered
+    from thisthat.loop.candidates import version_of
 
     old, rows = Policy.load(path), read_labels(labels, schema)
     rows = rows.alone() if schema is None else rows
-    version = registered(registry, named, _me())
+    version = version_of(registry, named)
     tried = [each for each in registry.now().running.values() if each.version == version.name]
     chosen = lam if lam is not None else next((each.lam for each in tried), None)
     with (
@@ -278,6 +277,7 @@ def rollback(
     from thisthat.loop.registry import Registry
 
     folder = Registry(registry)
+    folder.check_there()
     if champion:
         typer.echo(f"{folder.roll_back(_me(), reason)} is the champion again")
         return
@@ -299,7 +299,9 @@ def history(registry: Folder, as_json: JsonOption = False) -> None:
 
     from thisthat.loop.registry import Registry
 
-    for event in Registry(registry).history():
+    folder = Registry(registry)
+    folder.check_there()
+    for event in folder.history():
         if as_json:
             typer.echo(json.dumps(asdict(event), ensure_ascii=False))
             continue
@@ -325,7 +327,9 @@ def report(
     check_log(log)
     check_output(output, None if "://" in log else Path(log))
     window = duration(mature, "--mature")
-    found = summary(Registry(registry), open_store(log), window, time.time())
+    folder = Registry(registry)
+    folder.check_there()
+    found = summary(folder, open_store(log), window, time.time())
     write_atomically(output, page(found), mode=0o600)
     typer.echo(f"page in {output}")
 
