@@ -124,9 +124,9 @@ class Scheduler:
         """Run a job and return its result; cancelling the call abandons a job not yet begun.
 
         ``deadline`` is in monotonic seconds; a job that has begun by then is finished. Jobs of one
-        ``stream`` stay in order; clients take turns. Raises OverloadedError when it would wait too long, DeadlineError
-        when the deadline comes first, ClosedError when the scheduler is closing, and whatever the
-        engine raises.
+        ``stream`` stay in order; clients take turns. Raises OverloadedError when it would wait too
+        long, DeadlineError when the deadline comes first, ClosedError when the scheduler is
+        closing, and whatever the engine raises.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[JobOutcome] = loop.create_future()

@@ -145,7 +145,7 @@ class Waiting:
         while self.streams:
             ticket = self.streams.next
             early = ticket.apart and self._since_stream < bulk_tokens
-            if batch and early or bulk and tokens + ticket.tokens > bulk_tokens:
+            if (batch and early) or (bulk and tokens + ticket.tokens > bulk_tokens):
                 break
             self._since_stream = 0
             batch.append(self.streams.take())
