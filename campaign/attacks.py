@@ -1,10 +1,10 @@
 """The attacks of tests/attacks, each repeated for a while; requests as long as are allowed.
 
-Each goes to two servers. One has the small engine of the tests, 2 ms a row, which leaves an attacker
+Each goes to two servers. One has the small engine of the tests, 2 ms a row, which leaves attackers
 the most room: there memory, health probes and held places are measured. The other serves the real
-checkpoint: there an honest client at another address asks meanwhile, twenty times a second at most,
-and before each attack when nothing else happens. What it waits (p99) may double. Long requests go
-to the real checkpoint alone.
+checkpoint: there an honest client at another address asks meanwhile, twenty times a second at
+most, and before each attack when nothing else happens. What it waits (p99) may double. Long
+requests go to the real checkpoint alone.
 """
 
 from __future__ import annotations
