@@ -22,6 +22,8 @@ MEBIBYTE = 1 << 20
 MOST_GROWTH = 256 * MEBIBYTE
 LONGEST_PROBE = 0.5
 PATIENCE = 20.0
+HONEST = ("127.0.0.2", 0)
+"""Where honest clients and probes come from: without keys, an address is a client."""
 
 
 @dataclass
@@ -81,7 +83,9 @@ class Target:
 
     def _timed(self, method: str, path: str) -> tuple[int, float]:
         started = time.perf_counter()
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        client = http.client.HTTPConnection(
+            "127.0.0.1", self.port, timeout=PATIENCE, source_address=HONEST
+        )
         body = json.dumps(REQUEST) if method == "POST" else None
         client.request(method, path, body, {"content-type": "application/json"})
         with contextlib.closing(client):

@@ -4,13 +4,13 @@ A tree of a few hundred tokens is answered in one pass; longer rows are read in 
 continuing what is kept of the one before; an open block is never cut. Rows share a pass only where
 the runtime answers each to the last bit as if alone: eight-bit rounding would carry a neighbour's
 last bits into an answer's second digit. Prefixes are read once and kept. A runtime computes passes;
-several callers take turns, pass by pass.
+several callers take turns, pass by pass, and within a long pass where the runtime can stop there.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from threading import Lock
@@ -120,11 +120,18 @@ class FlatEngine(Engine):
     def run_in_passes(
         self, rows: Sequence[Row], before_pass: Callable[[], None]
     ) -> list[RowResult]:
-        """See Engine. Where that changes no bit, passes are short, so that none takes long."""
-        together = self._pass_tokens
-        if self._runtime.trees_apart:
-            together = min(together, PASS_TOKENS)
-        reader = RowReader(self._read_pass, self._pass_tokens, together, before_pass)
+        """See Engine. A pass is read in parts where the runtime can, and changes no bit by it."""
+
+        def read_pass(
+            flat: FlatPass, kept: KeptTokens, keep: bool, layers: Sequence[int]
+        ) -> Passed:
+            parts = self._runtime.read_in_parts(flat, kept, keep, layers)
+            self._count_pass(flat)
+            while (passed := self._worker.submit(_read_on, parts).result()) is None:
+                before_pass()
+            return passed
+
+        reader = RowReader(read_pass, self._pass_tokens, self._pass_tokens, before_pass)
         return self._run(rows, reader)
 
     def _run(self, rows: Sequence[Row], reader: RowReader) -> list[RowResult]:
@@ -200,9 +207,23 @@ class FlatEngine(Engine):
     def _read_now(
         self, flat: FlatPass, kept: KeptTokens, keep: bool, layers: Sequence[int]
     ) -> Passed:
-        self._passes += 1
-        self._computed_tokens += len(flat.tokens)
+        self._count_pass(flat)
         return self._runtime.read(flat, kept, keep, layers)
+
+    def _count_pass(self, flat: FlatPass) -> None:
+        with self._counting:
+            self._passes += 1
+            self._computed_tokens += len(flat.tokens)
+
+
+def _read_on(parts: Generator[None, None, Passed]) -> Passed | None:
+    """What a pass gives, or None where it stands after its next part."""
+    try:
+        next(parts)
+    except StopIteration as end:
+        passed: Passed = end.value
+        return passed
+    return None
 
 
 def _close(worker: ThreadPoolExecutor, runtime: Runtime) -> Future[None]:

@@ -58,7 +58,8 @@ class Engine(Protocol):
     ) -> list[RowResult]:
         """Like ``run``; an engine that pauses calls ``before_pass`` before each of its passes.
 
-        It may use the engine, and what it raises ends the call.
+        Where a pass can be read in parts, it does so before each of these. It may use the engine,
+        and what it raises ends the call.
         """
         return self.run(rows)
 

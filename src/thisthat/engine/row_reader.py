@@ -5,7 +5,7 @@ Says before every pass that it is about to begin, so that others can go first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -55,6 +55,11 @@ class Runtime(Protocol):
         self, flat: FlatPass, kept: KeptTokens, keep: bool, layers: Sequence[int] = ()
     ) -> Passed:
         """Logits at the slots and, if asked for, what to continue from and hidden states."""
+
+    def read_in_parts(
+        self, flat: FlatPass, kept: KeptTokens, keep: bool, layers: Sequence[int] = ()
+    ) -> Generator[None, None, Passed]:
+        """Like ``read``, to the last bit; yields where other passes may be read meanwhile."""
 
     def close(self) -> None:
         """Give back the memory of weights."""

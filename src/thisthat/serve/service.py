@@ -205,7 +205,7 @@ class Service:
         deadline: Deadline = request.state.deadline
         if asked.legend:
             decider = decider.worded(decider.builder.with_legend)
-        self._check_room()
+        self._check_room(request)
         options = DecideOptions(request_id=request.state.request_id)
         with self.tokenising(options.request_id) as span:
             procedure = await self._begin(decider, asked, options, request)
@@ -273,12 +273,13 @@ class Service:
         Errors become problems; ``deadline`` is called for every job's.
         """
         request_id, salt = request.state.request_id, request.state.salt
+        client = request.state.fields["caller"]
         while (job := procedure.next_job()) is not None:
             self.check_tokens(procedure.tokens, procedure.counted)
             until = deadline()
             if salt is not None:
                 job = job.salted(salt)
-            work = self.scheduler.submit(decider.engine, job, until.at, stream)
+            work = self.scheduler.submit(decider.engine, job, until.at, stream, client)
             outcome = await self._scheduled(work, until)
             # Send the answer before waiting for anything else.
             asyncio.get_running_loop().call_soon(self._count, decider, job, outcome, request_id)
@@ -318,10 +319,10 @@ class Service:
         if self.settings.log_states:
             fields["state"] = state
 
-    def _check_room(self) -> None:
+    def _check_room(self, request: Request) -> None:
         """Shed load before tokenising: an overloaded server must not work for refusals."""
         try:
-            self.scheduler.admission.check(1)
+            self.scheduler.admission.check(1, request.state.fields["caller"])
         except OverloadedError as error:
             raise _overloaded(error) from None
 

@@ -232,7 +232,8 @@ class Trials:
                 return
             while (job := begun.next_job()) is not None:
                 # As a stream of its own it takes turns with others, behind single requests.
-                done = await self._scheduler.submit(tried.decider.engine, job, until, tried)
+                engine = tried.decider.engine
+                done = await self._scheduler.submit(engine, job, until, tried, tried)
                 begun.take(done.result)
         # Everything: a shadow that fails must disturb nobody.
         except Exception as error:

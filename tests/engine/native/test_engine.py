@@ -31,11 +31,12 @@ from tests.engine.trees import (
 from tests.engine.trees import rows as random_rows
 from thisthat.engine import bidirectional
 from thisthat.engine.native import engine as native_engine
+from thisthat.engine.native import runtime
 from thisthat.engine.native.compiler import variants_here
 from thisthat.engine.native.engine import NativeEngine
 from thisthat.engine.native.library import Variant
 from thisthat.engine.protocol import Engine
-from thisthat.engine.rows import Branch, Row, Slot
+from thisthat.engine.rows import Branch, Row, RowResult, Slot
 from thisthat.engine.torch.looped_layers import loop_layers
 from thisthat.errors import CheckpointError, InvalidInputError
 
@@ -192,6 +193,38 @@ def test_an_answer_depends_on_neither_threads_nor_neighbours(
         engine.close()
     for other in found[1:]:
         assert all(np.array_equal(one, two) for one, two in zip(found[0], other, strict=True))
+
+
+@pytest.mark.parametrize("part_seconds", [0.0, 1e-4])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_others_run_between_the_parts_of_a_pass_and_no_bit_changes(
+    folder: Path, variant: Variant, threads: int, part_seconds: float
+) -> None:
+    model = whole_model(max_position_embeddings=1024, intermediate_size=384)
+    engine = engine_of(model, folder / "several-spans", variant, threads=threads, terms=1)
+    long = replace(long_row(500, 400), layers=(1,), state=(0, 400))
+    middle, short = long_row(260, 200, seed=6), long_row(30, 30, seed=7)
+    alone = [engine.run([row])[0] for row in (long, middle, short)]
+    shorts: list[RowResult] = []
+    middles: list[RowResult] = []
+
+    def let_short_in() -> None:
+        shorts.extend(engine.run([short]))
+
+    def let_middle_in() -> None:
+        if len(middles) < 4:
+            middles.extend(engine.run_in_passes([middle], let_short_in))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runtime, "_PART_SECONDS", part_seconds)
+        (found,) = engine.run_in_passes([long], let_middle_in)
+    assert len(middles) == 4
+    assert len(shorts) > 2 * len(middles), "not only before a pass"
+    for expected, results in zip(alone, ([found], middles, shorts), strict=True):
+        for result in results:
+            assert all(map(np.array_equal, result.logits, expected.logits))
+    assert np.array_equal(found.features, alone[0].features)  # type: ignore[arg-type]
+    engine.close()
 
 
 @pytest.mark.skipif(not TASKS.exists(), reason="needs /proc")

@@ -50,11 +50,17 @@ class Scene:
         await asyncio.to_thread(self.scheduler.close)
 
     def submit(
-        self, size: int = 10, *, stream: object | None = None, deadline: float | None = None
+        self,
+        size: int = 10,
+        *,
+        stream: object | None = None,
+        deadline: float | None = None,
+        client: object = None,
     ) -> asyncio.Task[JobOutcome]:
         prepared = job(self.decider, size)
         until = later() if deadline is None else deadline
-        return asyncio.ensure_future(self.scheduler.submit(self.engine, prepared, until, stream))
+        work = self.scheduler.submit(self.engine, prepared, until, stream, client)
+        return asyncio.ensure_future(work)
 
     async def step(self) -> list[int]:
         """Let the running batch finish and the next one start; the next one's row lengths."""
@@ -110,16 +116,55 @@ def test_a_stream_of_many_states_delays_a_question_by_one_batch_at_most() -> Non
     run(scene())
 
 
-def test_where_rows_run_apart_a_question_waits_for_one_state_of_a_stream() -> None:
+def test_where_rows_run_apart_questions_wait_for_one_state_of_a_stream() -> None:
     async def scene() -> None:
-        async with Scene() as at:
+        async with Scene(bulk_tokens=100) as at:
             at.engine.capabilities = Capabilities(rows_apart=True)
             streams = [at.submit(30, stream=name) for name in "aaabbb"]
-            singles = [at.submit(20) for _ in range(3)]
+            singles = [at.submit(20) for _ in range(6)]
             await asyncio.sleep(0)
             at.engine.open()
             await asyncio.gather(at.first, *singles, *streams)
-        assert [jobs for jobs, _ in at.batches] == [1, 4, 1, 1, 1, 1, 1]
+        lengths = [len(row.trunk) - len("Context:\n") for rows in at.engine.rows for row in rows]
+        assert lengths.index(30) > 1
+        for start, length in enumerate(lengths[:-1]):
+            assert length != 30 or lengths[start + 1] == 20 or 20 not in lengths[start:]
+        assert sorted(lengths) == [5, *[20] * 6, *[30] * 6]
+
+    run(scene())
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("stream", [None, "many"])
+def test_what_one_client_sends_is_not_in_front_of_another(apart: bool, stream: Any) -> None:
+    async def scene() -> None:
+        async with Scene(batch_tokens=200, bulk_tokens=200) as at:
+            at.engine.capabilities = Capabilities(rows_apart=apart)
+            flood = [at.submit(60, client="a", stream=stream) for _ in range(20)]
+            await asyncio.sleep(0)
+            others = [at.submit(70 + n, client=n, stream=stream and (n,)) for n in range(3)]
+            await asyncio.sleep(0)
+            at.engine.open()
+            await asyncio.gather(at.first, *flood, *others)
+        lengths = [len(row.trunk) - len("Context:\n") for rows in at.engine.rows for row in rows]
+        assert lengths[:5] == [5, 60, 70, 71, 72]
+
+    run(scene())
+
+
+def test_a_client_within_its_share_is_accepted_though_another_fills_the_queue() -> None:
+    async def scene() -> None:
+        async with Scene(queue_tokens=400) as at:
+            flood = [at.submit(20, client="a") for _ in range(20)]
+            await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+            refused = [each for each in flood if each.done()]
+            assert all(isinstance(each.exception(), OverloadedError) for each in refused)
+            honest = at.submit(20, client="b")
+            with pytest.raises(OverloadedError):
+                await at.submit(20, client="a")
+            assert not honest.done()
+            at.engine.open()
+            await asyncio.gather(honest, *set(flood) - set(refused))
 
     run(scene())
 
@@ -226,9 +271,10 @@ def test_a_job_of_a_batch_whose_turn_has_not_come_is_given_up_too(leaves: bool) 
     async def scene() -> None:
         async with Scene() as at:
             at.engine.capabilities = Capabilities(rows_apart=True)
-            ahead = at.submit(20)
-            late = at.submit(30, deadline=later() if leaves else time.monotonic() + 0.2)
-            behind = at.submit(40)
+            ahead = at.submit(20, client="a")
+            until = later() if leaves else time.monotonic() + 0.2
+            late = at.submit(30, deadline=until, client="b")
+            behind = at.submit(40, client="c")
             await asyncio.sleep(0)
             await at.step()
             if leaves:
@@ -383,3 +429,136 @@ def test_a_long_job_ends_when_its_caller_leaves() -> None:
         assert scheduler.admission.expected_seconds == 0
 
     run(scene())
+
+
+class TimedEngine(PathEngine):
+    """A second a token on a clock of its own; a job of many pauses after every ten.
+
+    ``on_part`` is called in the engine's thread whenever ten tokens, or a whole row, are computed.
+    """
+
+    capabilities = Capabilities(rows_apart=True, pauses=True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.finished: dict[int, float] = {}
+        self.on_part: Callable[[], None] = lambda: None
+
+    def run_in_passes(
+        self, rows: Sequence[Row], before_pass: Callable[[], None]
+    ) -> list[RowResult]:
+        for _ in range(0, sum(row.fresh_tokens for row in rows), 10):
+            before_pass()
+            self._compute(10)
+        return self._answered(rows)
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        self._compute(sum(row.fresh_tokens for row in rows))
+        return self._answered(rows)
+
+    def _compute(self, seconds: float) -> None:
+        self.now += seconds
+        self.on_part()
+
+    def _answered(self, rows: Sequence[Row]) -> list[RowResult]:
+        self.finished[len(rows[0].trunk) - len("Context:\n")] = self.now
+        return super().run(rows)
+
+
+class TimedScene:
+    """A scheduler on the engine's clock; jobs are told apart by their length."""
+
+    def __init__(self) -> None:
+        self.engine, self.decider = TimedEngine(), path_decider()
+        self.decider.engine = self.engine
+        budgets = {"batch_tokens": 100_000, "bulk_tokens": 900, "queue_tokens": 1_000_000}
+        self.scheduler = Scheduler(**budgets, clock=lambda: self.engine.now)
+        self.entered: dict[int, float] = {}
+        self.tasks: list[asyncio.Task[JobOutcome]] = []
+
+    async def __aenter__(self) -> "TimedScene":
+        self.loop = asyncio.get_running_loop()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.scheduler.start()
+        while not all(task.done() for task in self.tasks):
+            await asyncio.gather(*self.tasks)
+        await asyncio.to_thread(self.scheduler.close)
+
+    def submit(self, size: int, client: object = None) -> None:
+        self.entered[size] = self.engine.now
+        work = self.scheduler.submit(self.engine, job(self.decider, size), later(), None, client)
+        self.tasks.append(asyncio.ensure_future(work))
+
+    def submit_from_engine(self, size: int, client: object = None) -> None:
+        """From the engine's thread; the job waits when this returns."""
+        queued = threading.Event()
+
+        def enter() -> None:
+            self.submit(size, client)
+            self.loop.call_soon(queued.set)
+
+        self.loop.call_soon_threadsafe(enter)
+        assert queued.wait(20)
+
+    def tokens(self, size: int) -> int:
+        return job(self.decider, size).fresh_tokens
+
+    def waited(self, size: int) -> float:
+        """Seconds from arrival to the answer, beyond its own."""
+        return self.engine.finished[size] - self.entered[size] - self.tokens(size)
+
+
+def test_a_short_request_waits_for_a_part_of_the_long_ones_of_another() -> None:
+    async def scene() -> TimedScene:
+        async with TimedScene() as at:
+            for number in range(3):
+                at.submit(950 + number, "attacker")
+            coming = iter(range(1, 30))
+
+            def arrive() -> None:
+                busy = any(size not in at.engine.finished for size in at.entered if size < 100)
+                if at.engine.now % 200 < 10 and not busy:
+                    at.submit_from_engine(next(coming, 99), "honest")
+
+            at.engine.on_part = arrive
+        return at
+
+    at = run(scene())
+    honest = [size for size in at.engine.finished if size < 99]
+    assert len(honest) > 10
+    assert max(map(at.waited, honest)) < 10, "it goes before the next part, ten tokens"
+    assert [size for size in at.engine.finished if size >= 950] == [950, 951, 952]
+
+
+def test_jobs_of_every_length_pause_for_shorter_ones() -> None:
+    async def scene() -> TimedScene:
+        async with TimedScene() as at:
+            for size in (950, 500, 10):
+                at.submit(size)
+        return at
+
+    at = run(scene())
+    assert list(at.engine.finished) == [10, 500, 950]
+
+
+def test_a_long_request_gets_a_quarter_while_short_ones_keep_coming() -> None:
+    async def scene() -> TimedScene:
+        async with TimedScene() as at:
+            at.submit(950, "patient")
+            sizes = iter(range(1, 10_000))
+
+            def arrive() -> None:
+                waiting = sum(size not in at.engine.finished for size in at.entered if size < 90)
+                if 950 not in at.engine.finished and waiting < 3:
+                    at.submit_from_engine(next(sizes) % 40 + 1, "busy")
+
+            at.engine.on_part = arrive
+        return at
+
+    at = run(scene())
+    own = at.tokens(950)
+    assert at.engine.finished[950] <= 4.2 * own
+    assert at.engine.finished[950] >= 2 * own, "short ones were let in"

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +22,15 @@ from thisthat.engine.native.library import Library
 from thisthat.engine.native.pack import tensor_bytes
 from thisthat.engine.native.product import Matrix
 from thisthat.engine.row_reader import KeptTokens, Passed
+from thisthat.engine.rows import Hidden
 from thisthat.errors import CheckpointError
 
 _Pointer = ctypes.c_void_p
 _Number = ctypes.c_int32
 _BLOCK = 32
 """Tokens whose keys stand together; some variants have shorter blocks."""
+_PART_SECONDS = 0.02
+"""What a pass that is read in parts computes before others may go: less than a short row takes."""
 _MATRICES = ("projections", "out", "gate_up", "down")
 
 
@@ -90,6 +95,18 @@ Segment = tuple[NDArray[np.float32], NDArray[np.float32], int]
 """Keys, values and their number of tokens, as one pass left them."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A pass as the kernels want it, with all that it points to."""
+
+    asked: _Pass
+    points_to: tuple[Any, ...]
+    keys: NDArray[np.float32]
+    values: NDArray[np.float32]
+    logits: NDArray[np.float32]
+    hidden: Hidden
+
+
 class NativeRuntime:
     """Passes by the kernels of ``library`` over the weights that ``index`` describes."""
 
@@ -117,7 +134,11 @@ class NativeRuntime:
         self._kernels.open_engine.restype = _Pointer
         self._kernels.open_engine.argtypes = [_Pointer, ctypes.c_int]
         self._kernels.close_engine.argtypes = [_Pointer]
-        self._kernels.run.argtypes = [_Pointer, _Pointer]
+        self._kernels.run.argtypes = [_Pointer, _Pointer, _Pointer, ctypes.c_int, ctypes.c_int]
+        self._kernels.parts_of.argtypes = [_Pointer, _Pointer]
+        self._kernels.memory_of.restype = ctypes.c_size_t
+        self._kernels.memory_of.argtypes = [_Pointer, _Pointer]
+        self._token_seconds = 0.0
         self._data = np.memmap(weights, np.uint8, mode="r")
         self._index: Mapping[str, int] = json.loads(index.read_bytes())
         self._sizes = tensor_bytes(shape, inner, labels)
@@ -141,6 +162,43 @@ class NativeRuntime:
         Raises MemoryError when the pass does not fit, CheckpointError when numbers of the model
         are too large for the kernels: halves end at 65,504.
         """
+        prepared = self._prepare(flat, kept, keep, layers)
+        self._run(prepared.asked, None, 0, self._parts_of(prepared.asked))
+        return self._passed(prepared, kept)
+
+    def read_in_parts(
+        self, flat: FlatPass, kept: KeptTokens, keep: bool, layers: Sequence[int] = ()
+    ) -> Generator[None, None, Passed]:
+        """Like ``read``, to the last bit; other passes may be read wherever it yields."""
+        prepared = self._prepare(flat, kept, keep, layers)
+        asked, tokens = prepared.asked, len(flat.tokens)
+        memory = _aligned(self._kernels.memory_of(self._engine, ctypes.byref(asked)))
+        parts, done, seconds = self._parts_of(asked), 0, 0.0
+        # As many at once as fill the time at the last pass's pace; the first pass feels its way.
+        expected = tokens * self._token_seconds
+        some = max(1, int(parts * _PART_SECONDS / expected)) if expected else 1
+        while True:
+            started = time.perf_counter()
+            until = min(done + some, parts)
+            self._run(asked, memory.ctypes.data, done, until)
+            took = time.perf_counter() - started
+            some = max(1, min(2 * some, int((until - done) * _PART_SECONDS / max(took, 1e-9))))
+            done, seconds = until, seconds + took
+            if done == parts:
+                self._token_seconds = seconds / tokens
+                return self._passed(prepared, kept)
+            yield
+
+    def _parts_of(self, asked: _Pass) -> int:
+        return int(self._kernels.parts_of(self._engine, ctypes.byref(asked)))
+
+    def _run(self, asked: _Pass, memory: int | None, start: int, end: int) -> None:
+        if self._kernels.run(self._engine, ctypes.byref(asked), memory, start, end):
+            raise MemoryError(f"no memory for a pass of {asked.tokens} tokens")
+
+    def _prepare(
+        self, flat: FlatPass, kept: KeptTokens, keep: bool, layers: Sequence[int]
+    ) -> _Prepared:
         shape, tokens = self._shape, len(flat.tokens)
         place = _places(flat)
         places = int(place[-1]) + 1
@@ -174,18 +232,20 @@ class NativeRuntime:
             taken.ctypes.data,
             hidden.ctypes.data,
         )
-        if self._kernels.run(self._engine, ctypes.byref(asked)):
-            raise MemoryError(f"no memory for a pass of {tokens} tokens")
-        if not np.isfinite(logits).all():
+        return _Prepared(asked, (*lists, before, taken), keys, values, logits, hidden)
+
+    def _passed(self, prepared: _Prepared, kept: KeptTokens) -> Passed:
+        if not np.isfinite(prepared.logits).all():
             raise CheckpointError(
                 f"its numbers do not fit the {self._variant} kernels; engine='onnx' can read it"
             )
-        if not keep:
-            return Passed(logits, None, hidden)
-        segment: Segment = (keys, values, tokens)
-        held = kept.bytes + keys.nbytes + values.nbytes
+        if not prepared.asked.keep:
+            return Passed(prepared.logits, None, prepared.hidden)
+        tokens = prepared.asked.tokens
+        segment: Segment = (prepared.keys, prepared.values, tokens)
+        held = kept.bytes + prepared.keys.nbytes + prepared.values.nbytes
         after = KeptTokens((*kept.tensors, segment), kept.tokens + tokens, held)
-        return Passed(logits, after, hidden)
+        return Passed(prepared.logits, after, prepared.hidden)
 
     def close(self) -> None:
         """Stop the threads and let go of the weights."""
@@ -223,6 +283,13 @@ class NativeRuntime:
         if not isinstance(start, int) or not 0 <= start <= len(self._data) - self._sizes[name]:
             raise CheckpointError(f"the packed weights have no whole {name}; delete their folder")
         return int(self._data.ctypes.data) + start
+
+
+def _aligned(size: int) -> NDArray[np.uint8]:
+    """So many bytes, from a multiple of 64 on."""
+    found = np.empty(size + 64, np.uint8)
+    start = -found.ctypes.data % 64
+    return found[start : start + size]
 
 
 def _places(flat: FlatPass) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,6 +120,13 @@ class _OnnxRuntime:
 
         threads = "1 thread" if self._threads == 1 else f"{self._threads} threads"
         return f"onnxruntime {onnxruntime.__version__}, cpu, {threads}, {self._form}"
+
+    def read_in_parts(
+        self, flat: FlatPass, kept: KeptTokens, keep: bool, layers: Sequence[int] = ()
+    ) -> Generator[None, None, Passed]:
+        # A session's run cannot stop on the way.
+        yield from ()
+        return self.read(flat, kept, keep, layers)
 
     def read(
         self, flat: FlatPass, kept: KeptTokens, keep: bool, layers: Sequence[int] = ()

@@ -7,6 +7,7 @@ took.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 MAX_WAIT_FACTOR = 1.25
@@ -60,7 +61,11 @@ class Pace:
 
 
 class Admission:
-    """Counts what is accepted and unanswered, and refuses what would wait too long."""
+    """Counts what is accepted and unanswered, and refuses what would wait too long.
+
+    Clients take turns, so one that asks for no more than its share of a full queue is accepted,
+    whatever the others have in it.
+    """
 
     def __init__(self, queue_tokens: int, bulk_tokens: int, pace: Pace | None = None) -> None:
         """``bulk_tokens`` is the most that streams of many states take of a batch."""
@@ -69,6 +74,7 @@ class Admission:
         self._bulk_tokens = bulk_tokens
         self._single = 0
         self._bulk = 0
+        self._by_client: Counter[object] = Counter()
 
     @property
     def unanswered_tokens(self) -> int:
@@ -85,7 +91,7 @@ class Admission:
         """Milliseconds until there should be room again: never zero, never very long."""
         return round(min(max(self.expected_seconds * 1000, _LEAST_RETRY_MS), _MOST_RETRY_MS))
 
-    def check(self, tokens: int) -> None:
+    def check(self, tokens: int, client: object = None) -> None:
         """Raise OverloadedError when so many more tokens do not fit or would wait too long.
 
         A request that is alone is always accepted, however large.
@@ -93,24 +99,35 @@ class Admission:
         if not self._single:
             return
         longest = max(MAX_WAIT_FACTOR * self._queue_tokens * self.pace.idle, _LEAST_SECONDS)
-        expected = (self._ahead() + tokens) * self.pace.now
-        if self._single + tokens > self._queue_tokens or expected > longest:
+        room = float(self._queue_tokens)
+        if self.pace.now:
+            room = min(room, longest / self.pace.now - self._streamed())
+        clients = len(self._by_client.keys() | {client})
+        own = self._by_client[client] + tokens
+        if self._single + tokens > room and own * clients > room:
             raise OverloadedError(self.retry_ms)
 
-    def enter(self, tokens: int, bulk: bool) -> None:
+    def enter(self, tokens: int, bulk: bool, client: object = None) -> None:
         """Count an accepted job; streams (``bulk``) are never refused here."""
         if bulk:
             self._bulk += tokens
         else:
-            self.check(tokens)
+            self.check(tokens, client)
             self._single += tokens
+            self._by_client[client] += tokens
 
-    def leave(self, tokens: int, bulk: bool) -> None:
+    def leave(self, tokens: int, bulk: bool, client: object = None) -> None:
         """Count a job that was answered, failed or was abandoned."""
         if bulk:
             self._bulk -= tokens
         else:
             self._single -= tokens
+            self._by_client[client] -= tokens
+            if not self._by_client[client]:
+                del self._by_client[client]
 
     def _ahead(self) -> int:
-        return self._single + min(self._bulk, self._bulk_tokens)
+        return self._single + self._streamed()
+
+    def _streamed(self) -> int:
+        return min(self._bulk, self._bulk_tokens)

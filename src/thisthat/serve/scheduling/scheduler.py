@@ -1,12 +1,14 @@
 """Which jobs run together, and when: one thread in front of one engine.
 
-Every round takes a new batch, so a request joins as soon as the batch before it is done. Single
-requests go first, up to a budget of tokens; streams of many states share the rest of a batch, in
-turn, up to a smaller budget, so that none of them delays a single request by more than one batch.
-If the engine runs rows separately, a batch has one job of a stream: more would only delay the
-others. Long jobs wait apart and run pass by pass where the engine can pause: others go in between,
-and a job whose caller has left ends there. The accepted but unanswered work is bounded, so that
-nobody waits long for a refusal.
+Every round takes a new batch, so a request joins as soon as the batch before it is done. Clients
+take turns, so that what one of them sends waits in front of no other's. Single requests go first,
+up to a budget of tokens; streams of many states share the rest of a batch, in turn, up to a smaller
+budget, so that none of them delays a single request by more than one batch.
+
+Where the engine can pause, jobs wait in lanes by length, and a job stops again and again for
+shorter ones: a short request waits for a part of a long one. While they keep coming, it still gets
+its share of the time. It ends where its caller has left. The accepted but unanswered work is
+bounded, so that nobody waits long for a refusal.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from thisthat.decide.job import Job
@@ -27,6 +30,13 @@ __all__ = ["ClosedError", "DeadlineError", "JobOutcome", "Scheduler"]
 
 _LONG_PREFIX = 4
 """A prefix counts a quarter for a job's length: it is mostly kept already."""
+
+_LANES = (16, 4, 1)
+"""Jobs of up to these parts of ``bulk_tokens`` have a lane each, longer ones the last."""
+
+_OTHERS_SHARE = 3.0
+_OTHERS_AHEAD = 0.5
+"""A job that pauses lets others have three times its own seconds, and so many in advance."""
 
 
 class DeadlineError(Exception):
@@ -41,6 +51,19 @@ class ClosedError(Exception):
     """The scheduler accepts no more jobs."""
 
 
+@dataclass(slots=True)
+class _Turn:
+    """A job that is computed with pauses, and the seconds that others have had in them."""
+
+    ticket: Ticket
+    started: float
+    others: float = 0.0
+
+    def own(self, now: float) -> float:
+        """Seconds that it has been computed itself."""
+        return now - self.started - self.others
+
+
 class Scheduler:
     """Runs jobs in batches. ``start`` it in the event loop that submits; ``close`` ends it."""
 
@@ -51,6 +74,7 @@ class Scheduler:
         bulk_tokens: int,
         queue_tokens: int,
         on_batch: Callable[[int, int], None] = lambda jobs, tokens: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``on_batch`` gets the jobs and tokens of every batch, in the engine's thread.
 
@@ -61,9 +85,8 @@ class Scheduler:
         self.admission = Admission(queue_tokens, self._bulk_tokens)
         self._long_admission = Admission(queue_tokens, 0, self.admission.pace)
         self._on_batch = on_batch
-        self._waiting = Waiting()
-        self._long = Waiting()
-        self._aside = 0.0
+        self._clock = clock
+        self._lanes = [Waiting() for _ in range(len(_LANES) + 1)]
         self._lock = threading.Lock()
         # Released when there is work; a condition would take far more steps.
         self._bell = threading.Lock()
@@ -86,28 +109,35 @@ class Scheduler:
 
     @property
     def waiting_tokens(self) -> int:
-        """Tokens of single requests waiting for a batch."""
-        return self._waiting.single_tokens
+        """Tokens of single requests waiting for a batch; of long ones too."""
+        with self._lock:
+            return sum(lane.single_tokens for lane in self._lanes)
 
     async def submit(
-        self, engine: Engine, job: Job, deadline: float, stream: object | None = None
+        self,
+        engine: Engine,
+        job: Job,
+        deadline: float,
+        stream: object | None = None,
+        client: object = None,
     ) -> JobOutcome:
         """Run a job and return its result; cancelling the call abandons a job not yet begun.
 
         ``deadline`` is in monotonic seconds; a job that has begun by then is finished. Jobs of one
-        ``stream`` stay in order. Raises OverloadedError when it would wait too long, DeadlineError
-        when the deadline comes first, ClosedError when the scheduler is closing, and whatever the
-        engine raises.
+        ``stream`` stay in order; clients take turns. Raises OverloadedError when it would wait too
+        long, DeadlineError when the deadline comes first, ClosedError when the scheduler is
+        closing, and whatever the engine raises.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[JobOutcome] = loop.create_future()
-        long = engine.capabilities.pauses and self._is_long(job)
-        ticket = Ticket(engine, job, future, loop, deadline, time.monotonic(), stream, long)
+        lane = self._lane(job) if engine.capabilities.pauses else 0
+        now = time.monotonic()
+        ticket = Ticket(engine, job, future, loop, deadline, now, client, stream, lane)
         with self._lock:
             if self._closing:
                 raise ClosedError
             self._enter(ticket)
-            self._queue(ticket).add(ticket)
+            self._lanes[lane].add(ticket)
             self._ring()
         alarm = loop.call_later(max(0.0, deadline - ticket.entered), self._expire, ticket)
         try:
@@ -123,29 +153,26 @@ class Scheduler:
             if ticket.stage != "waits":
                 return False
             ticket.stage = "given up"
-            self._queue(ticket).remove(ticket)
+            self._lanes[ticket.lane].remove(ticket)
             self._finish(ticket)
             return True
 
-    def _is_long(self, job: Job) -> bool:
-        most = self._bulk_tokens
-        return job.fresh_tokens > most or job.rendered.tokens > _LONG_PREFIX * most
-
-    def _queue(self, ticket: Ticket) -> Waiting:
-        return self._long if ticket.long else self._waiting
+    def _lane(self, job: Job) -> int:
+        length = max(job.fresh_tokens, job.rendered.tokens / _LONG_PREFIX)
+        return sum(length * part > self._bulk_tokens for part in _LANES)
 
     def _enter(self, ticket: Ticket) -> None:
         """Count an accepted job; a long one delays others no more than a stream does."""
-        bulk = ticket.stream is not None
-        if ticket.long:
-            self._long_admission.enter(ticket.tokens, bulk)
-        self.admission.enter(ticket.tokens, bulk or ticket.long)
+        bulk, long = ticket.stream is not None, ticket.lane == len(_LANES)
+        if long:
+            self._long_admission.enter(ticket.tokens, bulk, ticket.client)
+        self.admission.enter(ticket.tokens, bulk or long, ticket.client)
 
     def _finish(self, ticket: Ticket) -> None:
-        bulk = ticket.stream is not None
-        if ticket.long:
-            self._long_admission.leave(ticket.tokens, bulk)
-        self.admission.leave(ticket.tokens, bulk or ticket.long)
+        bulk, long = ticket.stream is not None, ticket.lane == len(_LANES)
+        if long:
+            self._long_admission.leave(ticket.tokens, bulk, ticket.client)
+        self.admission.leave(ticket.tokens, bulk or long, ticket.client)
 
     def _expire(self, ticket: Ticket) -> None:
         if self._give_up(ticket):
@@ -175,30 +202,37 @@ class Scheduler:
         self._on_batch(len(batch), tokens)
 
     def _next_batch(self) -> list[Ticket]:
-        """Wait for work; empty when the scheduler is closed and done.
-
-        A long job goes first, because the others go between its passes.
-        """
+        """Wait for work; empty when the scheduler is closed and done."""
         while True:
             with self._lock:
-                if self._long:
-                    return self._long.take(1, 1)
-                if self._waiting:
-                    return self._waiting.take(self._batch_tokens, self._bulk_tokens)
-                if self._closing:
-                    return []
+                batch = self._take(len(self._lanes), self._batch_tokens)
+                if batch or self._closing:
+                    return batch
             self._bell.acquire()
 
-    def _pause(self, ticket: Ticket) -> None:
-        """Before a pass of a long job: a small batch of others. Raises when nobody waits for it."""
-        if ticket.future.cancelled():
+    def _take(self, lanes: int, batch_tokens: int) -> list[Ticket]:
+        """A batch of the first so many lanes, if anything waits there; the caller holds the lock.
+
+        Longer jobs are taken first, because shorter ones go first in their pauses.
+        """
+        for number in reversed(range(lanes)):
+            if self._lanes[number]:
+                most = (1, 1) if number else (batch_tokens, self._bulk_tokens)
+                return self._lanes[number].take(*most)
+        return []
+
+    def _pause(self, turn: _Turn) -> None:
+        """Before a part of a job: a small batch of shorter ones. Raises if nobody waits for it."""
+        if turn.ticket.future.cancelled():
             raise _LeftError
+        now = self._clock()
+        if turn.others > _OTHERS_SHARE * turn.own(now) + _OTHERS_AHEAD:
+            return
         with self._lock:
-            others = self._waiting.take(self._bulk_tokens, self._bulk_tokens)
-        if others:
-            started = time.monotonic()
-            self._run_batch(others)
-            self._aside += time.monotonic() - started
+            shorter = self._take(turn.ticket.lane, self._bulk_tokens)
+        if shorter:
+            self._run_batch(shorter)
+            turn.others += self._clock() - now
 
     def _ring(self) -> None:
         """Wake the engine's thread; the caller holds the lock."""
@@ -211,15 +245,14 @@ class Scheduler:
             return
         started = time.monotonic()
         left = dict(enumerate(tickets))
-        aside = self._aside
-        pause = partial(self._pause, tickets[0]) if tickets[0].long else None
+        turn = _Turn(tickets[0], self._clock())
+        pause = partial(self._pause, turn) if tickets[0].lane else None
         try:
             jobs = [ticket.job for ticket in tickets]
             for number, result in run_jobs(engine, jobs, before_pass=pause):
                 finished = time.monotonic()
                 ticket = left.pop(number)
-                own = finished - started - (self._aside - aside)
-                self.admission.pace.learn(own, ticket.tokens)
+                self.admission.pace.learn(finished - started - turn.others, ticket.tokens)
                 self._settle(ticket, JobOutcome(result, ticket.entered, started, finished, batch))
                 started = finished
         # Everything: engines raise their runtime's own types, the thread must survive, and one

@@ -57,6 +57,8 @@ struct Engine {
     pthread_cond_t begin;
     int round, over;
     const Pass *pass;
+    char *memory; /* of a pass that is run in parts; NULL: each worker's own */
+    int from, to; /* parts to be run now */
     atomic_int finished, failed;
 };
 
@@ -65,6 +67,7 @@ typedef struct {
     const Model *model;
     const Pass *pass;
     Lookout lookout;
+    int rows, stride;                /* how many there are; from one row of ``projected`` to the next */
     int *token, *slot;               /* of each row */
     float *hidden, *projected;       /* of all rows */
     int coarse;                      /* rows with one term; the others come after them and have two */
@@ -97,10 +100,15 @@ static int tile_of(const Model *model) {
 /* By how many tokens a thread may have more than its even share. */
 static int spare_of(const Model *model) { return tile_of(model) > GRAIN ? tile_of(model) : GRAIN; }
 
+/* The most tokens of one thread. */
+static int most_rows(const Model *model, int tokens, int threads) {
+    return (tokens + threads - 1) / threads + spare_of(model);
+}
+
 static Work lay_out_work(const Model *model, const Pass *pass, int threads, Stock *stock) {
     int blocks = blocks_of(pass->places), all = blocks, queries = model->heads * model->head_width;
     for (int s = 0; s < pass->segments; s++) all += blocks_of(pass->kept[s].tokens);
-    int rows = (pass->tokens + threads - 1) / threads + spare_of(model), some = ROWS_AT_ONCE;
+    int rows = most_rows(model, pass->tokens, threads), some = ROWS_AT_ONCE;
     int most = queries > model->width ? queries : model->width;
     most = model->inner > most ? model->inner : most;
     return (Work){
@@ -213,26 +221,22 @@ static void project(Work *work, const Step *step, int rows, int from, int to) {
     }
 }
 
-/* The rest of a step: attention and the feed-forward part. */
-static void finish(Work *work, const Step *step, int rows, const Segment *segments, int count, int stride) {
+/* The rest of a step for ``some`` rows: attention and the feed-forward part. */
+static void finish(Work *work, const Step *step, int first, int some, const Segment *segments, int count) {
     const Model *model = work->model;
     int width = model->width, inner = model->inner, queries = model->heads * model->head_width;
-    int batch = batch_of(rows);
-    for (int first = 0; first < rows; first += batch) {
-        int some = up_to(rows - first, batch);
-        float *hidden = work->hidden + (size_t)first * width;
-        attend(&work->lookout, segments, count, work->token + first, some, work->projected + (size_t)first * stride,
-               stride, work->attended);
-        Rows attended = rows_from(work, first, some, queries);
-        lay_out(work, &attended, some, work->attended);
-        product(&attended, some, &step->out, 0, width, ADD, hidden, width);
-        Rows normed = rows_from(work, first, some, width);
-        lay_out_normed(work, &normed, some, hidden, step->after);
-        product(&normed, some, &step->gate_up, 0, 2 * inner, GATE, work->inner, inner);
-        Rows gated = rows_from(work, first, some, inner);
-        lay_out(work, &gated, some, work->inner);
-        product(&gated, some, &step->down, 0, width, ADD, hidden, width);
-    }
+    float *hidden = work->hidden + (size_t)first * width;
+    attend(&work->lookout, segments, count, work->token + first, some, work->projected + (size_t)first * work->stride,
+           work->stride, work->attended);
+    Rows attended = rows_from(work, first, some, queries);
+    lay_out(work, &attended, some, work->attended);
+    product(&attended, some, &step->out, 0, width, ADD, hidden, width);
+    Rows normed = rows_from(work, first, some, width);
+    lay_out_normed(work, &normed, some, hidden, step->after);
+    product(&normed, some, &step->gate_up, 0, 2 * inner, GATE, work->inner, inner);
+    Rows gated = rows_from(work, first, some, inner);
+    lay_out(work, &gated, some, work->inner);
+    product(&gated, some, &step->down, 0, width, ADD, hidden, width);
 }
 
 static void show_rows(Work *work, int rows, const float *projected, int stride, float *keys, float *values) {
@@ -306,41 +310,64 @@ static int segments_of(const Model *model, const Pass *pass, int step, const flo
     return pass->segments + 1;
 }
 
-static void run_pass(Engine *engine, int number, Work *work) {
+/* Parts of a step: the projections of all rows, then batches of rows; a thread may have nothing left for the last. */
+static int parts_of_step(const Model *model, const Pass *pass, int threads) {
+    return 1 + (most_rows(model, pass->tokens, threads) + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+}
+
+static void start_pass(Work *work, int threads, int number) {
+    work->rows = deal(work->model, work->pass->tokens, threads, number, work->token);
+    work->coarse = part_rows(work, work->rows);
+    prepare_sight(&work->lookout, work->pass);
+    begin(work, work->rows);
+}
+
+/* The first part of a step: keys and values of all rows, and what will look at them. */
+static void start_step(Work *work, int s, float *keys, float *values) {
     const Model *model = work->model;
-    const Pass *pass = work->pass;
+    const Step *step = model->step + s;
     int queries = model->heads * model->head_width;
     int whole = queries + 2 * model->shared_heads * model->head_width;
+    if (s < model->steps - 1) {
+        project(work, step, work->rows, 0, whole);
+        show_rows(work, work->rows, work->projected + queries, whole, keys, values);
+        work->stride = whole;
+    } else {
+        /* Nothing reads the last step's output but the slots. */
+        project(work, step, work->rows, queries, whole);
+        show_rows(work, work->rows, work->projected, whole - queries, keys, values);
+        work->rows = gather_slots(work, work->rows);
+        work->coarse = TERMS == 1 ? work->rows : 0;
+        project(work, step, work->rows, 0, queries);
+        work->stride = queries;
+    }
+}
+
+/* Parts ``from`` to ``to`` (not included) of a pass. All that the next ones need stands in ``work``. */
+static void run_parts(Engine *engine, int number, Work *work, int from, int to) {
+    const Model *model = work->model;
+    const Pass *pass = work->pass;
+    int threads = engine->meeting.threads, parts = parts_of_step(model, pass, threads);
     size_t size = (size_t)model->shared_heads * blocks_of(pass->places) * BLOCK * model->head_width;
-    int rows = deal(model, pass->tokens, engine->meeting.threads, number, work->token);
-    work->coarse = part_rows(work, rows);
     Segment segments[pass->segments + 1];
-    prepare_sight(&work->lookout, pass);
-    begin(work, rows);
-    for (int s = 0; s < model->steps; s++) {
-        const Step *step = model->step + s;
+    if (from == 0) start_pass(work, threads, number);
+    for (int k = from; k < to; k++) {
+        int s = k / parts, part = k % parts;
         /* A thread may be a step ahead of another that still reads; never two. */
         size_t place = (pass->keep ? s : s % 2) * size;
         float *keys = pass->keys + place, *values = pass->values + place;
-        int stride = whole;
-        if (s < model->steps - 1) {
-            project(work, step, rows, 0, whole);
-            show_rows(work, rows, work->projected + queries, whole, keys, values);
-        } else {
-            /* Nothing reads the last step's output but the slots. */
-            project(work, step, rows, queries, whole);
-            show_rows(work, rows, work->projected, whole - queries, keys, values);
-            rows = gather_slots(work, rows);
-            work->coarse = TERMS == 1 ? rows : 0;
-            project(work, step, rows, 0, queries);
-            stride = queries;
+        if (part == 0) {
+            start_step(work, s, keys, values);
+            continue;
         }
-        meet(&engine->meeting);
+        if (part == 1) meet(&engine->meeting);
         int count = segments_of(model, pass, s, keys, values, segments);
-        finish(work, step, rows, segments, count, stride);
-        if (s < model->steps - 1 && pass->taken[s] >= 0) hand_out(work, rows, pass->taken[s]);
+        int batch = batch_of(work->rows), first = (part - 1) * batch;
+        if (first < work->rows) finish(work, model->step + s, first, up_to(work->rows - first, batch), segments, count);
+        if (part == parts - 1 && s < model->steps - 1 && pass->taken[s] >= 0)
+            hand_out(work, work->rows, pass->taken[s]);
     }
-    read_labels(work, rows);
+    if (to == parts * model->steps) read_labels(work, work->rows);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -381,22 +408,39 @@ static void set_up_thread(void) {
 #endif
 }
 
-static void work_on(Engine *engine, Worker *worker) {
+/* What one thread needs for a pass; a part that continues finds its work at the start. */
+static size_t room_of(const Engine *engine, const Pass *pass) {
     Stock needed = {NULL, 0};
-    lay_out_work(engine->model, engine->pass, engine->meeting.threads, &needed);
-    if (needed.taken > worker->reserved) {
+    take(&needed, 1, sizeof(Work));
+    lay_out_work(engine->model, pass, engine->meeting.threads, &needed);
+    return needed.taken;
+}
+
+/* Where a thread works: on its share of what the pass was given, or on its own memory, kept from pass to pass. */
+static char *place_of(Engine *engine, Worker *worker) {
+    size_t needed = room_of(engine, engine->pass);
+    if (engine->memory) return engine->memory + worker->number * needed;
+    if (needed > worker->reserved) {
         free(worker->memory);
-        worker->memory = aligned_alloc(64, needed.taken);
-        worker->reserved = worker->memory ? needed.taken : 0;
-        if (!worker->memory) atomic_store(&engine->failed, 1);
+        worker->memory = aligned_alloc(64, needed);
+        worker->reserved = worker->memory ? needed : 0;
     }
+    return worker->memory;
+}
+
+static void work_on(Engine *engine, Worker *worker) {
+    Work *work = (Work *)place_of(engine, worker);
+    if (!work) atomic_store(&engine->failed, 1);
     meet(&engine->meeting);
     if (atomic_load(&engine->failed)) return;
-    Stock stock = {worker->memory, 0};
-    Work work = lay_out_work(engine->model, engine->pass, engine->meeting.threads, &stock);
+    if (engine->from == 0) {
+        Stock stock = {(char *)work, 0};
+        take(&stock, 1, sizeof(Work));
+        *work = lay_out_work(engine->model, engine->pass, engine->meeting.threads, &stock);
+    }
     set_up_thread();
     uint64_t before = flush_small();
-    run_pass(engine, worker->number, &work);
+    run_parts(engine, worker->number, work, engine->from, engine->to);
     flush_as(before);
 #if defined(VARIANT_AMX)
     _tile_release();
@@ -466,9 +510,21 @@ Engine *open_engine(const Model *model, int threads) {
     return engine;
 }
 
-/* 0, or 1 when memory does not suffice. One pass at a time. */
-int run(Engine *engine, const Pass *pass) {
+/* How many parts a pass has. */
+int parts_of(const Engine *engine, const Pass *pass) {
+    return engine->model->steps * parts_of_step(engine->model, pass, engine->meeting.threads);
+}
+
+/* Bytes that a pass needs to be run in parts, with others in between. */
+size_t memory_of(const Engine *engine, const Pass *pass) { return engine->meeting.threads * room_of(engine, pass); }
+
+/* Parts ``from`` to ``to`` (not included) of a pass; from part to part it stands in ``memory``, which is aligned to 64
+ * bytes. One that is run at once may go without. 0, or 1 when memory does not suffice. One call at a time. */
+int run(Engine *engine, const Pass *pass, char *memory, int from, int to) {
     engine->pass = pass;
+    engine->memory = memory;
+    engine->from = from;
+    engine->to = to;
     atomic_store(&engine->failed, 0);
     atomic_store(&engine->finished, 0);
     pthread_mutex_lock(&engine->mutex);
