@@ -133,23 +133,15 @@ def test_only_the_question_that_was_named_counts(store: Store) -> None:
         assert judge.canary.outcomes == outcomes
 
 
+def shadowed(line: Any) -> tuple[Any, ...]:
+    key = shadow_key("shadow-1", line)
+    return (key, "shadow-1", line.request, "q", line.state_hash, "{}", "no", 1.0)
+
+
 def test_a_shadow_is_compared_on_the_same_states(store: Store) -> None:
     lines = [decided(number, False) for number in range(80)]
     store.append(lines)
-    rows = [
-        (
-            shadow_key("shadow-1", each),
-            "shadow-1",
-            each.request,
-            "q",
-            each.state_hash,
-            "{}",
-            "no",
-            1.0,
-        )
-        for each in lines[:79]
-    ]
-    store.add(SHADOWS, rows)
+    store.add(SHADOWS, [shadowed(each) for each in lines[:79]])
     judge = Judge(store, SHADOW)
     record(store, [Outcome(request=f"r{n}", question="q", option="no") for n in range(80)])
     record(store, [Outcome(request="r0", question="q", reward=1.0)])
@@ -157,3 +149,16 @@ def test_a_shadow_is_compared_on_the_same_states(store: Store) -> None:
     assert judge.numbers()["outcomes"] == 79
     assert judge.numbers()["candidate"] == {"outcomes": 79, "mean": 1.0}
     assert judge.numbers()["champion"] == {"outcomes": 79, "mean": 0.0}
+
+
+def test_an_outcome_that_comes_before_the_shadows_answer_waits_for_it(store: Store) -> None:
+    lines = [decided(number, False) for number in range(3)]
+    store.append(lines)
+    judge = Judge(store, SHADOW)
+    record(store, [Outcome(request=f"r{n}", question="q", option="no") for n in range(3)])
+    assert judge.update() == "go on"
+    assert judge.numbers()["outcomes"] == 0
+    store.add(SHADOWS, [shadowed(each) for each in lines[:2]])
+    for _ in range(2):
+        judge.update()
+        assert judge.numbers()["candidate"] == {"outcomes": 2, "mean": 1.0}

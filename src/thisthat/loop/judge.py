@@ -23,7 +23,7 @@ from thisthat.loop.joined import value_of
 from thisthat.loop.outcomes import CLOCKS, Received, lines_of, received_of
 
 _WAIT_SECONDS = 60.0
-"""How long an outcome waits for its decision to be written."""
+"""How long an outcome waits for its decision, or the shadow's answer, to be written."""
 _MOST_POINTS = 200
 
 
@@ -79,7 +79,7 @@ class Judge:
                 yield found
 
     def _take(self, given: Received) -> bool:
-        """Count an outcome, if it counts; False if its decision is not in the log yet."""
+        """Count an outcome, if it counts; False if what it is about is not in the log yet."""
         found = list(lines_of(self._store, given.outcome))
         if not found:
             return False
@@ -92,7 +92,7 @@ class Judge:
             if self._experiment.kind == "canary":
                 self._compare(entry, value)
             elif isinstance(value, str):
-                self._pair(line, entry, value)
+                return self._pair(line, entry, value)
         return True
 
     def _compare(self, entry: Entry, value: str | float) -> None:
@@ -108,19 +108,25 @@ class Judge:
         self._count("candidate" if candidate else "champion", reward)
         self._point()
 
-    def _pair(self, line: int, entry: Entry, value: str) -> None:
-        """Both answers to the same state, of which only the champion's was given."""
+    def _pair(self, line: int, entry: Entry, value: str) -> bool:
+        """Both answers to the same state, of which only the champion's was given.
+
+        False while the shadow's is not written: it is asked after the champion has answered.
+        """
         key = shadow_key(self._experiment.name, entry)
         row = next(self._store.rows(SHADOWS, {"key": key}), None)
-        said, reward = None if row is None else str(row[-2]), reward_of(entry.best, entry, value)
-        if said is None or reward is None or str(line) in self._counted:
-            return
+        if row is None:
+            return False
+        reward = reward_of(entry.best, entry, value)
+        if reward is None or str(line) in self._counted:
+            return True
         self._counted.add(str(line))
-        shadow = float(said == value)
+        shadow = float(str(row[-2]) == value)
         self.canary.pair(reward, shadow)
         self._count("champion", reward)
         self._count("candidate", shadow)
         self._point()
+        return True
 
     def _count(self, arm: str, reward: float) -> None:
         self.sums[arm][0] += 1
