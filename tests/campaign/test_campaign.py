@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 from campaign.__main__ import PARTS
+from campaign.attacks import Attack, finding
 from campaign.report import END, START, Finding, Result, at_most, none_of, read_result, renew, table
 from campaign.requests import by_breaking
+
+from tests.attacks.conftest import Seen
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,3 +82,18 @@ def test_a_part_that_keeps_its_promises_exits_with_0(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
     assert json.loads((tmp_path / "clock.json").read_text())["size"] == "short"
     assert len(re.findall("✓", page.read_text())) == 5
+
+
+def test_an_attack_is_judged_by_memory_on_one_server_and_waits_on_the_other() -> None:
+    def attack(grown: float, before: float, during: float, status: int = 200) -> Attack:
+        calm = Seen(0, probes=[0.01], honest=[before] * 50, statuses={200})
+        seen = Seen(0, probes=[0.1], honest=[during] * 50, statuses={200, status})
+        return Attack(calm, seen, grown, places=0)
+
+    small, real = attack(200, 0.008, 0.099), attack(400, 0.2, 0.39)
+    assert finding("escapes", small, real).kept
+    assert "200 MiB" in finding("escapes", small, real).found
+    assert "p99 200 → 390 ms of 50" in finding("escapes", small, real).found
+    assert not finding("escapes", real, real).kept
+    assert not finding("escapes", small, attack(0, 0.2, 0.41)).kept
+    assert not finding("escapes", small, attack(0, 0.2, 0.2, 503)).kept

@@ -172,15 +172,16 @@ class NativeRuntime:
         """Like ``read``, to the last bit; other passes may be read wherever it yields."""
         prepared = self._prepare(flat, kept, keep, layers)
         asked, tokens = prepared.asked, len(flat.tokens)
-        memory = _aligned(self._kernels.memory_of(self._engine, ctypes.byref(asked)))
         parts, done, seconds = self._parts_of(asked), 0, 0.0
         # As many at once as fill the time at the last pass's pace; the first pass feels its way.
         expected = tokens * self._token_seconds
         some = max(1, int(parts * _PART_SECONDS / expected)) if expected else 1
+        alone = 0 if some >= parts else self._kernels.memory_of(self._engine, ctypes.byref(asked))
+        memory = _aligned(alone)
         while True:
             started = time.perf_counter()
             until = min(done + some, parts)
-            self._run(asked, memory.ctypes.data, done, until)
+            self._run(asked, memory.ctypes.data if alone else None, done, until)
             took = time.perf_counter() - started
             some = max(1, min(2 * some, int((until - done) * _PART_SECONDS / max(took, 1e-9))))
             done, seconds = until, seconds + took

@@ -31,8 +31,11 @@ __all__ = ["ClosedError", "DeadlineError", "JobOutcome", "Scheduler"]
 _LONG_PREFIX = 4
 """A prefix counts a quarter for a job's length: it is mostly kept already."""
 
-_LANES = (16, 4, 1)
-"""Jobs of up to these parts of ``bulk_tokens`` have a lane each, longer ones the last."""
+_LANES = (4, 1)
+"""Jobs of up to a quarter of ``bulk_tokens`` have a lane, those of up to all, and longer ones.
+
+The first do not pause: beside busy Python threads every stop may cost some milliseconds.
+"""
 
 _OTHERS_SHARE = 3.0
 _OTHERS_AHEAD = 0.5
