@@ -74,6 +74,21 @@ def test_what_stands_beside_them_is_in_the_model_card() -> None:
     assert told[2] in row("unseen written tasks: scores")[3]
 
 
+@pytest.mark.parametrize(
+    ("beginning", "what"),
+    [
+        ("twelve unseen tasks, 30 labels", "30 labels, 12 tasks"),
+        ("eight of them, 200", "200 labels, 8 tasks"),
+    ],
+)
+def test_taught_tasks(beginning: str, what: str) -> None:
+    cells = row(beginning)
+    assert cells[1] == f"{line('teach', f'{what}: light teach'):.3f}"
+    told = re.findall(r"[\d.]+(?=[,;]|$)", cells[3])
+    systems = ("TF-IDF", "MiniLM", "zero-shot")
+    assert told == [f"{line('teach', f'{what}: {system}'):.3f}" for system in systems]
+
+
 def test_rules_and_calibration() -> None:
     anchors = json.loads((ROOT / "src/thisthat_lab/bench/anchors.json").read_text())["values"]
     cells = row("branch-shaped rules")
