@@ -175,7 +175,7 @@ def test_a_purge_leaves_a_record_and_a_chain_that_fits(place: str) -> None:
         "line 2 was purged",
     ]
     assert report.fitting == 2
-    edit(place, "UPDATE chain SET event = replace(event, '450', '650') WHERE number = 9")
+    edit(place, "UPDATE chain SET event = replace(event, ': 450.0', ': 650.0') WHERE number = 9")
     assert found(store) == ["record 9 was changed"]
     edit(place, "DELETE FROM chain WHERE number = 9")
     assert "lines 1 to 4 were removed" in found(store)
