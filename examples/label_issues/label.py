@@ -16,6 +16,7 @@ workflow that runs it:
 
 import json
 import os
+import sys
 import urllib.request
 from pathlib import Path
 
@@ -56,6 +57,8 @@ def add_label(api: str, repository: str, number: int, label: str, token: str) ->
 
 def main() -> None:
     """The event's issue; nothing to do for other events."""
+    if "GITHUB_EVENT_PATH" not in os.environ:
+        sys.exit("GITHUB_EVENT_PATH names no event; this is a step of a GitHub Action")
     event = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
     issue = event.get("issue")
     if issue is None:

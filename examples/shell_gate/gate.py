@@ -34,9 +34,12 @@ def judge(command: str, decider: thisthat.Decider) -> dict[str, object]:
 
 
 def main() -> int:
-    """One command from standard input."""
-    command = json.load(sys.stdin)["command"]
-    answer = judge(command, thisthat.open())
+    """One command from standard input; whatever else comes is for a person."""
+    try:
+        command = str(json.load(sys.stdin)["command"])
+        answer = judge(command, thisthat.open())
+    except (ValueError, KeyError, TypeError):
+        answer = {"decision": "ask", "reason": 'no {"command": …} on standard input'}
     print(json.dumps(answer))
     return 0 if answer["decision"] == "allow" else 2
 

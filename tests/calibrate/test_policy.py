@@ -232,6 +232,19 @@ def test_the_report_says_how_many_more_labels_a_tighter_target_needs() -> None:
     assert "precision>=0.9 at these cut-offs needs no more labels" in "\n".join(lines_about(plenty))
 
 
+def test_the_report_gives_no_number_of_labels_that_nobody_has() -> None:
+    policy, _ = fitted("error<=0.2", rows=150)
+    part = policy.questions["queue"]
+    barely = {"acted": 1000, "wrong": 98, "labels": 150}
+    cutoff = part.cutoffs["other"].model_copy(update=barely)
+    needed = labels_for(cutoff, parse_target("error<=0.1"), 0.05)
+    assert needed is not None
+    assert needed > 21 * 150
+    near = part.model_copy(update={"cutoffs": {"other": cutoff}})
+    told = "\n".join(lines_about(policy.model_copy(update={"questions": {"queue": near}})))
+    assert "error<=0.1 at these cut-offs needs more than 20 times as many labels" in told
+
+
 def test_answers_that_are_often_wrong_are_not_cured_by_labels() -> None:
     answers, _ = answered(REFUND, 2000)
     labels = np.random.default_rng(0).integers(0, 2, 2000).tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import http.server
+import io
 import json
 import os
 import re
@@ -255,3 +256,18 @@ def test_the_gate_is_a_command(tmp_path: Path) -> None:
         env={**os.environ},
     )
     assert (done.returncode, json.loads(done.stdout)["decision"]) == (2, "ask"), done.stderr
+
+
+@pytest.mark.parametrize("given", ["", "[]", '{"tool": "ls"}', "ls"])
+def test_the_gate_leaves_to_a_person_what_it_cannot_read(
+    given: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(given))
+    assert load("shell_gate/gate.py").main() == 2
+    assert json.loads(capsys.readouterr().out)["decision"] == "ask"
+
+
+def test_labelling_outside_of_an_action_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_EVENT_PATH", raising=False)
+    with pytest.raises(SystemExit, match="a step of a GitHub Action"):
+        load("label_issues/label.py").main()

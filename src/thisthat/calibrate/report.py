@@ -11,6 +11,8 @@ from thisthat.decide.target import Target
 
 _GROWTH = 1.05
 _MOST_GROWTH = 1e5
+_FAR_MORE = 20
+"""Times the labels there are; beyond that a number helps nobody."""
 
 
 def lines_about(policy: Policy) -> Iterator[str]:
@@ -100,6 +102,8 @@ def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
         yield f"  {tighter} would need higher cut-offs, whatever the number of labels"
     elif not any(known.values()):
         yield f"  {tighter} at these cut-offs needs no more labels"
+    elif max(known.values()) > _FAR_MORE * part.labels:
+        yield f"  {tighter} at these cut-offs needs more than {_FAR_MORE} times as many labels"
     elif all(cutoff.labels == part.labels for cutoff in supported.values()):
         yield f"  {tighter} at these cut-offs needs about {max(known.values())} more labels"
     else:
