@@ -111,7 +111,9 @@ def test_rules_and_calibration() -> None:
         assert str(value) in cells[3]
     public = line("decisions-decisions_dev", "ECE, 15 bins: heldout_task (n = 6313)")
     ours = line("written", "ECE, 15 bins")
+    familiar = line("decisions-decisions_dev", "ECE, 15 bins: seen_task (n = 7511)")
     assert row("calibration error")[1] == f"{public:.3f}, {ours:.3f}"
+    assert row("calibration error")[3].startswith(f"{familiar:.3f} on tasks it was trained on")
     hosted = anchors["latency.milliseconds"]["others"]
     fastest, slowest = hosted["hosted, fastest"], hosted["hosted, slowest"]
     assert f"hosted calls take {fastest} to {slowest:,} ms" in README
