@@ -115,7 +115,7 @@ class FlatEngine(Engine):
 
         Raises InvalidInputError for a row the model cannot read.
         """
-        return self._run(rows, RowReader(self._read_pass, self._pass_tokens, self._pass_tokens))
+        return self._run(rows, RowReader(self._read_pass, self._pass_tokens))
 
     def run_in_passes(
         self, rows: Sequence[Row], before_pass: Callable[[], None]
@@ -131,7 +131,7 @@ class FlatEngine(Engine):
                 before_pass()
             return passed
 
-        reader = RowReader(read_pass, self._pass_tokens, self._pass_tokens, before_pass)
+        reader = RowReader(read_pass, self._pass_tokens, before_pass)
         return self._run(rows, reader)
 
     def _run(self, rows: Sequence[Row], reader: RowReader) -> list[RowResult]:

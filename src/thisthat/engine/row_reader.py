@@ -66,27 +66,22 @@ class Runtime(Protocol):
 
 
 class RowReader:
-    """Reads rows by ``read_pass``, at most ``pass_tokens`` at a time.
-
-    Rows of ``together`` tokens share a pass; ``before_pass`` may raise.
-    """
+    """Reads rows by ``read_pass``, at most ``pass_tokens`` at a time; ``before_pass`` may raise."""
 
     def __init__(
         self,
         read_pass: Callable[[FlatPass, KeptTokens, bool, Sequence[int]], Passed],
         pass_tokens: int,
-        together: int,
         before_pass: Callable[[], None] = lambda: None,
     ) -> None:
         self._read_pass = read_pass
         self._pass_tokens = pass_tokens
-        self._together = together
         self._before_pass = before_pass
 
     def answer(self, rows: Sequence[Row], kept: KeptTokens) -> list[RowAnswer]:
         """Rows that continue the same tokens: short ones together, long ones in parts."""
         answers: list[RowAnswer] = []
-        for group in pack([row.fresh_tokens for row in rows], self._together):
+        for group in pack([row.fresh_tokens for row in rows], self._pass_tokens):
             members = [rows[index] for index in group]
             if members[0].fresh_tokens > self._pass_tokens:
                 answers.append(self._answer_long(members[0], kept))
