@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def by_breaking(rng: random.Random) -> tuple[str, bytes, dict[str, str]]:
     if rng.random() < 0.1:
         headers["content-encoding"] = rng.choice(["gzip", "zstd", "br", "identity"])
         pack: dict[str, Callable[[bytes], bytes]] = {
-            "gzip": gzip.compress,
+            "gzip": partial(gzip.compress, mtime=0),
             "zstd": zstandard.compress,
         }
         body = pack.get(headers["content-encoding"], bytes)(body)

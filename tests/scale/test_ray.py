@@ -21,7 +21,15 @@ from thisthat.audit.log import DecisionLog
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.scale import ray as on_ray
 from thisthat.scale.batch import Batch
-from thisthat.scale.ray import STORE_BYTES, RayWorkers, Room, WorkerError, connect, decide
+from thisthat.scale.ray import (
+    DEFAULTS,
+    STORE_BYTES,
+    RayWorkers,
+    Room,
+    WorkerError,
+    connect,
+    decide,
+)
 from thisthat.scale.source import RowSource
 
 pytest.importorskip("ray")
@@ -91,7 +99,7 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 def cluster() -> Iterator[Any]:
     import ray
 
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.update(DEFAULTS)
     ray.init(
         num_cpus=2,
         object_store_memory=300 << 20,

@@ -23,6 +23,15 @@ from thisthat.scale.source import InputRow
 STORE_BYTES = 16 * CHARACTERS
 """Room in the object store for every worker: its groups of rows on the way, and their answers."""
 
+DEFAULTS = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # Tell nobody that we run.
+    "RAY_worker_niceness": "0",  # By default workers yield to all others.
+    # By default a proxy that takes 15 seconds to start, as on a busy machine, is killed for it.
+    "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
+    "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S": "30",
+}
+"""What a cluster started here has in its environment, unless the caller's says otherwise."""
+
 _GROUPS = 2
 """Groups that a worker has at a time, so that it never waits for the next."""
 _AHEAD = 4
@@ -98,8 +107,8 @@ def connect(address: str | None = None) -> Any:
     except ImportError as error:
         raise MissingExtraError("Ray", "ray") from error
     if not ray.is_initialized():
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Tell nobody that we run.
-        os.environ.setdefault("RAY_worker_niceness", "0")  # By default workers yield to all others.
+        for name, value in DEFAULTS.items():
+            os.environ.setdefault(name, value)
         try:
             ray.init(address=address, include_dashboard=False if address is None else None,
                      logging_level="ERROR", log_to_driver=False)  # fmt: skip

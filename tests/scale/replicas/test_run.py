@@ -20,6 +20,7 @@ from thisthat.audit.store import open_store
 from thisthat.cli import app
 from thisthat.errors import InvalidInputError
 from thisthat.questions_json import questions_from_json
+from thisthat.scale.ray import DEFAULTS
 from thisthat.scale.replicas.run import NAME, application, build
 from thisthat.serve.settings import Settings
 
@@ -39,7 +40,7 @@ def log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def replicas(log_file: Path) -> Iterator[None]:
     from ray import serve
 
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.update(DEFAULTS)
     ray.init(
         num_cpus=2,
         object_store_memory=200 << 20,

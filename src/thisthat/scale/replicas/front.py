@@ -94,7 +94,7 @@ class _Passed(Response):
         from ray.serve.exceptions import RayServeException
 
         answer = self._handle.remote(self._asked, self._body)
-        started, head = False, None
+        started, whole, head = False, False, None
         try:
             async for messages in answer:
                 for message in messages:
@@ -108,7 +108,10 @@ class _Passed(Response):
                         await send(head)
                         head = None
                     await send(message)
+                    whole = not message.get("more_body", False)
         except (RayError, RayServeException) as error:
+            if whole:
+                return  # The replica died with nothing left to say.
             if started:
                 raise
             lost = Problem(
