@@ -48,15 +48,16 @@ TRIED = [one for one in variants_to_try() if one in variants_here() or one != "v
 
 
 NEAR: dict[Variant, float] = {
-    "plain": 5e-3,
+    "plain": 0.02,
     "vnni": 0.05,
     "avxvnni": 0.05,
     "avx2": 0.05,
     "neon": 0.2,
     "amx": 0.4,
 }
-"""How far logits of about ten may be: two terms of eight bits leave a thousandth, attention in
-halves, which have eleven bits, a few hundredths, and in bfloat16, which has eight, some more."""
+"""How far logits of about ten may be: two terms of eight bits leave a thousandth, keys kept as
+halves, which have eleven bits, a hundredth, attention in halves a few, and in bfloat16, which has
+eight, some more."""
 
 
 def near(variant: Variant) -> float:
@@ -301,8 +302,10 @@ def test_numbers_that_are_too_large_are_told(
         getattr(layer.self_attn, name).weight.data *= times
     engine = engine_of(model, folder / f"large-{name}-{times:g}", variant)
     row = long_row(3)
-    if variant == "neon":
-        with pytest.raises(CheckpointError, match="do not fit the neon kernels; engine='onnx'"):
+    # Keys and values are kept as halves, or bfloats, which reach as far as other numbers.
+    if variant == "neon" or (variant != "amx" and name != "q_proj"):
+        told = f"do not fit the {variant} kernels; engine='onnx'"
+        with pytest.raises(CheckpointError, match=told):
             engine.run([row])
     else:
         assert all(np.isfinite(logits).all() for logits in engine.run([row])[0].logits)
@@ -316,6 +319,8 @@ def test_prefixes_are_read_once_and_cost_nothing_again(model: Any, folder: Path)
     results = engine.run(rows)
     assert engine.statistics.computed_tokens == len(prefix) + sum(row.fresh_tokens for row in rows)
     assert [result.cached_tokens for result in results] == [0, *[len(prefix)] * 5]
+    # Keys and values of one shared head, 64 wide, in sixteen bits, for 32 places a layer.
+    assert engine.statistics.prefixes.bytes == 2 * 2 * 64 * 32 * len(model.model.layers)
 
 
 @pytest.mark.skipif(not TASKS.is_dir(), reason="this system does not list threads")

@@ -34,7 +34,7 @@ _INSTRUCTIONS = {
     "vnni": ("-march=native", "-mavx512vnni"),
     # Vectors of 512 bits would be counted in other blocks.
     "avxvnni": ("-march=native", "-mno-avx512f", "-mavxvnni"),
-    "avx2": ("-march=native", "-mno-avx512f", "-mavx2", "-mfma"),
+    "avx2": ("-march=native", "-mno-avx512f", "-mavx2", "-mfma", "-mf16c"),
     "neon": ("-mcpu=native",),
     "plain": ("-march=native" if platform.machine() == "x86_64" else "-mcpu=native",),
 }
@@ -64,7 +64,7 @@ def variants_here(cpu_info: Path = _CPU_INFO) -> list[Variant]:
             found.append("amx")
         if "avx512_vnni" in flags:
             found.append("vnni")
-    if machine == "x86_64" and {"avx2", "fma"} <= flags:
+    if machine == "x86_64" and {"avx2", "fma", "f16c"} <= flags:
         found += ["avxvnni", "avx2"] if "avx_vnni" in flags else ["avx2"]
     return [*found, "plain"]
 

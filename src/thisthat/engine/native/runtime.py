@@ -91,8 +91,8 @@ class _Pass(ctypes.Structure):
     ]
 
 
-Segment = tuple[NDArray[np.float32], NDArray[np.float32], int]
-"""Keys, values and their number of tokens, as one pass left them."""
+Segment = tuple[NDArray[np.uint16], NDArray[np.uint16], int]
+"""Keys, values and their number of tokens, as one pass left them, in the kernels' sixteen bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ class _Prepared:
 
     asked: _Pass
     points_to: tuple[Any, ...]
-    keys: NDArray[np.float32]
-    values: NDArray[np.float32]
+    keys: NDArray[np.uint16]
+    values: NDArray[np.uint16]
     logits: NDArray[np.float32]
     hidden: Hidden
 
@@ -206,7 +206,7 @@ class NativeRuntime:
         assert not keep or places == tokens, "what is kept has no gaps"
         steps = len(shape.order) if keep else 2
         size = (steps, shape.shared_heads, -(-places // _BLOCK) * _BLOCK, shape.head_width)
-        keys, values = np.zeros(size, np.float32), np.zeros(size, np.float32)
+        keys, values = np.zeros(size, np.uint16), np.zeros(size, np.uint16)
         logits = np.zeros((len(flat.slots), self._labels), np.float32)
         hidden = np.empty((len(layers), tokens, shape.width), np.float32)
         taken = np.full(len(shape.order), -1, np.int32)

@@ -1,7 +1,8 @@
 /* Attention of a few tokens at a time to all the keys they see.
  *
- * Keys and values stand in blocks of tokens; blocks that none of the few sees are not looked at. How keys are
- * multiplied is the variant's: in float32, in halves or by tiles of bfloat16.
+ * Keys and values stand in blocks of tokens, in sixteen bits a number: what is kept of a long text is most of the memory it
+ * takes. Blocks that none of the few sees are not looked at. How keys are multiplied is the variant's: in float32, in
+ * halves or by tiles of bfloat16.
  */
 
 #pragma once
@@ -27,7 +28,7 @@
 
 /* Keys and values of one step. */
 typedef struct {
-    const float *keys, *values;
+    const Short *keys, *values;
     int tokens, blocks, fresh; /* tokens of a segment that is not fresh are seen by everyone and have no gaps */
 } Segment;
 
@@ -45,7 +46,7 @@ typedef struct {
     float *queries;         /* QUERIES of head_width numbers */
     float *mixed;           /* QUERIES x head_width */
     Score *scores;          /* QUERIES x stride_of(blocks) */
-    const float **block;    /* of each that is looked at */
+    const Short **block;    /* of each that is looked at */
     int *active;            /* per block that is looked at: its segment and its place there */
 } Lookout;
 
@@ -86,8 +87,8 @@ static void rope(const Model *model, int position, float *head) {
 }
 
 /* Put the keys and values of a token, projected one after the other, where others will look for them. */
-static void show(const Model *model, const float *projected, int place, int position, int blocks, float *keys,
-                 float *values) {
+static void show(const Model *model, const float *projected, int place, int position, int blocks, Short *keys,
+                 Short *values) {
     int width = model->head_width;
     for (int head = 0; head < model->shared_heads; head++, projected += width) {
         float key[MOST_WIDTH];
@@ -128,11 +129,11 @@ static void hide_unseen(const Lookout *lookout, const Segment *segment, int bloc
 }
 
 /* The blocks that are looked at, of one head's keys or values. */
-static const float *const *listed(Lookout *lookout, const Segment *segments, int blocks, int head, int values) {
+static const Short *const *listed(Lookout *lookout, const Segment *segments, int blocks, int head, int values) {
     size_t size = (size_t)lookout->model->head_width * BLOCK;
     for (int b = 0; b < blocks; b++) {
         const Segment *segment = segments + lookout->active[2 * b];
-        const float *from = values ? segment->values : segment->keys;
+        const Short *from = values ? segment->values : segment->keys;
         lookout->block[b] = from + ((size_t)head * segment->blocks + lookout->active[2 * b + 1]) * size;
     }
     return lookout->block;

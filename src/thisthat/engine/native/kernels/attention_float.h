@@ -1,9 +1,8 @@
-/* Scores and sums of values in float32. */
+/* Scores and sums of values in float32, of keys and values that are kept as halves. */
 
 #pragma once
 
-#include <string.h>
-
+#include "model.h"
 #include "numbers.h"
 
 #define QUERIES 12  /* vectors that look at keys together */
@@ -39,12 +38,16 @@ typedef float Score;
 
 /* A block of keys is width x BLOCK, one of values BLOCK x width. */
 
-static void put_key(float *block, int lane, const float *key, int width) {
-    for (int d = 0; d < width; d++) block[d * LANES + lane] = key[d];
+static void put_key(Short *block, int lane, const float *key, int width) {
+    for (int first = 0; first < width; first += WIDE) {
+        uint16_t halves[WIDE];
+        store_halves(halves, load(key + first));
+        for (int d = 0; d < WIDE; d++) block[(first + d) * LANES + lane] = halves[d];
+    }
 }
 
-static void put_value(float *block, int lane, const float *value, int width) {
-    memcpy(block + lane * width, value, sizeof(float) * width);
+static void put_value(Short *block, int lane, const float *value, int width) {
+    for (int d = 0; d < width; d += WIDE) store_halves(block + lane * width + d, load(value + d));
 }
 
 /* Queries are width x QUERIES. */
@@ -56,17 +59,17 @@ static void put_query(float *queries, int q, const float *query, int width) {
 static size_t stride_of(int blocks) { return (size_t)blocks * BLOCK; }
 
 /* Scores of ``count`` queries with ``blocks`` blocks of keys, which are listed. */
-static void score(const float *queries, int count, int width, const float *const *block, int blocks, Score *scores) {
+static void score(const float *queries, int count, int width, const Short *const *block, int blocks, Score *scores) {
     size_t stride = stride_of(blocks);
     for (int b = 0; b < blocks; b += SCORE_BLOCKS)
         for (int first = 0; first < count; first += SCORE_ROWS) {
             floats sum[SCORE_ROWS][SCORE_PARTS] = {{{0}}};
-            const float *key[SCORE_BLOCKS];
+            const Short *key[SCORE_BLOCKS];
             UNROLL for (int c = 0; c < SCORE_BLOCKS; c++) key[c] = block[b + c < blocks ? b + c : b];
             for (int d = 0; d < width; d++) {
                 floats wide[SCORE_PARTS];
                 UNROLL for (int p = 0; p < SCORE_PARTS; p++)
-                    wide[p] = load(key[p / PARTS] + d * LANES + p % PARTS * WIDE);
+                    wide[p] = load_halves(key[p / PARTS] + d * LANES + p % PARTS * WIDE);
                 UNROLL for (int q = 0; q < SCORE_ROWS; q++)
                     UNROLL for (int p = 0; p < SCORE_PARTS; p++)
                         sum[q][p] += queries[d * QUERIES + first + q] * wide[p];
@@ -92,16 +95,17 @@ static inline void put_probs(float *scores, const floats probs[PARTS]) {
 }
 
 /* Sums of values, weighed by the probabilities that took the place of scores: queries x width. */
-static void mix(const Score *probs, int count, int width, const float *const *block, int blocks, float *out) {
+static void mix(const Score *probs, int count, int width, const Short *const *block, int blocks, float *out) {
     size_t stride = stride_of(blocks);
     for (int first = 0; first < count; first += MIX_ROWS)
         for (int column = 0; column < width; column += MIX_COLUMNS * LANES) {
             floats sum[MIX_ROWS][MIX_PARTS] = {{{0}}};
             for (int b = 0; b < blocks; b++) {
-                const float *value = block[b] + column, *prob = probs + first * stride + b * BLOCK;
+                const Short *value = block[b] + column;
+                const Score *prob = probs + first * stride + b * BLOCK;
                 for (int key = 0; key < BLOCK; key++, value += width, prob++) {
                     floats wide[MIX_PARTS];
-                    UNROLL for (int p = 0; p < MIX_PARTS; p++) wide[p] = load(value + p * WIDE);
+                    UNROLL for (int p = 0; p < MIX_PARTS; p++) wide[p] = load_halves(value + p * WIDE);
                     UNROLL for (int q = 0; q < MIX_ROWS; q++)
                         UNROLL for (int p = 0; p < MIX_PARTS; p++) sum[q][p] += prob[q * stride] * wide[p];
                 }

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "model.h"
 #include "numbers.h"
 
 #define QUERIES 12 /* vectors that look at keys together */
@@ -27,15 +28,14 @@ static inline void put_halves(float16_t *to, const float *from) {
         vst1q_f16(to + k, vcvt_high_f16_f32(vcvt_f16_f32(vld1q_f32(from + k)), vld1q_f32(from + k + 4)));
 }
 
-/* A block of keys is twice width x LANES, one of values is BLOCK x LANES for every LANES of its width. Halves leave the
- * second half of its room empty. */
+/* A block of keys is twice width x LANES, one of values is BLOCK x LANES for every LANES of its width. */
 
-static void put_key(float *block, int lane, const float *key, int width) {
+static void put_key(Short *block, int lane, const float *key, int width) {
     float16_t *column = (float16_t *)block + lane / LANES * LANES * width + lane % LANES;
     for (int d = 0; d < width; d++) column[d * LANES] = (float16_t)key[d];
 }
 
-static void put_value(float *block, int lane, const float *value, int width) {
+static void put_value(Short *block, int lane, const float *value, int width) {
     for (int d = 0; d < width; d += LANES) put_halves((float16_t *)block + d * BLOCK + lane * LANES, value + d);
 }
 
@@ -95,7 +95,7 @@ static inline void store_sums(Sums sum, float *to, size_t stride) {
 }
 
 /* Scores of ``count`` queries with ``blocks`` blocks of keys, which are listed. */
-static ALONE void score(const float *queries, int count, int width, const float *const *block, int blocks,
+static ALONE void score(const float *queries, int count, int width, const Short *const *block, int blocks,
                         Score *scores) {
     size_t stride = stride_of(blocks);
     for (int b = 0; b < blocks; b++)
@@ -118,7 +118,7 @@ static ALONE void score(const float *queries, int count, int width, const float 
 }
 
 /* Sums of values, weighed by the probabilities that took the place of scores: queries x width. */
-static ALONE void mix(const Score *probs, int count, int width, const float *const *block, int blocks, float *out) {
+static ALONE void mix(const Score *probs, int count, int width, const Short *const *block, int blocks, float *out) {
     size_t stride = stride_of(blocks);
     for (int from = 0; from < blocks; from += NEAR)
         for (int first = 0; first < count; first += SUM_ROWS)

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "model.h"
 #include "numbers.h"
 
 #define QUERIES 48 /* vectors that look at keys together: three tiles */
@@ -16,9 +17,8 @@ typedef float Score;
 
 static inline __m256i narrow_to_bfloats(floats value) { return (__m256i)_mm512_cvtneps_pbh((__m512)value); }
 
-/* A block of keys: sixteen of them after the other, tiles of 32 numbers of each, two and two side by side. Bfloats
- * leave the second half of its room empty. */
-static void put_key(float *block, int lane, const float *key, int width) {
+/* A block of keys: sixteen of them after the other, tiles of 32 numbers of each, two and two side by side. */
+static void put_key(Short *block, int lane, const float *key, int width) {
     uint32_t *column = (uint32_t *)block + lane / LANES * LANES * width / 2 + lane % LANES;
     for (int d = 0; d < width; d += LANES) {
         uint32_t *place = column + d / BLOCK * LANES * LANES + d % BLOCK / 2 * LANES;
@@ -31,7 +31,7 @@ static void put_key(float *block, int lane, const float *key, int width) {
 }
 
 /* A block of values: tiles of sixteen numbers of all tokens, two and two tokens side by side. */
-static void put_value(float *block, int lane, const float *value, int width) {
+static void put_value(Short *block, int lane, const float *value, int width) {
     for (int d = 0; d < width; d += LANES) {
         char *place = (char *)block + d / LANES * TILE + lane / 2 * 4 * LANES;
         __m512i wide = _mm512_cvtepu16_epi32(narrow_to_bfloats(load(value + d)));
@@ -90,7 +90,7 @@ static inline void store_sums(int tiles, float *to, size_t stride) {
 static int tiles_of(int count) { return (count + LANES - 1) / LANES; }
 
 /* Scores of ``count`` queries with ``blocks`` blocks of keys, which are listed. */
-static void score(const float *queries, int count, int width, const float *const *block, int blocks, Score *scores) {
+static void score(const float *queries, int count, int width, const Short *const *block, int blocks, Score *scores) {
     size_t stride = stride_of(blocks);
     int tiles = tiles_of(count);
     settle();
@@ -105,7 +105,7 @@ static void score(const float *queries, int count, int width, const float *const
 }
 
 /* Sums of values, weighed by the probabilities that took the place of scores: queries x width. */
-static void mix(const Score *probs, int count, int width, const float *const *block, int blocks, float *out) {
+static void mix(const Score *probs, int count, int width, const Short *const *block, int blocks, float *out) {
     size_t stride = stride_of(blocks);
     int tiles = tiles_of(count);
     settle();

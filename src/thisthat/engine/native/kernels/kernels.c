@@ -239,7 +239,7 @@ static void finish(Work *work, const Step *step, int first, int some, const Segm
     product(&gated, some, &step->down, 0, width, ADD, hidden, width);
 }
 
-static void show_rows(Work *work, int rows, const float *projected, int stride, float *keys, float *values) {
+static void show_rows(Work *work, int rows, const float *projected, int stride, Short *keys, Short *values) {
     const Pass *pass = work->pass;
     int blocks = blocks_of(pass->places);
     for (int r = 0; r < rows; r++) {
@@ -297,7 +297,7 @@ static void read_labels(Work *work, int slots) {
     }
 }
 
-static int segments_of(const Model *model, const Pass *pass, int step, const float *keys, const float *values,
+static int segments_of(const Model *model, const Pass *pass, int step, const Short *keys, const Short *values,
                        Segment *segments) {
     size_t size = (size_t)model->shared_heads * BLOCK * model->head_width;
     for (int k = 0; k < pass->segments; k++) {
@@ -323,7 +323,7 @@ static void start_pass(Work *work, int threads, int number) {
 }
 
 /* The first part of a step: keys and values of all rows, and what will look at them. */
-static void start_step(Work *work, int s, float *keys, float *values) {
+static void start_step(Work *work, int s, Short *keys, Short *values) {
     const Model *model = work->model;
     const Step *step = model->step + s;
     int queries = model->heads * model->head_width;
@@ -355,7 +355,7 @@ static void run_parts(Engine *engine, int number, Work *work, int from, int to) 
         int s = k / parts, part = k % parts;
         /* A thread may be a step ahead of another that still reads; never two. */
         size_t place = (pass->keep ? s : s % 2) * size;
-        float *keys = pass->keys + place, *values = pass->values + place;
+        Short *keys = pass->keys + place, *values = pass->values + place;
         if (part == 0) {
             start_step(work, s, keys, values);
             continue;

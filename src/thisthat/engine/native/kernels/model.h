@@ -9,6 +9,8 @@
 
 #include "rows.h"
 
+typedef uint16_t Short; /* a number in sixteen bits: a half, or a bfloat where tiles multiply */
+
 typedef struct {
     const float *before, *after; /* norms */
     Matrix projections, out, gate_up, down;
@@ -23,7 +25,7 @@ typedef struct {
 } Model;
 
 typedef struct {
-    const float *keys, *values; /* steps x heads x blocks of tokens, see attention.h */
+    const Short *keys, *values; /* steps x heads x blocks of tokens, see attention.h */
     int32_t tokens;
 } Kept;
 
@@ -32,7 +34,7 @@ typedef struct {
     const int32_t *ids, *positions, *since, *until, *slot;
     const int32_t *place; /* of a token's keys and values; ascending, with gaps that nobody sees */
     const Kept *kept;
-    float *keys, *values; /* as in Kept, for all steps if they are to be kept, else for two */
+    Short *keys, *values; /* as in Kept, for all steps if they are to be kept, else for two */
     float *logits;        /* slots x labels */
     const int32_t *taken; /* per step, but the last: which hidden states its output is; -1: none */
     float *hidden;        /* those x tokens x width */

@@ -181,3 +181,52 @@ static inline float from_half(uint16_t half) {
     float size = small ? (float)(half & 0x3ff) * 0x1p-24f : number.value * 0x1p112f;
     return half & 0x8000 ? -size : size;
 }
+
+/* The nearest half, the even one of two; infinite beyond the largest. */
+static inline uint16_t to_half(float value) {
+    union {
+        float value;
+        uint32_t bits;
+    } size = {value}, half = {0};
+    uint16_t sign = size.bits >> 16 & 0x8000;
+    size.bits &= 0x7fffffff;
+    if (size.bits > 0x7f800000) return sign | 0x7e00;     /* no number */
+    if (size.value >= 65520.0f) return sign | 0x7c00;     /* infinite */
+    if (size.value < 0x1p-14f) {                          /* the smallest stand apart by 2^-24 */
+        half.value = size.value + 0.5f;
+        return sign | (half.bits & 0x7fffff);
+    }
+    half.bits = size.bits + 0xfff + (size.bits >> 13 & 1);
+    return sign | (half.bits - (112 << 23)) >> 13;
+}
+
+/* As many halves as a register holds numbers. */
+static inline floats load_halves(const uint16_t *from) {
+#if defined(__AVX512F__)
+    return (floats)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
+#elif defined(__F16C__) && defined(__AVX2__)
+    return (floats)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
+#elif defined(__aarch64__)
+    return (floats)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
+#else
+    integers halves;
+    for (int lane = 0; lane < WIDE; lane++) halves[lane] = from[lane];
+    integers size = (halves & 0x7fff) << 13, infinite = size >= 0x7c00 << 13;
+    /* A half's exponent counts from 15, that of other numbers from 127; both have a largest one for what is infinite. */
+    floats large = (floats)(size + (112 << 23) + (infinite & 112 << 23));
+    floats small = (floats)(size + (113 << 23)) - 0x1p-14f;
+    return (floats)((integers)choose(size < 0x400 << 13, small, large) | (halves & 0x8000) << 16);
+#endif
+}
+
+static inline void store_halves(uint16_t *to, floats value) {
+#if defined(__AVX512F__)
+    _mm256_storeu_si256((__m256i *)to, _mm512_cvtps_ph((__m512)value, _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__F16C__) && defined(__AVX2__)
+    _mm_storeu_si128((__m128i *)to, _mm256_cvtps_ph((__m256)value, _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__aarch64__)
+    vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)value)));
+#else
+    for (int lane = 0; lane < WIDE; lane++) to[lane] = to_half(value[lane]);
+#endif
+}
