@@ -30,8 +30,8 @@ class Variable:
 VARIABLES = (
     Variable(
         HOME,
-        "the user's cache folder: ~/.cache/thisthat, ~/Library/Caches/thisthat or "
-        "%LOCALAPPDATA%\\thisthat",
+        "the user's cache folder: $XDG_CACHE_HOME/thisthat or ~/.cache/thisthat, "
+        "~/Library/Caches/thisthat, %LOCALAPPDATA%\\thisthat",
         "where fetched bases, runtime forms and compiled kernels are kept",
     ),
     Variable(
