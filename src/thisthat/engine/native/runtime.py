@@ -86,6 +86,7 @@ class _Pass(ctypes.Structure):
                 "logits",
                 "taken",
                 "hidden",
+                "unfit",
             )
         ),
     ]
@@ -105,6 +106,7 @@ class _Prepared:
     values: NDArray[np.uint16]
     logits: NDArray[np.float32]
     hidden: Hidden
+    unfit: NDArray[np.int32]
 
 
 class NativeRuntime:
@@ -209,6 +211,7 @@ class NativeRuntime:
         keys, values = np.zeros(size, np.uint16), np.zeros(size, np.uint16)
         logits = np.zeros((len(flat.slots), self._labels), np.float32)
         hidden = np.empty((len(layers), tokens, shape.width), np.float32)
+        unfit = np.zeros(1, np.int32)
         taken = np.full(len(shape.order), -1, np.int32)
         taken[np.array(layers, np.int64) - 1] = np.arange(len(layers))
         lists = [
@@ -232,11 +235,12 @@ class NativeRuntime:
             logits.ctypes.data,
             taken.ctypes.data,
             hidden.ctypes.data,
+            unfit.ctypes.data,
         )
-        return _Prepared(asked, (*lists, before, taken), keys, values, logits, hidden)
+        return _Prepared(asked, (*lists, before, taken), keys, values, logits, hidden, unfit)
 
     def _passed(self, prepared: _Prepared, kept: KeptTokens) -> Passed:
-        if not np.isfinite(prepared.logits).all():
+        if prepared.unfit[0] or not np.isfinite(prepared.logits).all():
             raise CheckpointError(
                 f"its numbers do not fit the {self._variant} kernels; engine='onnx' can read it"
             )

@@ -26,6 +26,13 @@
 
 #define MOST_WIDTH 512 /* of a head */
 
+/* The largest number that is kept. */
+#if defined(VARIANT_AMX)
+#define MOST_SHORT 3.38e38f
+#else
+#define MOST_SHORT 65504.0f
+#endif
+
 /* Keys and values of one step. */
 typedef struct {
     const Short *keys, *values;
@@ -86,17 +93,26 @@ static void rope(const Model *model, int position, float *head) {
     }
 }
 
+/* Whether all of so many numbers can be kept. */
+static int fit(const float *numbers, int count) {
+    int beyond = 0;
+    for (int k = 0; k < count; k++) beyond |= !(fabsf(numbers[k]) <= MOST_SHORT);
+    return !beyond;
+}
+
 /* Put the keys and values of a token, projected one after the other, where others will look for them. */
 static void show(const Model *model, const float *projected, int place, int position, int blocks, Short *keys,
-                 Short *values) {
+                 Short *values, int32_t *unfit) {
     int width = model->head_width;
     for (int head = 0; head < model->shared_heads; head++, projected += width) {
         float key[MOST_WIDTH];
         memcpy(key, projected, sizeof(float) * width);
         rope(model, position, key);
+        const float *value = projected + model->shared_heads * width;
+        if (!fit(key, width) || !fit(value, width)) __atomic_store_n(unfit, 1, __ATOMIC_RELAXED);
         size_t block = ((size_t)head * blocks + place / BLOCK) * width * BLOCK;
         put_key(keys + block, place % BLOCK, key, width);
-        put_value(values + block, place % BLOCK, projected + model->shared_heads * width, width);
+        put_value(values + block, place % BLOCK, value, width);
     }
 }
 

@@ -245,7 +245,7 @@ static void show_rows(Work *work, int rows, const float *projected, int stride, 
     for (int r = 0; r < rows; r++) {
         int token = work->token[r];
         show(work->model, projected + (size_t)r * stride, pass->place[token], pass->positions[token], blocks, keys,
-             values);
+             values, pass->unfit);
     }
 }
 

@@ -38,4 +38,5 @@ typedef struct {
     float *logits;        /* slots x labels */
     const int32_t *taken; /* per step, but the last: which hidden states its output is; -1: none */
     float *hidden;        /* those x tokens x width */
+    int32_t *unfit;       /* becomes 1 where a key or value is too large to be kept */
 } Pass;
