@@ -177,14 +177,8 @@ def circle(size: int, checkpoint: str) -> dict[str, Any]:
         labels = ("--log", "log.sqlite", "--mature", "0s")
         command("loop", "labels", *labels, "-o", "first.jsonl")
         command(
-            "teach",
-            "first.jsonl",
-            "--schema",
-            "schema.json",
-            "--checkpoint",
-            checkpoint,
-            "-o",
-            "first",
+            "teach", "first.jsonl", "--schema", "schema.json",
+            "--checkpoint", checkpoint, "-o", "first",
         )
         learned = time.time()
 
@@ -218,14 +212,8 @@ def circle(size: int, checkpoint: str) -> dict[str, Any]:
             row["answers"] = {name: turned[option] for name, option in row["answers"].items()}
         Path("mixed.jsonl").write_text("\n".join(map(json.dumps, rows)))
         command(
-            "teach",
-            "mixed.jsonl",
-            "--schema",
-            "schema.json",
-            "--checkpoint",
-            "first",
-            "-o",
-            "mixed",
+            "teach", "mixed.jsonl", "--schema", "schema.json",
+            "--checkpoint", "first", "-o", "mixed",
         )
         command("loop", "canary", "mixed", *where, *canary)
         found["harmful canary"] = tried(desk, 8 * size)
@@ -240,14 +228,8 @@ def circle(size: int, checkpoint: str) -> dict[str, Any]:
         print("\n7. It learns the new rules, on top of what it knows.")
         command("loop", "labels", *labels, "--since", changed, "-o", "second.jsonl")
         command(
-            "teach",
-            "second.jsonl",
-            "--schema",
-            "schema.json",
-            "--checkpoint",
-            "first",
-            "-o",
-            "second",
+            "teach", "second.jsonl", "--schema", "schema.json",
+            "--checkpoint", "first", "-o", "second",
         )
         command("loop", "canary", "second", *where, *canary)
         found["second canary"] = tried(desk, 8 * size)

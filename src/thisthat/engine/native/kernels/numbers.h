@@ -190,9 +190,9 @@ static inline uint16_t to_half(float value) {
     } size = {value}, half = {0};
     uint16_t sign = size.bits >> 16 & 0x8000;
     size.bits &= 0x7fffffff;
-    if (size.bits > 0x7f800000) return sign | 0x7e00;     /* no number */
-    if (size.value >= 65520.0f) return sign | 0x7c00;     /* infinite */
-    if (size.value < 0x1p-14f) {                          /* the smallest stand apart by 2^-24 */
+    if (size.bits > 0x7f800000) return sign | 0x7e00; /* no number */
+    if (size.value >= 65520.0f) return sign | 0x7c00; /* infinite */
+    if (size.value < 0x1p-14f) {                      /* the smallest stand apart by 2^-24 */
         half.value = size.value + 0.5f;
         return sign | (half.bits & 0x7fffff);
     }
