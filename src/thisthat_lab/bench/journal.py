@@ -11,9 +11,12 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from thisthat.checkpoint.locks import locked
+from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
 from thisthat_lab.bench.systems.replies import Reply
 
@@ -36,7 +39,8 @@ class Journal:
     """Replies by question, each on disk before it counts.
 
     A last line cut short by a crash, and anything else unreadable, is left out and asked again;
-    ``damaged`` says how many such lines there were.
+    ``damaged`` says how many such lines there were. One run at a time writes the answers of a
+    system into a folder; a second one is refused.
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
@@ -47,6 +51,12 @@ class Journal:
         self._finished = folder / f"answers-{name}.jsonl"
         self._replies: dict[str, Reply] = {}
         self.damaged = 0
+        self._lock = ExitStack()
+        try:
+            self._lock.enter_context(locked(folder / f".answers-{name}.lock", patience=0))
+        except TimeoutError as error:
+            told = f"{folder}: another run writes answers of the same system here; name another"
+            raise InvalidInputError("out", told) from error
         self._read()
         self._file = self._partial.open("ab")
         if self.damaged:
@@ -83,6 +93,7 @@ class Journal:
     def close(self) -> None:
         """Stop writing; what was kept is read again by the next run."""
         self._file.close()
+        self._lock.close()
 
     def finish(self) -> None:
         """The run is complete: keep the answers under their final name."""
@@ -90,3 +101,4 @@ class Journal:
         os.fsync(self._file.fileno())
         self._file.close()
         self._partial.replace(self._finished)
+        self._lock.close()

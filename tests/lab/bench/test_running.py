@@ -126,6 +126,15 @@ def test_a_damaged_journal_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     assert Journal(tmp_path, {"name": "x"}).find(items[3]) is not None
 
 
+def test_two_runs_do_not_write_into_one_journal(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, {"name": "x"})
+    with pytest.raises(InvalidInputError, match="another run writes answers of the same system"):
+        Journal(tmp_path, {"name": "x"})
+    Journal(tmp_path, {"name": "y"}).close()
+    journal.close()
+    Journal(tmp_path, {"name": "x"}).close()
+
+
 def test_questions_already_asked_are_not_asked_again(tmp_path: Path) -> None:
     context = quiet(Setting(out=tmp_path))
     system = Counting()

@@ -35,6 +35,7 @@ def run(context: Context, path: Path, questions: Mapping[str, Question] | None =
     groups += scoring.grouped(items, replies, "family", lambda item: item.family)
     lines = scoring.score_lines(items, replies, "decisions")
     lines += _calibration_lines(items, replies)
+    lines += ranking_lines(items, replies)
     lines += scoring.usage_lines(replies)
     return scoring.findings(lines, items, replies, groups)
 
@@ -55,6 +56,25 @@ def _calibration_lines(items: Sequence[Item], replies: Sequence[Reply]) -> list[
         error = metrics.expected_calibration_error(confidence, hits)
         lines.append(Line(f"ECE, 15 bins: {name} (n = {len(pairs)})", error, unit="score"))
     return lines
+
+
+def ranking_lines(items: Sequence[Item], replies: Sequence[Reply]) -> list[Line]:
+    """How well booleans are ranked whatever the cut, for every split: the mean over its sources."""
+    ranked: dict[str, dict[str, list[tuple[float, bool]]]] = defaultdict(lambda: defaultdict(list))
+    for item, reply in zip(items, replies, strict=True):
+        if item.kind == "boolean" and reply.probabilities is not None:
+            ranked[item.split][item.source].append((reply.probabilities[1], item.answer == 1))
+    lines: list[Line] = []
+    for split, sources in sorted(ranked.items()):
+        areas = [_area(pairs) for pairs in sources.values() if len({yes for _, yes in pairs}) == 2]
+        if areas:
+            name = f"area under the curve, booleans: {split} (mean of {len(areas)} sources)"
+            lines.append(Line(name, sum(areas) / len(areas), unit="score"))
+    return lines
+
+
+def _area(pairs: Sequence[tuple[float, bool]]) -> float:
+    return metrics.area_under_curve([score for score, _ in pairs], [yes for _, yes in pairs])
 
 
 def dev_file(folder: Path | None) -> Path | None:
