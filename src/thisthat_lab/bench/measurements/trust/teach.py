@@ -52,6 +52,7 @@ _ABSOLUTE = {"hate posts": 0.88, "prompt injections": 0.94}
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
+_Scores: TypeAlias = dict[tuple[str, int, str], list[float]]
 _Means: TypeAlias = dict[tuple[str, int, str], float]
 _Errors: TypeAlias = dict[int, list[float]]
 _Tunings: TypeAlias = dict[int, list[Tuned]]
@@ -102,7 +103,7 @@ def run(context: Context, plan: Plan = _EVERYTHING) -> Findings:
     folder.mkdir(parents=True, exist_ok=True)
     setfit = _setfit(plan, wheel, folder)
     read = _read(context, tasks, wheel, folder)
-    scores: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    scores: _Scores = defaultdict(list)
     errors: dict[int, list[float]] = defaultdict(list)
     tuned: dict[int, list[Tuned]] = defaultdict(list)
     cells = [(task, count) for task in tasks for count in COUNTS if _fits(task, count)]
@@ -123,7 +124,7 @@ def run(context: Context, plan: Plan = _EVERYTHING) -> Findings:
             advance(1)
     means = {key: float(np.mean(values)) for key, values in scores.items()}
     return Findings(
-        [*_lines(tasks, means, errors), *_seconds(tuned)],
+        [*_lines(tasks, means, errors), *_beside_setfit(tasks, scores, tuned)],
         series={"teach": _points(scores)},
         bars=_bars(tasks, means, errors),
         caveats=[_about(setfit, plan, tuned)],
@@ -276,7 +277,8 @@ def _lines(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[L
             found = [means[name, count, system] for name in taken if (name, count, system) in means]
             if found:
                 mean = float(np.mean(found))
-                lines.append(Line(f"{count} labels, {len(found)} tasks: {system}", mean))
+                over = f"{len(found)} task{'s' if len(found) > 1 else ''}"
+                lines.append(Line(f"{count} labels, {over}: {system}", mean))
         error = float(np.mean(errors[count]))
         lines.append(Line(f"{count} labels: calibration error of the light teach", error))
     for (name, count, system), mean in means.items():
@@ -284,17 +286,22 @@ def _lines(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[L
     return lines
 
 
-def _seconds(tuned: _Tunings) -> list[Line]:
-    """How long SetFit took for a draw, beside other processes."""
-    return [
-        Line(
-            f"{count} labels: seconds of SetFit",
-            float(np.mean([one.seconds for one in found])),
-            unit="number",
-        )
-        for count, found in tuned.items()
-        if found
-    ]
+def _beside_setfit(tasks: Sequence[Teachable], scores: _Scores, tuned: _Tunings) -> Iterator[Line]:
+    """The light teach and SetFit on the draws that both learned, and what SetFit took for one."""
+    for count, taken in _counts(tasks):
+        if not tuned[count]:
+            continue
+        gaps = [
+            light - other
+            for name in taken
+            for light, other in zip(
+                scores[name, count, "light teach"], scores[name, count, "SetFit"], strict=False
+            )
+        ]
+        label = f"{count} labels: light teach over SetFit, same draws"
+        yield Line(label, float(np.mean(gaps)), unit="score")
+        seconds = float(np.mean([one.seconds for one in tuned[count]]))
+        yield Line(f"{count} labels: seconds of SetFit, one draw", seconds, unit="number")
 
 
 def _about(setfit: SetFit | str, plan: Plan, tuned: _Tunings) -> str:
@@ -333,7 +340,7 @@ def _counts(tasks: Sequence[Teachable]) -> Iterator[tuple[int, list[str]]]:
             yield count, taken
 
 
-def _points(scores: dict[tuple[str, int, str], list[float]]) -> list[dict[str, Any]]:
+def _points(scores: _Scores) -> list[dict[str, Any]]:
     return [
         {"task": task, "labels": count, "system": system, "draws": values}
         for (task, count, system), values in scores.items()
