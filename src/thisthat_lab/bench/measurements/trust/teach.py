@@ -1,16 +1,16 @@
 """The light teach beside classical ones: how often is each right after so many labels?
 
 Rows are read once, by the checkpoint and by the embedder, and kept beside the results; draws of
-labels are then fitted and scored on the rows that are left.
+labels are then fitted and scored on the rows that are left. SetFit, where it is installed, tunes
+the embedder on each draw.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
@@ -22,19 +22,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.decide.decider import Decider
-from thisthat.errors import InvalidInputError
-from thisthat.files import write_atomically
+from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.identity import state_hash
 from thisthat.items.item import render_state
 from thisthat.items.metrics import expected_calibration_error
 from thisthat.rng import Rng
 from thisthat.teach.collect import Collected, collect, collect_options
 from thisthat.teach.fit_head import fit_head, taught_logs
-from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.kept import kept
+from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
 from thisthat_lab.bench.measurements.questions.decisions import DEV_FILES, dev_file
 from thisthat_lab.bench.measurements.questions.written import tasks_folder
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.systems.embedder import WHEEL, Embedder
+from thisthat_lab.bench.systems.setfit import PAIRS, SetFit, Tuned
 from thisthat_lab.bench.teachable import CORPORA, Teachable, teachable, wheel_in
 
 COUNTS = (30, 100, 200, 500)
@@ -43,7 +44,7 @@ QUICK_ROWS = 200
 LEAST_SCORED = 100
 """Rows that must be left to score; a task too small for a count is left out there."""
 
-SYSTEMS = ("zero-shot", "light teach", "TF-IDF", "MiniLM")
+SYSTEMS = ("zero-shot", "light teach", "TF-IDF", "MiniLM", "SetFit")
 _STRENGTH = 10.0
 _BAR_COUNT = 200
 _MARGINS = {"TF-IDF": 0.06, "MiniLM": 0.02, "zero-shot": 0.0}
@@ -51,49 +52,95 @@ _ABSOLUTE = {"hate posts": 0.88, "prompt injections": 0.94}
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
+_Scores: TypeAlias = dict[tuple[str, int, str], list[float]]
 _Means: TypeAlias = dict[tuple[str, int, str], float]
 _Errors: TypeAlias = dict[int, list[float]]
+_Tunings: TypeAlias = dict[int, list[Tuned]]
 _Read: TypeAlias = tuple[Collected, "Collected | None", NDArray[np.float32]]
 
 
-def run(context: Context) -> Findings:
+@dataclass(frozen=True)
+class Plan:
+    """Names of the tasks to teach, without any all of them; how many draws SetFit learns too."""
+
+    tasks: Sequence[str] = ()
+    setfit_draws: int = DRAWS
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.setfit_draws <= DRAWS:
+            raise InvalidInputError(
+                "--setfit-draws", f"is {self.setfit_draws}; it must lie between 0 and {DRAWS}"
+            )
+
+    def chosen(self, tasks: Sequence[Teachable]) -> list[Teachable]:
+        """The tasks to teach. Raises InvalidInputError for a name that none has."""
+        names = [task.name for task in tasks]
+        for name in self.tasks:
+            if name not in names:
+                raise InvalidInputError("--task", f"{name!r} is not one of {', '.join(names)}")
+        return [task for task in tasks if not self.tasks or task.name in self.tasks]
+
+
+_EVERYTHING = Plan()
+
+
+def measurement_of(plan: Plan) -> Measurement:
+    """The measurement for one plan."""
+    return registered("teach", partial(run, plan=plan))
+
+
+def run(context: Context, plan: Plan = _EVERYTHING) -> Findings:
     """Teach every task from every draw, and score each system on the same other rows."""
     data = context.setting.data
     dev = dev_file(data)
     if data is None or dev is None:
         raise InvalidInputError("--data", f"must name a folder that holds {DEV_FILES[0]}")
-    tasks = teachable(dev, tasks_folder(data), wheel_in(data, CORPORA))
+    wheel = wheel_in(data, WHEEL)
+    tasks = plan.chosen(teachable(dev, tasks_folder(data), wheel_in(data, CORPORA)))
     if context.setting.quick:
         tasks = [task.first(QUICK_ROWS) for task in tasks]
-    read = _read(context, tasks, wheel_in(data, WHEEL))
-    scores: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    folder = context.setting.out / "features"
+    folder.mkdir(parents=True, exist_ok=True)
+    setfit = _setfit(plan, wheel, folder)
+    read = _read(context, tasks, wheel, folder)
+    scores: _Scores = defaultdict(list)
     errors: dict[int, list[float]] = defaultdict(list)
+    tuned: dict[int, list[Tuned]] = defaultdict(list)
     cells = [(task, count) for task in tasks for count in COUNTS if _fits(task, count)]
     drawn = [(task, count, draw) for task, count in cells for draw in range(DRAWS)]
     with (
         context.progress("teaching", len(drawn)) as advance,
         ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), _one_thread) as pool,
     ):
-        taught = [pool.submit(_taught, task, *read[task.name], *rest) for task, *rest in drawn]
+        taught = [
+            pool.submit(_taught, task, *read[task.name], count, draw, _at(draw, setfit, plan))
+            for task, count, draw in drawn
+        ]
         for (task, count, _), one in zip(drawn, taught, strict=True):
             for system, accuracy in one.result().accuracies.items():
                 scores[task.name, count, system].append(accuracy)
             errors[count].append(one.result().calibration_error)
+            tuned[count] += one.result().tuned
             advance(1)
     means = {key: float(np.mean(values)) for key, values in scores.items()}
     return Findings(
-        _lines(tasks, means, errors),
+        [*_lines(tasks, means, errors), *_beside_setfit(tasks, scores, tuned)],
         series={"teach": _points(scores)},
         bars=_bars(tasks, means, errors),
+        caveats=[_about(setfit, plan, tuned)],
     )
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of labels: how often each system is right, and how wrongly sure the light teach."""
+    """One draw of labels: how often each system is right, and how wrongly sure the light teach.
+
+    ``tuned`` holds what SetFit made of it, where it did.
+    """
 
     accuracies: dict[str, float]
     calibration_error: float
+    tuned: Sequence[Tuned] = ()
 
 
 def _one_thread() -> None:
@@ -101,6 +148,21 @@ def _one_thread() -> None:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
+    os.environ["OMP_NUM_THREADS"] = "1"  # Of torch, which is not loaded yet.
+
+
+def _setfit(plan: Plan, wheel: Path, folder: Path) -> SetFit | str:
+    """SetFit, or why it is not measured."""
+    if not plan.setfit_draws:
+        return "--setfit-draws is 0"
+    try:
+        return SetFit.open(wheel, folder)
+    except MissingExtraError as error:
+        return str(error)
+
+
+def _at(draw: int, setfit: SetFit | str, plan: Plan) -> SetFit | None:
+    return setfit if isinstance(setfit, SetFit) and draw < plan.setfit_draws else None
 
 
 def _fits(task: Teachable, count: int) -> bool:
@@ -114,6 +176,7 @@ def _taught(
     vectors: NDArray[np.float32],
     count: int,
     draw: int,
+    setfit: SetFit | None,
 ) -> Draw:
     """Teach every system ``count`` rows and score it on those that are left."""
     labels = np.array(task.labels)
@@ -131,12 +194,17 @@ def _taught(
         "TF-IDF": _regressed(*words, labels[own], options),
         "MiniLM": _regressed(vectors[own], vectors[rest], labels[own], options),
     }
+    tuned = []
+    if setfit is not None:
+        tuned = [setfit.tune(own_texts, labels[own].tolist(), other_texts, options, draw)]
+        probabilities["SetFit"] = tuned[0].probabilities
     hits = {name: found.argmax(axis=1) == labels[rest] for name, found in probabilities.items()}
     sums = probabilities["light teach"].sum(axis=1)
     sure = probabilities["light teach"].max(axis=1) / sums
     return Draw(
         {name: float(right.mean()) for name, right in hits.items()},
         expected_calibration_error(sure, hits["light teach"], 10),
+        tuned,
     )
 
 
@@ -162,31 +230,31 @@ def _regressed(own: Any, other: Any, labels: Integers, options: int) -> Floats:
     return found
 
 
-def _read(context: Context, tasks: Sequence[Teachable], wheel: Path) -> dict[str, _Read]:
+def _read(
+    context: Context, tasks: Sequence[Teachable], wheel: Path, folder: Path
+) -> dict[str, _Read]:
     """What the checkpoint and the embedder make of every row; kept beside the results."""
     decider = context.engine.decider
-    folder = context.setting.out / "features"
-    folder.mkdir(parents=True, exist_ok=True)
     embedder = cache(lambda: Embedder(wheel))
     found: dict[str, _Read] = {}
     with context.progress("reading", sum(len(task.states) for task in tasks)) as advance:
         for task in tasks:
             texts = [render_state(state) for state in task.states]
             said = [str(decider.source.weights), repr(task.question), *texts]
-            kept = _kept(
+            arrays = kept(
                 folder / f"{state_hash(chr(10).join(said))[:16]}.npz",
                 partial(_collected, decider, task),
             )
-            vectors = _kept(
+            vectors = kept(
                 folder / f"minilm-{state_hash(chr(10).join(texts))[:16]}.npz",
                 lambda texts=texts: {"vectors": embedder().embed(texts)},  # type: ignore[misc]
             )["vectors"]
-            layers = tuple(int(layer) for layer in kept["layers"])
-            rows = Collected(kept["logs"], kept["features"].astype(np.float32), texts, layers)
+            layers = tuple(int(layer) for layer in arrays["layers"])
+            rows = Collected(arrays["logs"], arrays["features"].astype(np.float32), texts, layers)
             shown = None
-            if "options" in kept:
-                options = [str(text) for text in kept["option_texts"]]
-                shown = Collected(kept["logs"][:0], kept["options"], options, layers)
+            if "options" in arrays:
+                options = [str(text) for text in arrays["option_texts"]]
+                shown = Collected(arrays["logs"][:0], arrays["options"], options, layers)
             found[task.name] = rows, shown, vectors
             advance(len(texts))
     return found
@@ -202,27 +270,50 @@ def _collected(decider: Decider, task: Teachable) -> dict[str, Any]:
     return arrays
 
 
-def _kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Arrays of a file, made and written where there is none."""
-    if not path.is_file():
-        content = io.BytesIO()
-        np.savez(content, **make())
-        write_atomically(path, content.getvalue())
-    with np.load(path) as file:
-        return {key: file[key] for key in file.files}
-
-
 def _lines(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[Line]:
     lines = []
     for count, taken in _counts(tasks):
         for system in SYSTEMS:
-            mean = float(np.mean([means[name, count, system] for name in taken]))
-            lines.append(Line(f"{count} labels, {len(taken)} tasks: {system}", mean))
+            found = [means[name, count, system] for name in taken if (name, count, system) in means]
+            if found:
+                mean = float(np.mean(found))
+                over = f"{len(found)} task{'s' if len(found) > 1 else ''}"
+                lines.append(Line(f"{count} labels, {over}: {system}", mean))
         error = float(np.mean(errors[count]))
         lines.append(Line(f"{count} labels: calibration error of the light teach", error))
     for (name, count, system), mean in means.items():
         lines.append(Line(f"{name}, {count} labels: {system}", mean))
     return lines
+
+
+def _beside_setfit(tasks: Sequence[Teachable], scores: _Scores, tuned: _Tunings) -> Iterator[Line]:
+    """The light teach and SetFit on the draws that both learned, and what SetFit took for one."""
+    for count, taken in _counts(tasks):
+        if not tuned[count]:
+            continue
+        gaps = [
+            light - other
+            for name in taken
+            for light, other in zip(
+                scores[name, count, "light teach"], scores[name, count, "SetFit"], strict=False
+            )
+        ]
+        label = f"{count} labels: light teach over SetFit, same draws"
+        yield Line(label, float(np.mean(gaps)), unit="score")
+        seconds = float(np.mean([one.seconds for one in tuned[count]]))
+        yield Line(f"{count} labels: seconds of SetFit, one draw", seconds, unit="number")
+
+
+def _about(setfit: SetFit | str, plan: Plan, tuned: _Tunings) -> str:
+    """What SetFit was measured with, or why it was not."""
+    if isinstance(setfit, str):
+        return f"SetFit was not measured: {setfit}."
+    devices = sorted({one.device for found in tuned.values() for one in found if one.device})
+    told = ", ".join(f"{name} {value}" for name, value in setfit.settings.items())
+    return (
+        f"SetFit ({told}) tunes all-MiniLM-L6-v2 on {PAIRS} pairs a label, then fits its own "
+        f"logistic regression; {plan.setfit_draws} of {DRAWS} draws, on {', '.join(devices)}."
+    )
 
 
 def _bars(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[Bar]:
@@ -236,7 +327,7 @@ def _bars(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[Ba
         error = float(np.mean(errors[_BAR_COUNT]))
         bars.append(Bar(f"calibration error, {_BAR_COUNT} labels", error, 0.06, at_least=False))
         for name, limit in _ABSOLUTE.items():
-            reached = means[name, _BAR_COUNT, "light teach"]
+            reached = means.get((name, _BAR_COUNT, "light teach"))
             bars.append(Bar(f"{name}, {_BAR_COUNT} labels", reached, limit, True, "share"))
     return bars
 
@@ -249,7 +340,7 @@ def _counts(tasks: Sequence[Teachable]) -> Iterator[tuple[int, list[str]]]:
             yield count, taken
 
 
-def _points(scores: dict[tuple[str, int, str], list[float]]) -> list[dict[str, Any]]:
+def _points(scores: _Scores) -> list[dict[str, Any]]:
     return [
         {"task": task, "labels": count, "system": system, "draws": values}
         for (task, count, system), values in scores.items()

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from tests.lab.train import tiny
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.questions import Boolean, Choice
 from thisthat_lab.bench import teachable as tasks_of
 from thisthat_lab.bench.measure import Context, Setting
 from thisthat_lab.bench.measurements.trust import teach
+from thisthat_lab.bench.measurements.trust.teach import Plan
 from thisthat_lab.bench.systems.protocol import SystemOptions
+from thisthat_lab.bench.systems.setfit import SetFit, Tuned
 from thisthat_lab.bench.teachable import Teachable, wheel_in
 from thisthat_lab.suites.written import read_tasks
 
@@ -45,6 +47,27 @@ class Words:
         return np.array([[w in text for w in ("red", "blue")] for text in texts], np.float32)
 
 
+class Inverted(SetFit):
+    """In place of SetFit: always wrong where there are two options."""
+
+    @classmethod
+    def open(cls, wheel: Path, folder: Path) -> SetFit:
+        return cls(wheel, folder)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"num_epochs": 7}
+
+    def tune(self, own: Any, labels: Any, other: Any, options: int, seed: int) -> Tuned:
+        assert len(own) == len(labels)
+        wrong = np.array(["red" not in text for text in other], int)
+        return Tuned(np.eye(options)[wrong], 2.0 + seed, "abacus")
+
+
+def absent(wheel: Path, folder: Path) -> SetFit:
+    raise MissingExtraError("SetFit (No module named 'setfit')", "setfit")
+
+
 @pytest.fixture
 def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
     (tmp_path / "decisions_dev.jsonl").touch()
@@ -54,7 +77,8 @@ def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
     small = [task("colour", 200), task("red", 135), task("tiny", 120)]
     monkeypatch.setattr(teach, "teachable", lambda *_: small)
     monkeypatch.setattr(teach, "Embedder", Words)
-    monkeypatch.setattr(teach, "DRAWS", 1)
+    monkeypatch.setattr(teach, "DRAWS", 2)
+    monkeypatch.setattr(SetFit, "open", absent)
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 4}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
     model = tiny.write_checkpoint(tmp_path / "model", **sizes, **heads)
@@ -65,9 +89,10 @@ def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
 
 def test_all_systems_are_scored_and_rows_read_once(context: Context) -> None:
     Words.calls = 0
-    found = teach.run(context)
+    plan = Plan(setfit_draws=1)
+    found = teach.run(context, plan)
     values = {line.label: line.value for line in found.lines}
-    for system in teach.SYSTEMS:
+    for system in ("zero-shot", "light teach", "TF-IDF", "MiniLM"):
         assert values[f"30 labels, 2 tasks: {system}"] is not None
         assert values[f"colour, 100 labels: {system}"] is not None
     assert "red, 100 labels: TF-IDF" not in values
@@ -76,10 +101,45 @@ def test_all_systems_are_scored_and_rows_read_once(context: Context) -> None:
     assert values["colour, 100 labels: light teach"] > values["colour, 100 labels: zero-shot"]  # type: ignore[operator]
     margins = {bar.label: bar for bar in found.bars}
     assert margins["100 labels: light teach over TF-IDF, mean"].limit == 0.06
+    assert not any("SetFit" in label for label in values)
+    assert found.caveats == [
+        "SetFit was not measured: SetFit (No module named 'setfit') needs the optional packages: "
+        'pip install "thisthat[setfit]".'
+    ]
     assert Words.calls == 3
-    again = teach.run(context)
+    again = teach.run(context, plan)
     assert Words.calls == 3
     assert again.lines == found.lines
+
+
+def test_setfit_learns_as_many_draws_as_asked_for(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teach, "SetFit", Inverted)
+    found = teach.run(context, Plan(["red"], setfit_draws=1))
+    values = {line.label: line.value for line in found.lines}
+    assert values["30 labels, 1 task: SetFit"] == values["red, 30 labels: SetFit"] == 0
+    assert values["30 labels: seconds of SetFit, one draw"] == 2
+    draws = {point["system"]: point["draws"] for point in found.series["teach"]}
+    assert [len(draws[system]) for system in teach.SYSTEMS] == [2, 2, 2, 2, 1]
+    first = draws["light teach"][0]
+    assert values["30 labels: light teach over SetFit, same draws"] == first > 0
+    (caveat,) = found.caveats
+    assert "num_epochs 7" in caveat
+    assert "40 pairs a label" in caveat
+    assert "1 of 2 draws, on abacus" in caveat
+
+
+def test_setfit_can_be_left_out(context: Context) -> None:
+    found = teach.run(context, Plan(["red"], setfit_draws=0))
+    assert found.caveats == ["SetFit was not measured: --setfit-draws is 0."]
+
+
+def test_a_plan_names_what_it_cannot_do(context: Context) -> None:
+    with pytest.raises(InvalidInputError, match="--setfit-draws: is 6; it must lie between 0"):
+        Plan(setfit_draws=6)
+    with pytest.raises(InvalidInputError, match="--task: 'blue' is not one of colour, red, tiny"):
+        teach.run(context, Plan(["blue"], setfit_draws=1))
 
 
 def test_a_missing_wheel_is_named_with_the_command_that_fetches_it(tmp_path: Path) -> None:
