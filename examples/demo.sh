@@ -31,5 +31,5 @@ Dear customer, your account was locked. Click the link below within 24 hours and
 "$thisthat" ask "From: Ana Brandt
 Subject: Lunch on Thursday
 
-Hi Tom, are we still on for lunch on Thursday? I found a nice place near the station. Ana" \
+Hi Tom, are we still on for lunch on Thursday? I look forward to seeing you and the children. Ana" \
   --boolean "phishing=Is this message a phishing attempt?"

@@ -17,7 +17,7 @@ from pathlib import Path
 EXAMPLES = Path(__file__).parents[1] / "examples" / "mailbox"
 SESSION = [
     'thisthat ask "Please refund the kettle." --schema questions.json',
-    'thisthat ask "Where is my kettle? It was due last week." --schema questions.json',
+    'thisthat ask "The kettle was due last week and has not arrived." --schema questions.json',
     "thisthat teach labels.csv --schema questions.json -o mine",
 ]
 # Of what they print: neither the time, which is this machine's, nor the advice after teaching.

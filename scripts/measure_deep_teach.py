@@ -1,8 +1,8 @@
 """Measure the deep teach beside the light one, on tasks of `bench teach` that have enough rows.
 
 ``teach --deep`` gets 500 labels of each task, holds 150 of them out, fits heads and trains on the
-others, and scores both on those held out. Tasks run side by side on one device where there is
-room; for the seconds of one alone, name one task.
+others, and scores both on those held out. A task is printed when it is done; its log lies in the
+folder from the start. Some run side by side; for the seconds of one alone, name one task.
 
     python scripts/measure_deep_teach.py --data data --out deep [--minutes 0.5] [--task NAME …]
 """
@@ -15,8 +15,7 @@ import re
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +36,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--minutes", type=float, default=0.5)
     parser.add_argument("--task", action="append", help="this one alone; may be repeated")
+    parser.add_argument("--beside", type=int, default=4, help="tasks at the same time")
     given = parser.parse_args()
     dev = dev_file(given.data)
     if dev is None:
@@ -45,10 +45,13 @@ def main() -> None:
     tasks = [task for task in tasks if len(task.states) == LABELS]
     tasks = [task for task in tasks if given.task is None or task.name in given.task]
     given.out.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(len(tasks)) as pool:
-        found = dict(pool.map(partial(taught, out=given.out, minutes=given.minutes), tasks))
-    for name, row in found.items():
-        print(name, json.dumps(row))
+    found: dict[str, dict[str, float | None]] = {}
+    with ThreadPoolExecutor(given.beside) as pool:
+        asked = [pool.submit(taught, task, given.out, given.minutes) for task in tasks]
+        for done in as_completed(asked):
+            name, row = done.result()
+            found[name] = row
+            print(name, json.dumps(row), flush=True)
     for key in ("before", "light", "deep"):
         values = [value for row in found.values() if (value := row[key]) is not None]
         print(f"{key}, mean of {len(values)} tasks: {np.mean(values):.4f}")
@@ -68,17 +71,15 @@ def taught(task: Teachable, out: Path, minutes: float) -> tuple[str, dict[str, f
     write_items(file, rows)
     began = time.monotonic()
     command = [sys.executable, "-m", "thisthat", "teach", str(file), "--deep"]
-    done = subprocess.run(
-        [*command, "--minutes", str(minutes), "--output", str(out / name)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    (out / f"{name}.log").write_text(done.stdout + done.stderr)
+    log = out / f"{name}.log"
+    with log.open("w") as told:
+        flags = ["--minutes", str(minutes), "--output", str(out / name)]
+        done = subprocess.run([*command, *flags], stdout=told, stderr=told, check=False)
+    said = log.read_text()
     if done.returncode:
-        raise SystemExit(f"{task.name}: {done.stderr.strip()[-500:]}")
-    scored = re.search(r"held-out rows: ([\d.]+).* before, ([\d.]+)", done.stdout)
-    light = re.search(r"light teach on the same rows: ([\d.]+)", done.stdout)
+        raise SystemExit(f"{task.name}: {said.strip()[-500:]}")
+    scored = re.search(r"held-out rows: ([\d.]+).* before, ([\d.]+)", said)
+    light = re.search(r"light teach on the same rows: ([\d.]+)", said)
     assert scored is not None
     return task.name, {
         "before": float(scored[1]),

@@ -50,13 +50,16 @@ def lamp(days: int = 12, damaged: bool = True, item: str = "desk lamp") -> dict[
 
 
 def teapot(days: int = 12, damaged: bool = True, wish: str = "I would like my money back.") -> Any:
+    why = (
+        "The spout was broken off when I opened the box." if damaged else "It is the wrong colour."
+    )
     return {
         "order": 1187,
         "item": "ceramic teapot",
         "paid": "89.00 EUR",
         "goods_damaged": damaged,
         "days_since_delivery": days,
-        "message": f"The spout was broken off when I opened the box. {wish}",
+        "message": f"{why} {wish}",
     }
 
 
@@ -69,10 +72,10 @@ def invoice(wish: str = "Please pay one of them back before Friday.") -> str:
     return "\n\n".join(["Subject: Charged twice??", payments, wish, "Thanks, Jo"])
 
 
+MY_CARD = "You charged my card twice. I want my money back."
 TWICE = "I was charged twice and want one of the payments back."
 OLD_ADDRESS = "The parcel was sent to my old address."
 NEVER = "Does the customer say that the parcel never came?"
-ADVERSARY = "Is this command an adversary technique that should be blocked pending review?"
 PHISHING = "Is this message a phishing attempt?"
 DELETES = "Does this command delete something?"
 TEAMS = {"billing": "charges, refunds and invoices", "shipping": "parcels, addresses and delays"}
@@ -108,7 +111,7 @@ Dear customer, your account was locked. Click the link below within 24 hours and
 LUNCH = """From: Ana Brandt
 Subject: Lunch on Thursday
 
-Hi Tom, are we still on for lunch on Thursday? I found a nice place near the station. Ana"""
+Hi Tom, are we still on for lunch on Thursday? I look forward to seeing you and the children. Ana"""
 OFFERS = """From: Green Grocer <news@greengrocer.example>
 Subject: This week's offers
 
@@ -128,12 +131,12 @@ EXAMPLES = [
         "Is the customer asking for money back?",
         ("You charged my card twice for the desk lamp. Please pay one of them back.", True),
         ("Please refund the kettle, it broke after a day.", True),
-        ("Where is my kettle? It was due last week.", False),
+        ("The kettle was due last week and has not arrived.", False),
     ),
     example(
         "docs/start.md",
         Choice(THREE_TEAMS, "Which team should take this?"),
-        ("Where is my kettle? It was due last week.", "shipping"),
+        ("The kettle was due last week and has not arrived.", "shipping"),
         ("Please refund the kettle, it broke after a day.", "billing"),
     ),
     example(
@@ -144,24 +147,33 @@ EXAMPLES = [
     ),
     example(
         "README.md",
-        "Does the customer say that they were charged twice?",
-        (ticket(TWICE), True),
-        (ticket(OLD_ADDRESS), False),
+        "Does the customer want money back?",
+        (ticket(MY_CARD), True),
+        (ticket("You charged my card once, as agreed. Thank you."), False),
+        (ticket("I do not want my money back, I want a new lamp."), False),
     ),
     example(
         "README.md",
         "Is the customer asking for a refund?",
-        (ticket(TWICE), True),
-        (ticket(OLD_ADDRESS), False),
+        (ticket(MY_CARD), True),
+        (ticket("How do I change my delivery address?"), False),
+        (ticket("I do not want a refund, I want a new lamp."), False),
     ),
     example(
         "README.md",
         Choice(TEAMS, "Which team should take this?"),
-        (ticket(TWICE), "billing"),
+        (ticket(MY_CARD), "billing"),
         (ticket(OLD_ADDRESS), "shipping"),
     ),
     example(
-        "README.md examples/demo.sh",
+        "README.md",
+        AGE,
+        (ticket(MY_CARD), 1),
+        (ticket(MY_CARD, days=4), 0),
+        (ticket(MY_CARD, days=33), 2),
+    ),
+    example(
+        "examples/demo.sh",
         AGE,
         (ticket(TWICE), 1),
         (ticket(TWICE, days=4), 0),
@@ -169,8 +181,9 @@ EXAMPLES = [
     ),
     example(
         "README.md docs/decide.md docs/prompts.md",
-        ADVERSARY,
-        ("cat /etc/shadow > /tmp/loot.txt", True),
+        DELETES,
+        ("DROP TABLE users;", True),
+        ("SELECT * FROM users;", False),
         ("git status", False),
     ),
     example(
@@ -294,7 +307,7 @@ EXAMPLES = [
             "Which intent does the utterance express?",
         ),
         ("i need a table for four at the italian place tonight", "restaurant_reservation"),
-        ("wake me up at six", "alarm"),
+        ("book a room in lisbon for two nights", "book_hotel"),
         wide="in-rounds",
     ),
     example(
@@ -325,7 +338,7 @@ EXAMPLES = [
         "docs/audit.md",
         "Does the customer say that the lamp is broken?",
         ("The lamp arrived broken.", True),
-        ("The lamp arrived in one piece.", False),
+        ("The lamp arrived intact.", False),
     ),
     example(
         "docs/check.md docs/serve.md",

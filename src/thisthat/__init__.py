@@ -41,7 +41,7 @@ from thisthat.schema import Describe, Scale, TypedDecision
 if TYPE_CHECKING:
     from thisthat.scale.decider import BatchDecider
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 _moved.install()
 

@@ -22,7 +22,13 @@ from thisthat_lab.suites.contamination import check_contamination
 from thisthat_lab.train.config import Loop, Run
 from thisthat_lab.train.data.buckets import Shape, choose_lengths, shapes_for
 from thisthat_lab.train.data.packs import packed_shapes
-from thisthat_lab.train.data.sources import ChunkMaker, ItemStore, evaluation_rows, file_sha256
+from thisthat_lab.train.data.sources import (
+    ChunkMaker,
+    ItemStore,
+    evaluation_rows,
+    file_sha256,
+    tasks_sha256,
+)
 from thisthat_lab.train.data.stream import Fed, chunks_from, fed_batches
 from thisthat_lab.train.model.backbone import TrainedBackbone, build_backbone
 from thisthat_lab.train.model.float8_feed import GRAIN
@@ -112,11 +118,12 @@ def prepare(run: Run, say: Say, lengths: tuple[int, ...] | None = None) -> Prepa
         str(file): file_sha256(file)
         for file in sorted(
             {s.file for s in run.sources if s.file is not None}
-            | {f for s in run.sources if s.tasks is not None for f in s.tasks.glob("*.jsonl")}
             | {e.file for e in run.evaluations}
             | set(run.never_train_on)
         )
     }
+    folders = {source.tasks for source in run.sources if source.tasks is not None}
+    hashes |= {str(folder): tasks_sha256(folder) for folder in sorted(folders)}
     return Prepared(
         run=run,
         device=device,

@@ -376,3 +376,10 @@ def file_sha256(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def tasks_sha256(folder: Path) -> str:
+    """The hash that names a folder of written tasks: over its files' names and their own hashes."""
+    files = sorted(folder.glob("*.jsonl"))
+    listed = "".join(f"{file.name} {file_sha256(file)}\n" for file in files)
+    return hashlib.sha256(listed.encode()).hexdigest()

@@ -311,3 +311,14 @@ def test_gaps_and_typos_spare_what_is_named_and_change_nothing_at_nought(
     for noise in ({"gaps": 1}, {"typos": 1}):
         changed = texts(**noise)
         assert sum(a != b for a, b in zip(changed, plain, strict=True)) > len(plain) / 3
+
+
+def test_a_folder_of_tasks_is_named_by_its_files(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("1")
+    first = module.tasks_sha256(tmp_path)
+    (tmp_path / "README.md").write_text("about it")
+    assert module.tasks_sha256(tmp_path) == first
+    (tmp_path / "a.jsonl").write_text("2")
+    changed = module.tasks_sha256(tmp_path)
+    (tmp_path / "a.jsonl").rename(tmp_path / "b.jsonl")
+    assert len({first, changed, module.tasks_sha256(tmp_path)}) == 3

@@ -41,6 +41,7 @@ const REFUND = {
     question("score", "age", {
       instructions: "Is days_since_delivery low, medium or high?",
       levels: ["low: 0 to 9", "medium: 10 to 30", "high: 31 or more"],
+      threshold: 1.5,
     }),
   ],
 };
@@ -119,7 +120,7 @@ const MAIL = {
     name: "lunch with a friend",
     state: text(
       "From: Ana Brandt\nSubject: Lunch on Thursday",
-      "Hi Tom, are we still on for lunch on Thursday? I found a nice place near the station. Ana",
+      "Hi Tom, are we still on for lunch on Thursday? I look forward to seeing you and the children. Ana",
     ),
   },
   questions: [
