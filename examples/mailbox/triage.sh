@@ -7,7 +7,7 @@ out=$1 thisthat=${2:-thisthat} python=${3:-python3}
 mkdir -p "$out"
 
 echo "1. How often is it right on labelled mail?"
-"$thisthat" eval "$here/labels.csv" --schema "$here/questions.json"
+"$thisthat" eval "$here/others.csv" --schema "$here/questions.json"
 
 echo; echo "2. From which probability on may it act? At most one in ten wrong, with 95 % confidence"
 "$thisthat" threshold fit "$here/labels.csv" --schema "$here/questions.json" \
