@@ -152,10 +152,10 @@ class Judged:
         return self._told(self.labels[row]), self._told(self.chosen[row])
 
     def _told(self, place: int) -> str:
-        option = self.question.declared[place]
-        if self.question.kind != "score" or option == self.question.abstain:
+        option, level = self.question.declared[place], self.question.declared[place].description
+        if self.question.kind != "score" or option == self.question.abstain or level is None:
             return option.name
-        return f"{option.name}: {render_state(option.description)}"
+        return f"{option.name}: {render_state(level)}"
 
     def surest_wrong(self, most: int = MOST_WRONG) -> list[int]:
         """The rows that are answered wrong, surest first, by place in this question."""

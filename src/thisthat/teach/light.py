@@ -137,7 +137,10 @@ class Learned:
         counts = "little" if own < 0.25 else "in part" if own < 0.75 else "fully"
         words = self.fitted.mixture or 0.0
         said = "words and meaning" if words >= _EVEN else "meaning more than the words"
-        return f"Its earlier answer still counts {counts}; the rest goes by the {said} of a state."
+        return (
+            f"Its earlier answer still counts {counts}; what the labels add goes by the {said} of "
+            "a state."
+        )
 
     def _for_what(self) -> str:
         """Why the head is kept, where its probabilities are better."""
