@@ -169,7 +169,7 @@ def test_policies_evaluations_and_reports_are_tables() -> None:
     assert "accuracy of lost 1.000 of 60" in repr(found)
     page = Reader(found._repr_html_())
     assert page.rows[1][:2] == ["lost", "60"]
-    assert page.rows[2][-1] == "no difference shown"
+    assert page.rows[2][-1] == "no difference in accuracy shown"
     assert len(Reader(before._repr_html_()).rows[0]) == 5
 
     report = check_schema(decider, schema, states[:3], injections=0)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.path_engine import path_decider
 from thisthat.calibrate.fit_policy import (
+    TooFewLabelsError,
     UnsupportedTargetError,
     fit_policy,
     policy_from_answers,
@@ -161,8 +162,8 @@ def test_an_option_without_support_is_never_acted_on_and_says_what_it_lacks() ->
 def test_ten_labels_cannot_support_a_thousandth() -> None:
     answers, labels = answered(REFUND, 10)
     with pytest.raises(
-        UnsupportedTargetError,
-        match=r"error<=0\.001 at confidence 0\.95 .*: 10 labels of 'r', and at",
+        TooFewLabelsError,
+        match=r"error<=0\.001 at confidence 0\.95 .* even if every answer is right: 'r' has 10 ",
     ) as caught:
         policy_from_answers(
             {"r": REFUND},
@@ -173,11 +174,32 @@ def test_ten_labels_cannot_support_a_thousandth() -> None:
         )
     assert 2995 <= caught.value.labels_needed <= 2995 * 1.25 + 1
     assert caught.value.labels_missing == caught.value.labels_needed - 10
-    assert f"even if every answer is right: {caught.value.labels_missing} more" in str(caught.value)
+    needed = caught.value.labels_needed
+    assert str(caught.value).endswith(f"needs at least {needed}, {needed - 10} more")
+
+
+def test_too_few_labels_are_counted_before_anything_is_asked_and_all_questions_named() -> None:
+    class Silent:
+        def decide_many(self, *_: object, **__: object) -> None:
+            raise AssertionError("asked")
+
+    labels = [{"queue": 0, "refund": 1} | ({"anger": 2} if n < 20 else {}) for n in range(60)]
+    labelled = LabelledStates(SCHEMA, [f"state {n}" for n in range(60)], labels)
+    with pytest.raises(TooFewLabelsError) as caught:
+        fit_policy(Silent(), labelled, parse_target("error<=0.05"))  # type: ignore[arg-type]
+    needed = caught.value.labels_needed
+    for name, has in (("queue", 60), ("refund", 60), ("anger", 20)):
+        told = f"'{name}' has {has} labels and needs at least {needed}, {needed - has} more"
+        assert told in str(caught.value)
+    assert caught.value.labels_missing == needed - 60
+    with pytest.raises(TooFewLabelsError, match="for each option"):
+        fit_policy(Silent(), labelled, parse_target("precision>=0.95"))  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="asked"):
+        fit_policy(Silent(), labelled, parse_target("error<=0.1"))  # type: ignore[arg-type]
 
 
 def test_a_target_for_every_option_is_refused_by_the_name_of_one() -> None:
-    answers, labels = answered(REFUND, 20)
+    answers, labels = answered(REFUND, 500)
     refused = r"\d+ labels of 'r' where the best option is '(yes|no)', and at least"
     with pytest.raises(UnsupportedTargetError, match=refused):
         policy_from_answers(

@@ -96,6 +96,14 @@ def test_the_surest_wrong_come_first() -> None:
     assert each.said(1) == ("no", "yes")
 
 
+def test_levels_are_told_with_their_texts() -> None:
+    question = Score(["calm", "angry"], "How angry?", abstain="unclear")
+    each = judged([[0.1, 0.8, 0.1], [0.2, 0.2, 0.6]], [0, 0], question)
+    assert each.told(0) == ("0: calm", "1: angry")
+    assert each.told(1) == ("0: calm", "unclear")
+    assert each.said(0) == ("0", "1")
+
+
 def compared(now: Any, before: Any, labels: list[int]) -> Evaluation:
     labelled = LabelledStates(
         {"q": QUESTIONS["refund"]}, [str(n) for n in range(len(labels))], [{"q": y} for y in labels]
@@ -117,11 +125,11 @@ def test_before_and_after_are_paired() -> None:
     assert compared(mixed, right, labels).compared["q"].verdict == "worse"
     assert compared(wrong, right, labels).compared["q"].gains["accuracy"].value == -1
     same = compared(right, right, labels).compared["q"]
-    assert same.verdict == "no difference shown"
+    assert same.verdict == "no difference in accuracy shown"
     assert {(each.low, each.high) for each in same.gains.values()} == {(0.0, 0.0)}
     # The same accuracy on other rows is no difference either.
     other = [row if n % 6 != 1 else row[::-1] for n, row in enumerate(right)]
-    assert compared(mixed, other, labels).compared["q"].verdict == "no difference shown"
+    assert compared(mixed, other, labels).compared["q"].verdict == "no difference in accuracy shown"
 
 
 def test_a_state_that_cannot_be_read_is_named_by_its_line() -> None:
@@ -146,10 +154,11 @@ def test_lines_and_json_say_the_same() -> None:
         assert f"accuracy {record['measures']['accuracy']['value']:.3f} [" in lines
         assert sum(map(sum, record["confusion"]["counts"])) == record["labels"]
         assert sum(part["count"] for part in record["reliability"]) == record["labels"]
-        assert record["verdict"] == "no difference shown"
+        assert record["verdict"] == "no difference in accuracy shown"
         first = record["surest_wrong"][0]
         assert first["row"].startswith("line ")
-        assert f"sure and wrong: {first['row']}, {first['answer']!r} at" in lines
+        said = {"0": "0: calm", "1": "1: angry"}.get(first["answer"], first["answer"])
+        assert f"wrong, surest first:\n    {first['row']}: {said!r} at" in lines
     assert body["against"] == body["checkpoint"]
 
 

@@ -16,10 +16,11 @@ from tests.lab.train import tiny
 from thisthat import Boolean, Choice, InvalidInputError
 from thisthat.checkpoint import open_checkpoint
 from thisthat.cli import app
+from thisthat.decide.heads import question_key, read_heads
 from thisthat.decide.opening import open_decider
 from thisthat.errors import CheckpointError
 from thisthat.teach.collect import collect, layers_at
-from thisthat.teach.light import Taught, learn, teach, write
+from thisthat.teach.light import Learned, Taught, learn, teach, write
 from thisthat.teach.rows import Rows
 
 RED = Boolean("Is it red?")
@@ -60,6 +61,7 @@ def test_what_the_words_say_is_learned_and_told(taught: Taught) -> None:
     assert red.after.value > 0.85 > red.before.value
     said = "\n".join(taught.lines())
     assert "red: 60 labelled states. Right on states it was not fitted on: 0." in said
+    assert "\nkept: red, shade\n" in said
     assert "at --lambda 0 it is its parent" in said
     assert "do not show" not in said
 
@@ -133,7 +135,7 @@ def test_labels_without_a_pattern_are_not_called_a_gain(parent: Path, tmp_path: 
         result = teach(decider, open_checkpoint(parent), {"red": rows}, tmp_path / "none")
     assert not result.learned[0].supported
     said = "\n".join(result.lines())
-    assert "do not show" in said or "nothing was learned, so nothing was written" in said
+    assert "do not show" in said or "nothing was kept, so nothing was written" in said
     assert (result.folder is None) == (not (tmp_path / "none").exists())
 
 
@@ -192,8 +194,53 @@ def test_more_labels_are_said_to_help_only_where_the_last_did(taught: Taught) ->
     assert red.half is not None
     more = replace(red, half=red.after.value - 0.1)
     assert more.another_doubling == pytest.approx(0.1 / 2**0.5)
-    assert "twice as many would bring about +0.07" in more.lines()[-1]
-    assert "would bring little" in replace(red, half=1.0).lines()[-1]
+    assert more.lines()[-1].endswith("twice as many would bring about +0.07.")
+    flat = replace(red, half=1.0).lines()[-1]
+    assert "With half of these labels it is right 1.00 of the time; twice as many" in flat
+    assert flat.endswith("would bring little.")
+
+
+def judged(red: Learned, before: float, after: float, half: float) -> Learned:
+    """The same question with so many right answers before and after."""
+    labels = np.array(red.labels)
+
+    def right(share: float) -> np.ndarray:
+        hits = np.random.default_rng(0).permutation(len(labels)) < share * len(labels)
+        return np.where((np.arange(2) == labels[:, None]) == hits[:, None], 0.9, 0.1)
+
+    fitted = replace(red.fitted, before=right(before), after=right(after))
+    return replace(red, fitted=fitted, half=half)
+
+
+def test_advice_goes_by_what_more_labels_would_bring(taught: Taught) -> None:
+    red = taught.learned[0]
+    rising = judged(red, 0.8, 0.82, half=0.7).lines()
+    assert rising[-2].startswith("  These rows do not show that it is right more often. Its prob")
+    assert rising[-1].endswith("twice as many would bring about +0.09: label more.")
+    flat = judged(red, 0.8, 0.8, half=0.8).lines()
+    assert flat[-2] == "  These rows do not show that it is right more often."
+    assert "would bring little: if that is too seldom, look for wrong labels" in flat[-1]
+    assert "label more" not in "\n".join(flat)
+
+
+def test_a_head_that_is_shown_to_be_worse_is_not_kept(
+    taught: Taught, parent: Path, tmp_path: Path
+) -> None:
+    red, shade = taught.learned
+    worse = judged(red, 0.9, 0.5, half=0.5)
+    assert worse.gain.high < 0
+    assert worse.as_json()["kept"] is False
+    found = write(open_checkpoint(parent), labelled(), (worse, shade), tmp_path / "some")
+    assert found.folder is not None
+    assert list(read_heads(found.folder / "heads.safetensors")) == [question_key(SHADE)]
+    said = found.lines()
+    assert said[1] == "  It is right less often, so this is not kept; it is left as it is."
+    assert "kept: shade; left as before: red" in said
+    none = write(open_checkpoint(parent), labelled(), (worse,), tmp_path / "none")
+    assert none.folder is None
+    assert none.lines()[-1] == "nothing was kept, so nothing was written"
+    # A loss that may be chance is no reason.
+    assert judged(red, 0.82, 0.8, half=0.8).head is not None
 
 
 def test_the_command_teaches_from_a_csv_file(parent: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thisthat.calibrate.isotonic import fit_isotonic
 from thisthat.calibrate.recalibrate import choose_recalibration
 from thisthat.calibrate.sets import fewest_labels, fit_least_probability
-from thisthat.calibrate.threshold import Cutoff, Scored, fit_cutoffs
+from thisthat.calibrate.threshold import Cutoff, Scored, fit_cutoffs, least_labels
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.option_order import Order
 from thisthat.decide.options import DecideKeywords
@@ -61,6 +61,10 @@ class UnsupportedTargetError(InvalidInputError):
         self.labels_missing = labels_missing
 
 
+class TooFewLabelsError(UnsupportedTargetError):
+    """The labels are too few for the target even if every answer is right; nothing was asked."""
+
+
 def fit_policy(
     decider: Decides,
     labelled: LabelledStates,
@@ -79,11 +83,12 @@ def fit_policy(
     ``options`` limits which options are acted on, in every question that has them. ``coverage`` is
     how often a choice's prediction set is to hold the right option (None: 0.95); a choice with too
     few labels for that has no set. A question whose labels support no cut-off is never acted on
-    and leaves the others alone. Raises InvalidInputError for bad settings, before
-    anything is asked, and UnsupportedTargetError when no option of any question can keep the target
-    with these labels.
+    and leaves the others alone. Raises InvalidInputError for bad settings and TooFewLabelsError for
+    too few labels, before anything is asked, and UnsupportedTargetError when no option of any
+    question can keep the target with these labels.
     """
     check_settings(labelled.questions, labelled.counts, target, confidence, coverage, options)
+    _check_counts(labelled.questions, labelled.counts, target, confidence, options)
     how: DecideKeywords = {"layout": layout, "packing": packing, "order": order}
     decisions = decider.decide_many(labelled.states, labelled.questions, progress=progress, **how)
     answers: dict[str, list[Answer]] = {name: [] for name in labelled.questions}
@@ -118,8 +123,9 @@ def policy_from_answers(
     asked = {name: question for name, question in questions.items() if answers.get(name)}
     counts = {name: len(labels[name]) for name in asked}
     check_settings(asked, counts, target, confidence, coverage, options)
+    _check_counts(asked, counts, target, confidence, options)
     acting = {name: _acting_options(asked[name], target, options) for name in asked}
-    delta = (1 - confidence) / sum(map(bool, acting.values()))
+    delta = _delta(acting, confidence)
     cutoffs: dict[str, dict[str, Cutoff]] = {}
     for name, question in asked.items():
         names = [option.name for option in question.declared]
@@ -178,6 +184,43 @@ def check_settings(
             f"{unknown[0]!r} is not an option of any labelled question; known are "
             f"{', '.join(known)}",
         )
+
+
+def _check_counts(
+    questions: Mapping[str, Question],
+    counts: Mapping[str, int],
+    target: Target,
+    confidence: float,
+    options: Sequence[str] | None,
+) -> None:
+    """Raise TooFewLabelsError, naming every question, where none has as many as it needs."""
+    acting = {name: _acting_options(questions[name], target, options) for name in counts}
+    delta = _delta(acting, confidence)
+    needed = {
+        name: least_labels(target.wrong_rate, delta / (1 if target.aim == "error" else len(each)))
+        for name, each in acting.items()
+        if each
+    }
+    missing = {name: least - counts[name] for name, least in needed.items()}
+    nearest = min(missing, key=missing.__getitem__)
+    if missing[nearest] <= 0:
+        return
+    each = "" if target.aim == "error" else " for each option"
+    told = "; ".join(
+        f"{name!r} has {counts[name]} labels and needs at least {needed[name]}{each}, {more} more"
+        for name, more in missing.items()
+    )
+    raise TooFewLabelsError(
+        f"{target} at confidence {confidence:g} cannot be supported even if every answer is right: "
+        f"{told}",
+        needed[nearest],
+        missing[nearest],
+    )
+
+
+def _delta(acting: Mapping[str, Sequence[str]], confidence: float) -> float:
+    """The share of the risk that each question has with an option to act on."""
+    return (1 - confidence) / sum(map(bool, acting.values()))
 
 
 def _check_coverage(coverage: float, choices: Mapping[str, int]) -> None:

@@ -17,7 +17,7 @@ FOUND_BY = {
     "log drift": "the answers have drifted from those the policy was fitted on",
     "log verify": "the log was changed or damaged",
     "loop evaluate": "the outcomes show that the candidate is worse",
-    "teach": "no question got better, so nothing was kept",
+    "teach": "no head was kept, so nothing was written (`--deep` always writes)",
     "test": "an expectation does not hold",
 }
 """The commands that end with 1, and what that says."""

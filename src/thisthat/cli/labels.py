@@ -32,6 +32,15 @@ def read_labels(path: Path, schema: Path | None) -> LabelledStates:
     return labelled
 
 
+def taught_words(labelled: LabelledStates, checkpoint: str, lam: float | None) -> tuple[float, str]:
+    """The share of labels that taught a checkpoint, and in words how many of them did."""
+    from thisthat.teach.known import taught_share
+
+    share = taught_share(checkpoint, lam, labelled)
+    which = "these labels" if share == 1 else f"about {share:.0%} of these labels"
+    return share, f"{which} taught {checkpoint}"
+
+
 def read_states(path: Path) -> list[Text]:
     """The states of a file, one a line. Raises InvalidInputError for one that holds labels."""
     from thisthat.items.labels import is_labelled

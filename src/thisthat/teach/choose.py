@@ -1,7 +1,7 @@
-"""Which states to label next, and which labels look wrong.
+"""Which states to label next, and which labels may be wrong.
 
 Worth labelling is what the checkpoint is unsure of and what is unlike the states that are chosen
-or labelled already. A label looks wrong where a head that did not see it is sure of another one.
+or labelled already. A label may be wrong where a head that did not see it is sure of another one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Next:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A label that looks wrong: the row's number in the file, the label, the likelier answer."""
+    """A label that may be wrong: the row's number in the file, the label, the likelier answer."""
 
     question: str
     row: int
@@ -113,7 +113,7 @@ def spread_out(doubt: Floats, vectors: Singles, others: Singles, count: int) -> 
 def doubtful_labels(
     decider: Decider, labelled: LabelledStates, progress: Progress = lambda done: None
 ) -> list[Doubt]:
-    """Labels that look wrong, the surest first, of questions with enough of them to judge by.
+    """Labels that may be wrong, the surest first, of questions with enough of them to judge by.
 
     A contradicted label is not judged: the same state has another one.
     """

@@ -17,6 +17,7 @@ from thisthat.decide.options import DecideKeywords
 from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
 from thisthat.items import metrics
+from thisthat.items.item import render_state
 from thisthat.items.labels import LabelledStates
 from thisthat.items.metrics import Bin, Floats, Interval
 from thisthat.questions import Question, Source
@@ -30,7 +31,7 @@ MOST_WRONG = 10
 _BINS = 10
 _STATE = re.compile(r"states\[(\d+)\]\.?(.*)")
 
-Verdict: TypeAlias = Literal["better", "worse", "no difference shown"]
+Verdict: TypeAlias = Literal["better", "worse", "no difference in accuracy shown"]
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,18 @@ class Judged:
         """The labelled option of a row, and the answer."""
         return self.options[self.labels[row]], self.options[self.chosen[row]]
 
+    def told(self, row: int) -> tuple[str, str]:
+        """The same for people to read: a score's levels with their texts."""
+        return self._told(self.labels[row]), self._told(self.chosen[row])
+
+    def _told(self, place: int) -> str:
+        option, level = self.question.declared[place], self.question.declared[place].description
+        if self.question.kind != "score" or option == self.question.abstain or level is None:
+            return option.name
+        return f"{option.name}: {render_state(level)}"
+
     def surest_wrong(self, most: int = MOST_WRONG) -> list[int]:
-        """The rows it is most sure and wrong about, surest first, by place in this question."""
+        """The rows that are answered wrong, surest first, by place in this question."""
         wrong = np.flatnonzero(self.hits == 0)
         order = np.argsort(-self.confidences[wrong], kind="stable")
         return [int(row) for row in wrong[order][:most]]
@@ -164,7 +175,9 @@ class Compared:
     def verdict(self) -> Verdict:
         """What the whole interval of the difference in accuracy says."""
         gain = self.gains["accuracy"]
-        return "better" if gain.low > 0 else "worse" if gain.high < 0 else "no difference shown"
+        if gain.low > 0:
+            return "better"
+        return "worse" if gain.high < 0 else "no difference in accuracy shown"
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,12 +259,13 @@ class Evaluation:
                 lines.append(f"  {compared.verdict}")
             else:
                 lines.append(error)
-            for row in judged.surest_wrong(3):
-                right, said = judged.said(row)
+            wrong = judged.surest_wrong(3)
+            if wrong:
+                lines.append("  wrong, surest first:")
+            for row in wrong:
+                right, said = judged.told(row)
                 sure = f"{said!r} at {judged.confidences[row]:.3f}"
-                lines.append(
-                    f"  sure and wrong: {self.place(judged, row)}, {sure}, labelled {right!r}"
-                )
+                lines.append(f"    {self.place(judged, row)}: {sure}, labelled {right!r}")
         return lines
 
     def as_dict(self) -> dict[str, Any]:

@@ -18,17 +18,18 @@ import numpy as np
 from thisthat.checkpoint import Checkpoint
 from thisthat.checkpoint.ship import ship_heads
 from thisthat.decide.decider import Decider
-from thisthat.decide.heads import heads_as_bytes, question_key
+from thisthat.decide.heads import Head, heads_as_bytes, question_key
 from thisthat.errors import CheckpointError, InvalidInputError
-from thisthat.identity import state_hash
 from thisthat.items.metrics import (
     Interval,
     expected_calibration_error,
+    negative_log_likelihood,
     paired_difference,
     wilson,
 )
 from thisthat.teach.collect import collect, collect_options
 from thisthat.teach.fit_head import FittedHead, fit_head, half_as_many
+from thisthat.teach.known import hashes
 from thisthat.teach.rows import Rows
 
 Progress = Callable[[str, float], None]
@@ -39,6 +40,10 @@ _READING = 0.8
 
 _WORTH = 0.005
 _EVEN = 0.3
+_INSTEAD = (
+    "if that is too seldom, look for wrong labels (`thisthat label --labelled`) or word the "
+    "question more clearly."
+)
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,11 @@ class Learned:
         return expected_calibration_error(self.fitted.after.max(axis=1), hits, 10)
 
     @property
+    def head(self) -> Head | None:
+        """The head that is kept: none where nothing was learned or the rows show a loss."""
+        return None if self.gain.high < 0 else self.fitted.head
+
+    @property
     def supported(self) -> bool:
         """Whether the rows show a gain in accuracy."""
         return self.gain.low > 0
@@ -103,26 +113,44 @@ class Learned:
                 head + "They teach it nothing beyond what it says already "
                 f"({_shown(self.before)} right); it is left as it is."
             ]
-        lines = [
+        first = (
             f"{head}Right on states it was not fitted on: {_shown(self.before)} before, "
-            f"{_shown(self.after)} after; gain {_shown(self.gain)}.",
-            "  " + self._rests_on(),
-        ]
+            f"{_shown(self.after)} after; gain {_shown(self.gain)}."
+        )
+        if self.head is None:
+            return [first, "  It is right less often, so this is not kept; it is left as it is."]
+        lines = [first, "  " + self._rests_on()]
         if not self.supported:
-            lines.append("  These rows do not show that it answers more often right: label more.")
+            lines.append("  These rows do not show that it is right more often." + self._for_what())
         more = self.another_doubling
-        if more is not None:
-            worth = f"would bring about {more:+.2f}" if more >= _WORTH else "would bring little"
-            lines.append(f"  With half of these labels: {self.half:.2f}; twice as many {worth}.")
-        return lines
+        if more is None:
+            return lines if self.supported else [*lines, "  Label more."]
+        told = f"  With half of these labels it is right {self.half:.2f} of the time; twice as many"
+        told += f" would bring about {more:+.2f}" if more >= _WORTH else " would bring little"
+        if self.supported:
+            return [*lines, f"{told}."]
+        return [*lines, f"{told}: {'label more.' if more >= _WORTH else _INSTEAD}"]
 
     def _rests_on(self) -> str:
         """What answers rest on now."""
         own = self.fitted.own
-        kept = "little" if own < 0.25 else "some" if own < 0.75 else "all"
+        counts = "little" if own < 0.25 else "in part" if own < 0.75 else "fully"
         words = self.fitted.mixture or 0.0
-        said = "single words and their meaning" if words >= _EVEN else "meaning more than words"
-        return f"It keeps {kept} of its own answer; what it learned rests on {said}."
+        said = "words and meaning" if words >= _EVEN else "meaning more than the words"
+        return (
+            f"Its earlier answer still counts {counts}; what the labels add goes by the {said} of "
+            "a state."
+        )
+
+    def _for_what(self) -> str:
+        """Why the head is kept, where its probabilities are better."""
+        before, after = (
+            negative_log_likelihood(list(each), self.labels)
+            for each in (self.fitted.before, self.fitted.after)
+        )
+        if after >= before:
+            return ""
+        return f" Its probabilities fit better: log loss {before:.3f} before, {after:.3f} after."
 
     def as_json(self) -> dict[str, Any]:
         """For the card."""
@@ -137,12 +165,13 @@ class Learned:
             "gain": self.gain.as_dict(),
             "calibration_error": self.calibration_error,
             "supported": self.supported,
+            "kept": self.head is not None,
         }
 
 
 @dataclass(frozen=True)
 class Taught:
-    """What a teach came to; ``folder`` is None where nothing was learned, so nothing written."""
+    """What a teach came to; ``folder`` is None where no head was kept, so nothing written."""
 
     folder: Path | None
     learned: tuple[Learned, ...]
@@ -151,8 +180,13 @@ class Taught:
         """The result for people."""
         lines = [line for each in self.learned for line in each.lines()]
         if self.folder is None:
-            return [*lines, "nothing was learned, so nothing was written"]
-        return [*lines, f"checkpoint in {self.folder}; at --lambda 0 it is its parent"]
+            return [*lines, "nothing was kept, so nothing was written"]
+        kept = [each.name for each in self.learned if each.head is not None]
+        others = [each.name for each in self.learned if each.head is None]
+        told = f"kept: {', '.join(kept)}"
+        if others:
+            told += f"; left as before: {', '.join(others)}"
+        return [*lines, told, f"checkpoint in {self.folder}; at --lambda 0 it is its parent"]
 
 
 def teach(
@@ -189,25 +223,21 @@ def write(
     Raises CheckpointError where they cannot be written; nothing is left of the folder then.
     """
     heads = {
-        question_key(labelled[each.name].question): each.fitted.head
+        question_key(labelled[each.name].question): each.head
         for each in learned
-        if each.fitted.head is not None
+        if each.head is not None
     }
     if not heads:
         return Taught(None, learned)
-    labels = [
-        f"{state_hash(state)} {question_key(rows.question)} {label}"
+    labels = (
+        (state, rows.question, label)
         for rows in labelled.values()
         for state, label in zip(rows.states, rows.labels, strict=True)
-    ]
+    )
     card = replace(
         parent.in_force,
         name=output.resolve().name,
-        provenance={
-            "taught": [each.as_json() for each in learned],
-            "labels": len(labels),
-            "labels_sha256": state_hash("\n".join(sorted(labels))),
-        },
+        provenance={"taught": [each.as_json() for each in learned], **hashes(labels)},
     )
     try:
         ship_heads(parent, heads_as_bytes(heads), output, card)

@@ -39,7 +39,7 @@ def _section(found: Evaluation, judged: Judged) -> str:
         f'<p class="muted">{len(judged.rows)} labels, {judged.question.kind}</p>\n{verdict}'
         f"{_measures(judged, compared)}<div class='plots'>{''.join(plots)}</div>\n"
         f"<h3>Confusion</h3>\n{_confusion(judged)}"
-        f"<h3>Most sure and wrong</h3>\n{_wrong(found, judged)}</section>\n"
+        f"<h3>Wrong, surest first</h3>\n{_wrong(found, judged)}</section>\n"
     )
 
 
@@ -88,7 +88,7 @@ def _wrong(found: Evaluation, judged: Judged) -> str:
     rows = [
         [
             found.place(judged, row),
-            *judged.said(row),
+            *judged.told(row),
             f"{judged.confidences[row]:.3f}",
             _cut(render_state(found.labelled.states[judged.rows[row]])),
         ]

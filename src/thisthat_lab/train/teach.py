@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from thisthat.questions import Kind, Question
 from thisthat.rng import Rng
 from thisthat.teach.collect import collect
 from thisthat.teach.fit_head import taught_logs
+from thisthat.teach.known import Label, hashes
 from thisthat.teach.light import Learned, learn, write
 from thisthat.teach.rows import LEAST_ROWS as LEAST_ROWS_OF_A_HEAD
 from thisthat.teach.rows import Rows
@@ -163,11 +164,18 @@ def teach(
         write_items(Path(work) / "train.jsonl", taught)
         write_items(Path(work) / "held_out.jsonl", held_out)
         run = _run(Path(work), parent, minutes, len(held_out), not_int8 is None)
-        return _trained(run, output, len(taught), not_int8, light, say)
+        known = hashes(_labels(items))
+        return _trained(run, output, len(taught), not_int8, light, known, say)
 
 
 def _trained(
-    run: Run, output: Path, taught: int, not_int8: str | None, light: Light | None, say: Say
+    run: Run,
+    output: Path,
+    taught: int,
+    not_int8: str | None,
+    light: Light | None,
+    known: Mapping[str, Any],
+    say: Say,
 ) -> Taught:
     prepared = prepare(run, say)
     parent = prepared.checkpoint
@@ -204,7 +212,7 @@ def _trained(
         card,
         name=output.resolve().name,
         temperatures=_over(parent.in_force.temperatures, temperatures),
-        provenance={**card.provenance, "taught": _summary(result)},
+        provenance={**card.provenance, "taught": _summary(result), **known},
     )
     report = ship_taught(parent, session.weights(), output, card, bits=8.0)
     version = open_checkpoint(output).card.version
@@ -225,7 +233,7 @@ def fit_light(initial: str, taught: Sequence[Item], held_out: Sequence[Item]) ->
     right = 0
     with open_decider(initial) as decider:
         learned = learn(decider, labelled)
-        heads = {each.name: each.fitted.head for each in learned}
+        heads = {each.name: each.head for each in learned}
         for name in {item.question for item in held_out}:
             items = [item for item in held_out if item.question == name]
             question = items[0].as_question()
@@ -237,6 +245,12 @@ def fit_light(initial: str, taught: Sequence[Item], held_out: Sequence[Item]) ->
     if not any(heads.values()):
         return None
     return Light(labelled, learned, wilson(right, len(held_out)))
+
+
+def _labels(items: Sequence[Item]) -> Iterator[Label]:
+    for item in items:
+        question = item.as_question()
+        yield item.state, question, _place(question, item)
 
 
 def _place(question: Question, item: Item) -> int:

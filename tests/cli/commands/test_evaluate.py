@@ -70,6 +70,34 @@ def test_before_and_after_and_a_page(labels: Path, parent: Path, taught: Path) -
     assert json.loads(same.stdout)["questions"]["red"]["difference"] == red["difference"]
 
 
+def test_labels_that_taught_are_warned_about(labels: Path, parent: Path, taught: Path) -> None:
+    said = f"warning: these labels taught {taught}; the figures do not tell how it does on others"
+    assert said in run(labels, "--checkpoint", taught, "--engine", "onnx").stderr
+    for others in (("--checkpoint", taught, "--lambda", 0), ("--checkpoint", parent)):
+        assert "taught" not in run(labels, *others, "--engine", "onnx").stderr
+    labels.write_text("state,red\n" + "\n".join(f"red {n} hat {n},yes" for n in range(9)))
+    assert "taught" not in run(labels, "--checkpoint", taught, "--engine", "onnx").stderr
+
+
+def test_labels_that_taught_give_no_guarantee(labels: Path, taught: Path) -> None:
+    schema, policy = labels.with_name("s.json"), labels.with_name("p.json")
+    rows = [{"state": s, "answers": {"red": "red" in s}} for s in reversed(STATES)]
+    (labels.with_name("same.jsonl")).write_text("\n".join(map(json.dumps, rows)))
+    command = ["--schema", schema, "--target", "error<=0.2", "-o", policy, "--checkpoint", taught]
+    for name in ("labelled.csv", "same.jsonl"):
+        words = ["threshold", "fit", labels.with_name(name), *command]
+        done = CliRunner().invoke(app, [*map(str, words)])
+        assert f"{name}: these labels taught {taught}; a guarantee needs others" in str(
+            done.exception
+        )
+    assert not policy.exists()
+    few = [f"{s},{'red' in s}" for s in STATES[:3]]
+    others = [f"red {n} door {n},yes" for n in range(40)] + [f"blue door {n},no" for n in range(40)]
+    labels.write_text("\n".join(["state,red", *few, *others]))
+    done = CliRunner().invoke(app, [*map(str, ["threshold", "fit", labels, *command])])
+    assert f"warning: about 4% of these labels taught {taught}; the guarantee is" in done.stderr
+
+
 def test_worse_is_exit_code_1(labels: Path, parent: Path, taught: Path) -> None:
     done = run(labels, "--checkpoint", parent, "--against", taught, "--engine", "onnx")
     assert done.exit_code == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,8 @@ def test_a_wrong_label_is_found_and_to_be_judged_anew(folder: Path, checkpoint: 
     found = json.loads(done.stdout)
     assert (found[0]["row"], found[0]["label"], found[0]["answer"]) == ("r0", "no", "yes")
     assert len(found) < 5
+    said = run(folder, checkpoint, "--labelled", folder / "labelled.csv", "-o", output).stdout
+    assert re.search(r"^(1 label|\d labels) may be wrong; look again:\n  r0, red: ", said)
     row = json.loads(output.read_text().splitlines()[0])
     assert row == {"id": "r0", "state": STATES[0], "answers": {"red": None}}
 

@@ -12,6 +12,7 @@ from tests.calibrate.test_policy import DECIDER, POLICY, REFUND, SCHEMA
 from tests.path_engine import path_decider
 from tests.serve.support import on_loopback, service_for
 from thisthat.audit.log import DecisionLog
+from thisthat.calibrate.fit_policy import UnsupportedTargetError
 from thisthat.cli import app
 from thisthat.cli.commands import log, threshold
 from thisthat.decide.policy import ConditionsPart, Policy
@@ -110,12 +111,13 @@ def test_further_tries_on_the_same_labels_are_warned_about(labelled: Path) -> No
         return RUNNER.invoke(threshold.app, ["fit", *arguments, "--target", target]).stderr
 
     path = labelled.with_name("triage.policy.json")
-    assert "fitted before" not in tried("error<=0.0001")
+    # Each option has about half of the labels.
+    assert "fitted before" not in tried("precision>=0.98")
     assert not path.exists()
-    assert "fitted before: error<=0.0001 at 0.95, refused." in tried("error<=0.05")
+    assert "fitted before: precision>=0.98 at 0.95, refused." in tried("error<=0.05")
     assert Policy.load(path).tries == 2
     said = tried("error<=0.1", "--confidence", "0.9")
-    assert "error<=0.0001 at 0.95, refused; error<=0.05 at 0.95." in said
+    assert "precision>=0.98 at 0.95, refused; error<=0.05 at 0.95." in said
     assert "with a probability of up to 20.0%, not 10.0%" in said
     assert Policy.load(path).tries == 3
     tried("error<=0.1", "--confidence", "0.9")
@@ -129,6 +131,20 @@ def test_further_tries_on_the_same_labels_are_warned_about(labelled: Path) -> No
     assert "fitted before" not in tried("error<=0.05")
 
 
+def test_a_refusal_warns_of_earlier_tries_and_counting_is_no_try(labelled: Path) -> None:
+    def refused(target: str) -> str:
+        arguments = [str(labelled), "--schema", str(labelled.with_name("triage.json"))]
+        done = RUNNER.invoke(threshold.app, ["fit", *arguments, "--target", target])
+        assert isinstance(done.exception, UnsupportedTargetError)
+        return done.stderr
+
+    assert "fitted before" not in refused("error<=0.0001")
+    assert "fitted before" not in refused("precision>=0.98")
+    assert "fitted before: precision>=0.98 at 0.95, refused." in refused("precision>=0.985")
+    said = refused("error<=0.0001")
+    assert "precision>=0.98 at 0.95, refused; precision>=0.985 at 0.95, refused." in said
+
+
 def test_a_record_of_tries_that_cannot_be_read_is_named(labelled: Path) -> None:
     labelled.with_name("labelled.jsonl.tries.json").write_text("{}")
     with pytest.raises(InvalidInputError, match=r"tries\.json: cannot be read .* fitted on these"):
@@ -137,7 +153,7 @@ def test_a_record_of_tries_that_cannot_be_read_is_named(labelled: Path) -> None:
 
 def test_ten_labels_are_refused_with_the_number_needed(labelled: Path) -> None:
     labelled.write_text("\n".join(labelled.read_text().split("\n")[:10]), encoding="utf-8")
-    with pytest.raises(InvalidInputError, match=r"10 labels .* and at least \d+ are needed"):
+    with pytest.raises(InvalidInputError, match=r"'refund' has 10 labels and needs at least \d+"):
         fit(labelled, "--target", "error<=0.001")
     assert not labelled.with_name("triage.policy.json").exists()
 

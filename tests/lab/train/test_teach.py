@@ -14,7 +14,9 @@ from thisthat.checkpoint.ship import ship_delta
 from thisthat.errors import InvalidInputError
 from thisthat.items.files import write_items
 from thisthat.items.item import Item
+from thisthat.items.labels import read_labelled
 from thisthat.questions import Boolean
+from thisthat.teach.known import taught_share
 from thisthat.temperature import Temperatures
 from thisthat_lab.train import teach as module
 from thisthat_lab.train.config import Run, Schedule
@@ -70,6 +72,8 @@ def test_teaching_says_what_it_gained_and_writes_a_checkpoint(
     checkpoint = open_checkpoint(workplace / "taught")
     assert checkpoint.lam == 1.0
     assert checkpoint.card.provenance["taught"]["held_out_rows"] == 200
+    rows = read_labelled(workplace / "rows.jsonl")
+    assert taught_share(str(workplace / "taught"), None, rows) == 1
     assert checkpoint.card.temperatures.by_kind["boolean"] > 0
     assert open_checkpoint(workplace / "taught", 0.0).weights().keys()
     assert taught.delta_error < 0.05

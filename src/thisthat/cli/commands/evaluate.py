@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from thisthat.cli.answering import answering
-from thisthat.cli.labels import read_labels
+from thisthat.cli.labels import read_labels, taught_words
 from thisthat.cli.options import (
     LABELS_HELP,
     CheckpointOption,
@@ -62,6 +62,12 @@ def evaluate(
     rows = read_labels(labelled, schema)
     if output is not None:
         check_output(output, labelled, schema)
+
+    if server is None:
+        share, words = taught_words(rows, checkpoint, lam)
+        if share > 0:
+            message = f"warning: {words}; the figures do not tell how it does on others"
+            typer.echo(message, err=True)
 
     def answered(name: str, at: float | None, before: Evaluation | None = None) -> Evaluation:
         with (

@@ -1,4 +1,4 @@
-"""`thisthat label`: which states to label next, and which labels look wrong."""
+"""`thisthat label`: which states to label next, and which labels may be wrong."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def label(
     engine: EngineOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Choose states to label next, or, without states, find labels that look wrong.
+    """Choose states to label next, or, without states, find labels that may be wrong.
 
     The states chosen are those the checkpoint is unsure of and that are unlike each other and what
     is labelled already. The file has the labels' columns, empty: fill them in and teach.
@@ -101,8 +101,9 @@ def label(
 
 def _told(doubts: Sequence[Doubt], known: LabelledStates) -> list[str]:
     if not doubts:
-        return ["no label looks wrong"]
-    lines = [f"{len(doubts)} labels look wrong; look at them again:"]
+        return ["no label seems wrong"]
+    count = "1 label" if len(doubts) == 1 else f"{len(doubts)} labels"
+    lines = [f"{count} may be wrong; look again:"]
     for each in doubts[:_SHOWN]:
         beginning = " ".join(str(known.states[each.row]).split())[:_BEGINNING]
         lines.append(

@@ -10,7 +10,7 @@ import typer
 
 from thisthat.cli.answering import answering
 from thisthat.cli.app import App
-from thisthat.cli.labels import read_labels
+from thisthat.cli.labels import read_labels, taught_words
 from thisthat.cli.options import (
     LABELS_HELP,
     CheckpointOption,
@@ -27,7 +27,7 @@ from thisthat.cli.terminal import progress_bar
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from thisthat.calibrate.tries import Tries
+    from thisthat.calibrate.tries import Tries, Try
     from thisthat.decide.options import DecideKeywords
     from thisthat.decide.policy import Policy
     from thisthat.decide.target import Target
@@ -77,8 +77,12 @@ def fit(
     A question whose labels support no cut-off is never acted on; the others are. What was tried on
     these labels is remembered beside them, since every further try weakens the guarantee.
     """
-    from thisthat.calibrate.fit_policy import UnsupportedTargetError, fit_policy
-    from thisthat.calibrate.tries import Try, read_tries, tries_beside, warning_about
+    from thisthat.calibrate.fit_policy import (
+        TooFewLabelsError,
+        UnsupportedTargetError,
+        fit_policy,
+    )
+    from thisthat.calibrate.tries import Try, read_tries, tries_beside
     from thisthat.decide.target import parse_target
 
     wanted = parse_target(target)
@@ -87,6 +91,8 @@ def fit(
     _check(rows, wanted, confidence, coverage, option)
     path = output or _policy_beside(schema or labelled)
     check_output(path, labelled, schema)
+    if server is None:
+        _refuse_taught(labelled, rows, checkpoint, lam)
 
     remembered = tries_beside(labelled)
     before = read_tries(remembered, rows)
@@ -113,13 +119,17 @@ def fit(
                 order=order,  # type: ignore[arg-type]
                 progress=progress,
             )
-        except UnsupportedTargetError:
-            _remember(remembered, before.having(tried(False)))
+        except UnsupportedTargetError as error:
+            now = tried(False)
+            _warn(before.others(now), wanted, confidence)
+            # Who counts labels has not looked at them.
+            if not isinstance(error, TooFewLabelsError):
+                _remember(remembered, before.having(now))
             raise
         now = tried(True)
     others = before.others(now)
+    _warn(others, wanted, confidence)
     if others:
-        typer.echo(f"warning: {warning_about(others, wanted, confidence)}", err=True)
         policy = policy.model_copy(update={"tries": len(others) + 1})
     _remember(remembered, before.having(now))
     policy.save(path)
@@ -130,6 +140,25 @@ def fit(
         return
     _print(policy)
     typer.echo(f"saved as {path}")
+
+
+def _refuse_taught(path: Path, rows: LabelledStates, checkpoint: str, lam: float | None) -> None:
+    """Raise InvalidInputError for labels that taught the checkpoint; a few are warned about."""
+    from thisthat.teach.known import MOST_TAUGHT
+
+    share, words = taught_words(rows, checkpoint, lam)
+    if share > MOST_TAUGHT:
+        raise InvalidInputError(str(path), f"{words}; a guarantee needs others")
+    if share > 0:
+        typer.echo(f"warning: {words}; the guarantee is for others", err=True)
+
+
+def _warn(others: list[Try], target: Target, confidence: float) -> None:
+    """Say what was tried on the same labels, if anything was."""
+    from thisthat.calibrate.tries import warning_about
+
+    if others:
+        typer.echo(f"warning: {warning_about(others, target, confidence)}", err=True)
 
 
 def _remember(path: Path, tries: Tries) -> None:

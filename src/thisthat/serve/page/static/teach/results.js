@@ -13,7 +13,7 @@ export function drawTaught(taught) {
       supported ? badge("gain shown", "same") : badge("no gain shown", "quiet")],
   }));
   const verdict = taught.model === null
-    ? "Nothing was learned, so nothing was loaded."
+    ? "Nothing was kept, so nothing was loaded."
     : `${taught.model} is loaded beside the served checkpoint (${Math.ceil(taught.bytes / 1000)} kB). λ 0 is its parent.`;
   return [
     element("p", { className: "strong", textContent: verdict }),
