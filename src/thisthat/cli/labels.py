@@ -33,7 +33,10 @@ def read_labels(path: Path, schema: Path | None) -> LabelledStates:
 
 
 def read_states(path: Path) -> list[Text]:
-    """The states of a file, one a line. Raises InvalidInputError for one that holds labels."""
+    """The states of a file, one a line.
+
+    Raises InvalidInputError for a file that holds labels, or no state at all.
+    """
     from thisthat.items.labels import is_labelled
 
     if path.suffix in (".csv", ".parquet", ".zst"):
@@ -45,6 +48,8 @@ def read_states(path: Path) -> list[Text]:
         if is_labelled(state):
             raise InvalidInputError(where, f"holds labels, not a state alone; {_LABELLED}")
         states.append(state)
+    if not states:
+        raise InvalidInputError(str(path), "has no states")
     return states
 
 
