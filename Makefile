@@ -15,7 +15,11 @@ docs: .venv/.ready ## the documentation as a site, build/site/index.html; needs 
 	.venv/bin/python docs/site/build.py build/site
 	@echo build/site/index.html
 
-test: .venv/.ready lint types browser unit ## everything the tests need, then lint, types, browser and tests
+# What waits for a registry or a disk shares the time with what computes.
+test: ## everything the tests need, then lint, types, browser and tests
+	+$(MAKE) --jobs=2 .venv/.ready browser
+	+$(MAKE) lint
+	+$(MAKE) --jobs=2 types unit
 
 lint: .venv/.ready ## ruff check and ruff format --check
 	.venv/bin/ruff check .
@@ -26,9 +30,10 @@ types: .venv/.ready ## mypy, strict
 
 # Some containers forbid Python to keep what it compiled; hundreds of tests start a process.
 unit: export PYTHONDONTWRITEBYTECODE =
+unit: export OMP_NUM_THREADS = 1
 unit: .venv/.ready ## all tests, two at a time
 	.venv/bin/thisthat pull
-	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal
+	.venv/bin/python -m pytest -n 2 --dist worksteal
 
 # Ten thousand items of every branch and arithmetic family against the slow oracle: about half an
 # hour on two cores. ``make test`` draws some hundreds of each.
@@ -46,9 +51,11 @@ browser: ## install Chromium for the playground's tests
 	.venv-demo/bin/$(PIP_INSTALL) -e .
 	touch $@
 
+# pip compiles with one core; templates among the packages' files are no Python and do not compile.
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	.venv/bin/$(PIP_INSTALL) torch -e '.[dev]'
+	.venv/bin/$(PIP_INSTALL) --no-compile torch -e '.[dev]'
+	-.venv/bin/python -m compileall -qq -j 0 .venv/lib
 	touch $@
 
 # Every client of the wire formats, unmodified, in environments of their own; needs npm too.

@@ -89,7 +89,7 @@ def serving(
                 [*before, *command, *map(str, options)],
                 stderr=stream,
                 stdout=stream,
-                env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})},
+                env={**os.environ, **(environment or {})},
             )
         try:
             yield Served(process, _ready(process, log), log)

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from thisthat import cpus
+from thisthat.errors import InvalidInputError
 
 
 def topology(folder: Path, siblings: list[str]) -> Path:
@@ -16,6 +17,7 @@ def topology(folder: Path, siblings: list[str]) -> Path:
 @pytest.fixture(autouse=True)
 def _four_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpus, "_allowed_processors", lambda: [0, 1, 2, 3])
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
 
 def test_two_threads_of_a_core_count_once(tmp_path: Path) -> None:
@@ -32,6 +34,23 @@ def test_a_container_may_allow_less(quota: str, wanted: int, tmp_path: Path) -> 
     path = tmp_path / "cpu.max"
     path.write_text(quota)
     assert cpus.usable_cores(tmp_path, path) == wanted
+
+
+@pytest.mark.parametrize(("said", "wanted"), [("", 4), ("1", 1), (" 3 ", 3), ("2,8", 2), ("9", 4)])
+def test_the_user_may_want_less(
+    said: str, wanted: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
+    assert cpus.usable_cores(tmp_path, tmp_path / "none") == wanted
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "two", "1.5"])
+def test_threads_that_are_no_number_are_refused(
+    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
+    with pytest.raises(InvalidInputError, match="OMP_NUM_THREADS: is"):
+        cpus.usable_cores(tmp_path, tmp_path / "none")
 
 
 def counters(path: Path, *lines: str) -> Path:

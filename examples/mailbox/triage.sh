@@ -8,7 +8,7 @@ mkdir -p "$out"
 cp "$here/labels.csv" "$out/"  # `threshold fit` notes beside the labels how often they were used
 
 echo "1. How often is it right on labelled mail?"
-"$thisthat" eval "$here/labels.csv" --schema "$here/questions.json"
+"$thisthat" eval "$here/others.csv" --schema "$here/questions.json"
 
 echo; echo "2. From which probability on may it act? At most one in ten wrong, with 95 % confidence"
 "$thisthat" threshold fit "$out/labels.csv" --schema "$here/questions.json" \

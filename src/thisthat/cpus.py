@@ -8,6 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from thisthat.environment import THREADS
+from thisthat.errors import InvalidInputError
+
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _COUNTERS = Path("/proc/stat")
@@ -16,13 +19,14 @@ _IDLE = slice(3, 5)
 
 
 def usable_cores(topology: Path = _TOPOLOGY, quota: Path = _QUOTA) -> int:
-    """Physical cores within the process's affinity and the container's quota, at least 1.
+    """Physical cores within the process's affinity, the container's quota and OMP_NUM_THREADS.
 
-    Where the system does not distinguish physical cores, every logical one counts.
+    At least 1. Where the system does not distinguish physical cores, every logical one counts.
+    Raises InvalidInputError for an OMP_NUM_THREADS that is not a number of threads.
     """
-    allowed = _allowed_processors()
-    siblings = {_siblings(topology, processor) for processor in allowed}
-    return max(1, min(len(siblings), _quota(quota) or len(siblings)))
+    siblings = {_siblings(topology, processor) for processor in _allowed_processors()}
+    limits = (len(siblings), _quota(quota), _wanted_threads())
+    return max(1, min(limit for limit in limits if limit is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,16 @@ def _siblings(topology: Path, processor: int) -> str:
         path = topology / f"cpu{processor}" / "topology" / "thread_siblings_list"
         return path.read_text(encoding="ascii").strip()
     return str(processor)
+
+
+def _wanted_threads() -> int | None:
+    """What OMP_NUM_THREADS allows at its outermost level; None if it is not set."""
+    said = os.environ.get(THREADS, "").partition(",")[0].strip()
+    if not said:
+        return None
+    if not said.isdecimal() or int(said) < 1:
+        raise InvalidInputError(THREADS, f"is {said!r}, but must be a number of at least 1")
+    return int(said)
 
 
 def _quota(path: Path) -> int | None:

@@ -15,6 +15,7 @@ KEYS = "THISTHAT_KEYS"
 ADMIN_KEYS = "THISTHAT_ADMIN_KEYS"
 ENDPOINT_KEY = "THISTHAT_ENDPOINT_KEY"
 DATA = "THISTHAT_DATA"
+THREADS = "OMP_NUM_THREADS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +60,9 @@ VARIABLES = (
         True,
     ),
     Variable(DATA, "none", "the folder with the recorded data that measurements read"),
+    Variable(
+        THREADS,
+        "one for each usable core",
+        "at most so many threads for a CPU engine, as for other libraries that compute",
+    ),
 )

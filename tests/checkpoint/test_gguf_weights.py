@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import functools
 import random
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -192,9 +194,18 @@ def base_file() -> Path:
     return next(folder.glob("*.gguf"))
 
 
+@pytest.fixture(scope="module")
+def transformers() -> Iterator[Any]:
+    """transformers, which would parse the same file and build the same table of names each time."""
+    found = pytest.importorskip("transformers")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("GGUFReader", "get_tensor_name_map"):
+            patch.setattr(gguf, name, functools.cache(getattr(gguf, name)))
+        yield found
+
+
 @pytest.mark.weights
-def test_the_base_equals_transformers_bit_for_bit(base_file: Path) -> None:
-    transformers = pytest.importorskip("transformers")
+def test_the_base_equals_transformers_bit_for_bit(base_file: Path, transformers: Any) -> None:
     theirs = transformers.AutoModelForCausalLM.from_pretrained(
         base_file.parent, gguf_file=base_file.name
     )
@@ -214,8 +225,7 @@ def test_the_base_equals_transformers_bit_for_bit(base_file: Path) -> None:
 
 
 @pytest.mark.weights
-def test_the_tokenizer_of_the_base_equals_transformers(base_file: Path) -> None:
-    transformers = pytest.importorskip("transformers")
+def test_the_tokenizer_of_the_base_equals_transformers(base_file: Path, transformers: Any) -> None:
     from tokenizers import pre_tokenizers
 
     theirs = transformers.AutoTokenizer.from_pretrained(

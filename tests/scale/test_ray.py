@@ -217,16 +217,17 @@ def test_a_dataset_is_answered(cluster: Any, monkeypatch: pytest.MonkeyPatch) ->
         decide(cluster.data.from_items(rows), QUESTIONS, workers=2, cpus_per_worker=1)
 
 
-def test_a_killed_driver_goes_on(tmp_path: Path) -> None:
+def test_a_killed_driver_goes_on(cluster: Any, tmp_path: Path) -> None:
     path = numbered(tmp_path / "a.jsonl", 300)
     program = (
         "import sys; from pathlib import Path; from tests.scale.test_ray import *\n"
         "decider = SlowDecider(QUESTIONS, id='id')\n"
-        "with RayWorkers(decider, Room(workers=1, cpus=1)) as pool:\n"
+        "with RayWorkers(decider, Room(workers=1, cpus=1), sys.argv[3]) as pool:\n"
         "    batch = batch_of(Path(sys.argv[1]), Path(sys.argv[2]), decider, workers=pool)\n"
         "    batch.run(tell=lambda now: print(now.done, flush=True))\n"
     )
-    command = [sys.executable, "-c", program, str(path), str(tmp_path / "out")]
+    address = cluster.get_runtime_context().gcs_address
+    command = [sys.executable, "-c", program, str(path), str(tmp_path / "out"), address]
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     while int(child.stdout.readline()) < 100:

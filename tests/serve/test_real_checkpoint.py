@@ -16,6 +16,7 @@ from thisthat.decide.opening import open_decider
 from thisthat.questions_json import questions_from_json
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
+from thisthat_lab.bench.measurements.speed import http, load
 from thisthat_lab.bench.registry import SUITE
 
 pytestmark = pytest.mark.weights
@@ -61,7 +62,10 @@ def result(folder: Path, name: str) -> dict[str, float]:
     return {line["label"]: line["value"] for line in body["lines"]}
 
 
-def test_bench_http_finds_no_difference_but_time(tmp_path: Path) -> None:
+def test_bench_http_finds_no_difference_but_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "QUICK_CALLS", 12)
     done = CliRunner().invoke(app, ["bench", "http", "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert result(tmp_path, "http")["answers that differ between the two"] == 0
@@ -76,7 +80,10 @@ def test_a_server_killed_under_load_comes_back_with_the_same_answers(tmp_path: P
     assert "restart" not in SUITE
 
 
-def test_bench_load_loses_and_swaps_nothing(tmp_path: Path) -> None:
+def test_bench_load_loses_and_swaps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "POOL", 16)
     command = ["bench", "load", "--clients", "8", "--seconds", "1", "--overload"]
     # In a thread of its own, whatever event loop this one already has.
     with ThreadPoolExecutor(1) as thread:

@@ -17,6 +17,7 @@ from thisthat.errors import CheckpointError
 _MAGIC = b"GGUF"
 _DEFAULT_ALIGNMENT = 32
 _STRING, _ARRAY = 8, 9
+_LENGTH = struct.Struct("<Q").unpack_from
 _SCALARS = {
     0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d",
 }  # fmt: skip
@@ -92,13 +93,23 @@ class _Reader:
         return value
 
     def _string(self) -> str:
-        length = self._scalar("Q")
-        end = self._at + length
-        if end > len(self._content):
-            raise IndexError("a text runs past the end of the file")
-        text = self._content[self._at : end].decode("utf-8")
-        self._at = end
+        (text,) = self._strings(1)
         return text
+
+    def _strings(self, count: int) -> list[str]:
+        # One loop without calls: a vocabulary and its merges are a hundred thousand texts.
+        content, size, at, length_at = self._content, len(self._content), self._at, _LENGTH
+        texts = []
+        for _ in range(count):
+            (length,) = length_at(content, at)
+            at += 8
+            end = at + length
+            if end > size:
+                raise IndexError("a text runs past the end of the file")
+            texts.append(content[at:end].decode("utf-8"))
+            at = end
+        self._at = at
+        return texts
 
     def _value(self, kind: int) -> Any:
         if kind == _STRING:
@@ -106,7 +117,9 @@ class _Reader:
         if kind != _ARRAY:
             return self._scalar(self._code(kind))
         inner, count = self._scalar("I"), self._scalar("Q")
-        if inner in (_STRING, _ARRAY):
+        if inner == _STRING:
+            return self._strings(count)
+        if inner == _ARRAY:
             return [self._value(inner) for _ in range(count)]
         layout = f"<{count}{self._code(inner)}"
         values = list(struct.unpack_from(layout, self._content, self._at))

@@ -25,8 +25,12 @@ def group_of(maze: Maze) -> str:
     """The name of the maze's group: 16 hex digits, equal for all eight symmetric copies."""
     layout = np.frombuffer("".join(maze.rows).encode(), dtype=np.uint8)
     square = layout.reshape(maze.size, maze.size)
-    mirrored = square.T
-    copies = [np.rot90(face, turns).tobytes() for face in (square, mirrored) for turns in range(4)]
+    copies = [
+        face[::down, ::right].tobytes()
+        for face in (square, square.T)
+        for down in (1, -1)
+        for right in (1, -1)
+    ]
     return hashlib.sha256(b"%d:" % maze.size + min(copies)).hexdigest()[:16]
 
 

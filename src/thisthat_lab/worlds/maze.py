@@ -22,14 +22,12 @@ OBSTACLES = (0.20, 0.38)
 
 @dataclass(frozen=True)
 class Maze:
-    """A square of walls (``#``) and floor (``.``), with the two ends of a longest walk."""
+    """A square of walls (``#``) and floor (``.``)."""
 
     size: int
     seed: int
     topology: Topology
     rows: tuple[str, ...]
-    start: Cell
-    goal: Cell
 
     @cached_property
     def grid(self) -> OpenGrid:
@@ -40,6 +38,20 @@ class Maze:
     def open_cells(self) -> list[Cell]:
         """Every open cell in row-major order."""
         return self.grid.open_cells()
+
+    # The two ends of a longest walk, searched when they are asked for: most mazes that are drawn
+    # are put aside, and most others are seen through a window.
+
+    @cached_property
+    def start(self) -> Cell:
+        """The cell farthest from the first open one."""
+        grid = self.grid
+        return distances_from(grid, grid.cell(grid.cells.index(1))).farthest()
+
+    @cached_property
+    def goal(self) -> Cell:
+        """The cell farthest from the start."""
+        return distances_from(self.grid, self.start).farthest()
 
 
 def make_maze(size: int, seed: int, topology: Topology) -> Maze:
@@ -59,10 +71,7 @@ def make_maze(size: int, seed: int, topology: Topology) -> Maze:
     else:
         raise InvalidInputError("topology", f"is {topology!r}, not one of {TOPOLOGIES}")
     rows = tuple(board[row * size : (row + 1) * size].decode() for row in range(size))
-    grid = OpenGrid.from_rows(rows)
-    start = distances_from(grid, grid.cell(grid.cells.index(1))).farthest()
-    goal = distances_from(grid, start).farthest()
-    return Maze(size, seed, topology, rows, start, goal)
+    return Maze(size, seed, topology, rows)
 
 
 def _spanning_tree(size: int, rng: Rng, keep_direction: float) -> bytearray:

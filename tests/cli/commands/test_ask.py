@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from tests.path_engine import path_decider
 from thisthat import Boolean, Choice, InvalidInputError, Score
 from thisthat.cli import app, main
+from thisthat.decide.decider import Decider
+from thisthat.decide.heads import Heads
 
 REFUND = "refund=Is it within policy?|yes: at most 30 days|no: later"
 QUEUE = "queue=Which team?|billing: charges and refunds|shipping"
@@ -152,3 +154,18 @@ def test_many_options_in_rounds_are_what_the_library_gives() -> None:
     expected = path_decider().decide("A state", {"shelf": question}, wide="in-rounds")
     assert record["answers"] == expected.as_dict()["answers"]
     assert record["usage"]["input_tokens"] == expected.usage.input_tokens
+
+
+def test_a_question_that_a_taught_checkpoint_was_not_taught_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def taught(*_: object, **__: object) -> Decider:
+        decider = path_decider()
+        decider.heads = Heads(((1.0, {}),), decider.decode)
+        return decider
+
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", taught)
+    done = CliRunner().invoke(app, ["ask", "a state", "-b", REFUND, "--json"])
+    assert done.exit_code == 0
+    assert done.stderr.startswith("note: refund: not taught in this wording with these options")
+    json.loads(done.stdout)

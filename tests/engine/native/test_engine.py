@@ -29,6 +29,8 @@ from tests.engine.trees import (
     question,
 )
 from tests.engine.trees import rows as random_rows
+from thisthat.checkpoint.card import CARD_FILE, read_card
+from thisthat.checkpoint.opening import DEFAULT_FOLDER
 from thisthat.engine import bidirectional
 from thisthat.engine.native import engine as native_engine
 from thisthat.engine.native import runtime
@@ -144,6 +146,16 @@ def test_heads_may_share_keys_in_any_number_and_have_any_width(
     engine = engine_of(model, folder / f"{heads}-{shared}-{width}", variant, threads=2)
     for row in (long_row(3), long_row(11), long_row(70, 70), long_row(401), long_row(700, 350)):
         assert_same(engine.run([row])[0], path_by_path(model, row), near(variant))
+    engine.close()
+
+
+def test_a_state_as_long_as_the_default_checkpoint_reads(folder: Path) -> None:
+    limits = read_card(DEFAULT_FOLDER / CARD_FILE).limits
+    model = whole_model(1, 1, max_position_embeddings=limits.row_tokens)
+    engine = engine_of(model, folder / "long")
+    row = long_row(limits.state_tokens, limits.state_tokens)
+    row = replace(row, branches=row.branches[-1:])
+    assert_same(engine.run([row])[0], path_by_path(model, row), NEAR_HERE)
     engine.close()
 
 

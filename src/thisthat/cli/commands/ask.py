@@ -112,6 +112,8 @@ def ask(
 
         loaded = Policy.load(policy)
         how["policy"] = loaded.force() if force_policy else loaded
+    if not show_prompt:
+        _tell_untaught(decider, questions)
     if states is not None:
         _ask_many(decider, many, questions, how)
     elif show_prompt:
@@ -127,6 +129,15 @@ def ask(
             _print_evidence(decision)
     if record is not None:
         _close_log(record)
+
+
+def _tell_untaught(decider: Decider, questions: dict[str, Question]) -> None:
+    """Name the questions that no head of a taught checkpoint belongs to: a word may be off."""
+    heads = decider.heads
+    others = [] if heads is None else [n for n, q in questions.items() if not heads.knows(q)]
+    if others:
+        told = f"{', '.join(others)}: not taught in this wording with these options"
+        typer.echo(f"note: {told}; the checkpoint below it answers", err=True)
 
 
 def _close_log(log: DecisionLog) -> None:

@@ -78,12 +78,18 @@ def halves() -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _read(row: dict[str, Any], subject: str) -> Table:
     facts: list[Fact] = []
     for word, kind in FACTS.items():
-        shape: TypeAdapter[Fact] = TypeAdapter(kind)
+        shape = _shape(kind)
         facts += [shape.validate_json(json.dumps(one), strict=True) for one in row.pop(word, [])]
-    head = TypeAdapter(Table).validate_json(
+    head: Table = _shape(Table).validate_json(
         json.dumps({**row, "subject": subject, "facts": []}), strict=True
     )
     return replace(head, facts=tuple(facts))
+
+
+@cache
+def _shape(kind: type) -> TypeAdapter[Any]:
+    # Made once: making one takes longer than reading a table.
+    return TypeAdapter(kind)
 
 
 _GAPS = {"n", "m", "v", "x", "all"}

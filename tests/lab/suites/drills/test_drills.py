@@ -2,6 +2,7 @@ import json
 import re
 from collections import Counter
 from datetime import datetime
+from functools import cache
 from itertools import islice
 
 import pytest
@@ -17,7 +18,10 @@ from thisthat_lab.suites.drills import DrillSettings, training_items
 from thisthat_lab.suites.drills.asking import ASKS, clause_with_truth
 from thisthat_lab.suites.drills.subjects import HELD_OUT_NOUNS, draw_subject
 
-ITEMS = list(islice(training_items(7), 3000))
+
+@cache
+def drawn() -> list[Item]:
+    return list(islice(training_items(7), 3000))
 
 
 def number(text: str) -> float:
@@ -27,18 +31,18 @@ def number(text: str) -> float:
 
 
 def test_the_same_seed_gives_the_same_items_and_another_seed_others() -> None:
-    assert list(islice(training_items(7), 50)) == ITEMS[:50]
-    assert list(islice(training_items(8), 50)) != ITEMS[:50]
+    assert list(islice(training_items(7), 50)) == drawn()[:50]
+    assert list(islice(training_items(8), 50)) != drawn()[:50]
 
 
 def test_every_kind_of_question_is_asked_and_no_answer_is_favoured() -> None:
-    asked = Counter(item.family for item in ITEMS)
+    asked = Counter(item.family for item in drawn())
     assert set(asked) == {name for name, _, _ in ASKS}
     for family in ("drill_fact", "drill_rule"):
-        answers = Counter(item.answer for item in ITEMS if item.family == family)
+        answers = Counter(item.answer for item in drawn() if item.family == family)
         assert abs(answers[0] - answers[1]) < 4 * sum(answers.values()) ** 0.5
     places: Counter[tuple[int, int]] = Counter()
-    for item in ITEMS:
+    for item in drawn():
         if item.kind == "choice":
             places[len(item.options), item.answer] += 1
     for (count, _), times in places.items():
@@ -47,7 +51,7 @@ def test_every_kind_of_question_is_asked_and_no_answer_is_favoured() -> None:
 
 
 def test_options_differ_and_the_answer_is_one_of_them() -> None:
-    for item in ITEMS:
+    for item in drawn():
         names = [name.casefold() for name, _ in item.options]
         assert len(set(names)) == len(names), item
         assert 0 <= item.answer < len(names)
@@ -55,12 +59,12 @@ def test_options_differ_and_the_answer_is_one_of_them() -> None:
 
 
 def test_several_questions_in_a_row_share_a_state() -> None:
-    runs = Counter(compact_json(item.state) for item in ITEMS)
+    runs = Counter(compact_json(item.state) for item in drawn())
     assert 5 < sum(runs.values()) / len(runs) <= 8
 
 
 def test_the_value_asked_for_stands_in_the_state() -> None:
-    for item in ITEMS:
+    for item in drawn():
         if item.family != "drill_value":
             continue
         state = item.state if isinstance(item.state, str) else json.dumps(item.state)
@@ -84,7 +88,7 @@ def _stands_in(told: str, state: str) -> bool:
 
 def test_a_number_lies_in_the_range_that_is_the_answer() -> None:
     checked = 0
-    for item in ITEMS:
+    for item in drawn():
         ranges = _ranges(item)
         if item.family != "drill_band" or ranges is None:
             continue
@@ -157,7 +161,7 @@ def test_a_condition_is_true_or_false_as_wanted_and_often_by_a_hair() -> None:
 def test_kinds_of_record_that_only_held_out_families_use_stay_out() -> None:
     names = {family.name for family in held_out_families()}
     assert {"claim", "log_anomaly", "shipping"} <= names
-    for item in ITEMS:
+    for item in drawn():
         assert not any(noun in compact_json(item.state) for noun in HELD_OUT_NOUNS)
 
 

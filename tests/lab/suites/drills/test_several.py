@@ -3,6 +3,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -16,10 +17,14 @@ from thisthat_lab.suites.drills.several import ASKS_OF_SEVERAL
 from thisthat_lab.suites.records.catalogue import record_types
 from thisthat_lab.suites.records.fields import DateField, NumberField, say
 
-ITEMS = list(islice(training_items(7, DrillSettings(several=1.0)), 6000))
 RISING = ("higher", "larger", "greater", "later")
 FALLING = ("lower", "smaller", "earlier")
 EVERY = r"all of them|every one|all entries"
+
+
+@cache
+def drawn() -> list[Item]:
+    return list(islice(training_items(7, DrillSettings(several=1.0)), 6000))
 
 
 def records(item: Item) -> Mapping[str, Mapping[str, Any]]:
@@ -45,16 +50,16 @@ def field_of(item: Item) -> Any:
 
 
 def asked_about(family: str) -> list[tuple[Item, Any]]:
-    return [(item, field_of(item)) for item in ITEMS if item.family == family]
+    return [(item, field_of(item)) for item in drawn() if item.family == family]
 
 
 def test_every_kind_of_question_is_asked() -> None:
-    assert {item.family for item in ITEMS} == {name for name, _, _ in ASKS_OF_SEVERAL}
+    assert {item.family for item in drawn()} == {name for name, _, _ in ASKS_OF_SEVERAL}
 
 
 def test_no_wording_and_no_kind_of_field_gives_a_boolean_away() -> None:
     answers: dict[tuple[object, ...], Counter[int]] = defaultdict(Counter)
-    for item in ITEMS:
+    for item in drawn():
         if item.kind == "boolean":
             every = re.search(EVERY, item.question) is not None
             form = (item.family, every, " than " in item.question, type(field_of(item)))
@@ -66,7 +71,7 @@ def test_no_wording_and_no_kind_of_field_gives_a_boolean_away() -> None:
 
 def test_no_count_is_right_more_often_than_others_by_far() -> None:
     answers: dict[tuple[int, bool], Counter[int]] = defaultdict(Counter)
-    for item in ITEMS:
+    for item in drawn():
         if item.family == "drill_how_many":
             answers[len(item.options), " than " in item.question][item.answer] += 1
     for (levels, _), counts in answers.items():
@@ -85,7 +90,7 @@ def _is_common(item: Item, field: Any) -> bool:
 
 
 def test_no_question_is_asked_twice_about_a_state() -> None:
-    asked = Counter((compact_json(item.state), item.question) for item in ITEMS)
+    asked = Counter((compact_json(item.state), item.question) for item in drawn())
     assert max(asked.values()) == 1
 
 
@@ -106,13 +111,13 @@ def test_a_share_outside_zero_to_one_is_named(share: float) -> None:
 
 
 def test_names_stand_in_the_state_and_are_no_values() -> None:
-    for item in ITEMS:
+    for item in drawn():
         shown = item.state if isinstance(item.state, str) else json.dumps(item.state)
         for name, record in records(item).items():
             assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w])", shown), item
             assert name not in record.values()
         assert len({name for name, _ in item.options}) == len(item.options)
-    assert len({compact_json(item.state) for item in ITEMS}) > 400
+    assert len({compact_json(item.state) for item in drawn()}) > 400
 
 
 def test_tables_and_json_show_the_values_of_the_records() -> None:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.decide.decider import Decider
+from thisthat.environment import THREADS
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.identity import state_hash
 from thisthat.items.item import render_state
@@ -148,7 +149,7 @@ def _one_thread() -> None:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
-    os.environ["OMP_NUM_THREADS"] = "1"  # Of torch, which is not loaded yet.
+    os.environ[THREADS] = "1"  # Of torch, which is not loaded yet.
 
 
 def _setfit(plan: Plan, wheel: Path, folder: Path) -> SetFit | str:
