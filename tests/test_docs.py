@@ -21,12 +21,9 @@ import signal
 import socket
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from thisthat.checkpoint.card import Card, read_card
 
 ROOT = Path(__file__).parents[1]
 LINKED = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -104,22 +101,7 @@ def missing(shown: str, said: str) -> list[str]:
     ]
 
 
-@pytest.fixture
-def _short_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """States of the default checkpoint are too long from 1,024 tokens on.
-
-    It reads 7,168, which takes a slow core a minute; tests/engine reads as many with a small model.
-    """
-
-    def read(path: Path) -> Card:
-        card = read_card(path)
-        return replace(card, limits=replace(card.limits, state_tokens=1024))
-
-    monkeypatch.setattr("thisthat.checkpoint.opening.read_card", read)
-
-
 @pytest.mark.weights
-@pytest.mark.usefixtures("_short_limit")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
 def test_python_blocks_run_in_order(page: Path) -> None:
     namespace: dict[str, object] = {"__name__": page.stem}

@@ -27,6 +27,14 @@ def test_what_is_not_json_is_refused_with_its_place(text: str | bytes, fault: st
         load_json(text, "here")
 
 
+def test_a_key_that_stands_twice_in_a_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"b": {"a": 1, "c": 2, "a": 3}}', encoding="utf-8")
+    with pytest.raises(InvalidInputError) as caught:
+        read_json(path)
+    assert str(caught.value) == f"{path}: has the key 'a' twice in one object"
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none.json"
     with pytest.raises(InvalidInputError) as caught:

@@ -57,6 +57,8 @@ def test_options_can_be_declared_in_every_natural_way() -> None:
         (lambda: Choice([("a", {"x": float("nan")})]), "options[0].description.x: has nan"),
         (lambda: Score([]), "levels: 0 given; there must be 1 to 255"),
         (lambda: Score(["low", ""]), "levels[1]: is empty"),
+        (lambda: Score(["x", "y", "x"]), "levels[2]: is the same as level 0"),
+        (lambda: Score([{"a": 1}, {"a": 1}]), "levels[1]: is the same as level 0"),
         (lambda: Score("low"), "levels: must be a list of level texts, not one text"),
         (lambda: Boolean(true=3), "true: must be text"),  # type: ignore[arg-type]
         (lambda: Boolean(5), "instructions: must be text"),  # type: ignore[arg-type]

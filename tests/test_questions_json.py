@@ -58,6 +58,10 @@ def test_every_kind_is_read() -> None:
         ({"q": {"type": "choice"}}, "questions.q.criteria: must be an object of labels"),
         ({"q": {"type": "choice", "criteria": []}}, "questions.q.criteria: 0 given"),
         ({"q": {"type": "choice", "criteria": ["a", "a"]}}, "questions.q.criteria[1].name: 'a' is"),
+        (
+            {"q": {"type": "score", "criteria": ["x", "x"]}},
+            "questions.q.criteria[1]: is the same as level 0",
+        ),
         ({"q": {"type": "score", "criteria": "low"}}, "questions.q.criteria: must be a list"),
         (
             {"q": {"type": "noul", "criteria": ["a"]}},

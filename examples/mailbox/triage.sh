@@ -5,12 +5,13 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1 thisthat=${2:-thisthat} python=${3:-python3}
 mkdir -p "$out"
+cp "$here/labels.csv" "$out/"  # `threshold fit` notes beside the labels how often they were used
 
 echo "1. How often is it right on labelled mail?"
 "$thisthat" eval "$here/others.csv" --schema "$here/questions.json"
 
 echo; echo "2. From which probability on may it act? At most one in ten wrong, with 95 % confidence"
-"$thisthat" threshold fit "$here/labels.csv" --schema "$here/questions.json" \
+"$thisthat" threshold fit "$out/labels.csv" --schema "$here/questions.json" \
   --target "error<=0.1" -o "$out/mail.policy.json"
 
 echo; echo "3. Every mail of the export, with what to do"

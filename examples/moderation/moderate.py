@@ -13,13 +13,12 @@ import time
 from pathlib import Path
 
 import thisthat
-from thisthat import Choice
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import open_store
 from thisthat.loop.labels import make_labels
-from thisthat.loop.outcomes import Outcome, record
+from thisthat.loop.outcomes import Outcome, lines_of, record
 
-KIND = Choice(
+KIND = thisthat.Choice(
     {
         "fine": "a normal comment",
         "insult": "it attacks a person",
@@ -33,8 +32,8 @@ HANDLED = {"fine": "publish", "insult": "hide", "spam": "hide"}
 
 def decide(comments: Path, log: Path) -> None:
     """One line a comment: its id, what to do, and the probabilities."""
-    decider = thisthat.open()
     texts = [line for line in comments.read_text(encoding="utf-8").splitlines() if line.strip()]
+    decider = thisthat.open()
     with DecisionLog(log, keep_states=True) as decider.log:
         for text in texts:
             name = hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -46,9 +45,10 @@ def decide(comments: Path, log: Path) -> None:
 
 def review(log: Path, name: str, verdict: str) -> None:
     """Record a moderator's verdict; the last one counts."""
-    if verdict not in HANDLED:
-        raise SystemExit(f"verdict: must be one of {', '.join(HANDLED)}, not {verdict!r}")
-    print(record(log, Outcome(request=name, question="kind", option=verdict, source="moderator")))
+    outcome = Outcome(request=name, question="kind", option=verdict, source="moderator")
+    if not any(lines_of(open_store(log), outcome)):
+        raise thisthat.InvalidInputError("ID", f"{name!r} is not in {log}")
+    print(record(log, outcome))
 
 
 def labels(log: Path, target: Path) -> None:
@@ -58,17 +58,22 @@ def labels(log: Path, target: Path) -> None:
     print(f"{len(made.labels)} labels, left out: {dict(made.excluded)}")
 
 
-def main(command: str, *given: str) -> None:
+def main(*words: str) -> None:
     """Run one of the three commands."""
-    if command == "decide":
-        decide(Path(given[0]), Path(given[1]))
-    elif command == "review":
-        review(Path(given[0]), given[1], given[2])
-    elif command == "labels":
-        labels(Path(given[0]), Path(given[1]))
-    else:
-        raise SystemExit(f"{command!r}: decide, review or labels")
+    match words:
+        case ["decide", comments, log]:
+            decide(Path(comments), Path(log))
+        case ["review", log, name, verdict]:
+            review(Path(log), name, verdict)
+        case ["labels", log, target]:
+            labels(Path(log), Path(target))
+        case _:
+            raise thisthat.InvalidInputError("usage", f"one of these\n\n{__doc__}")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except (thisthat.ThisThatError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -35,6 +35,7 @@ from thisthat.questions import (
     Source,
     Usage,
 )
+from thisthat.questions_json import questions_from_json
 from thisthat.remote.connecting import connect
 from thisthat.schema import Describe, Scale, TypedDecision
 
@@ -72,6 +73,7 @@ __all__ = [
     "Usage",
     "connect",
     "open",
+    "questions_from_json",
 ]
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from thisthat.errors import InvalidInputError, MissingExtraError
+from thisthat.errors import InvalidInputError, MissingExtraError, shown
 
 _CHUNK = 1 << 17
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -30,15 +31,27 @@ def read_text(path: Path) -> str:
         raise InvalidInputError(str(path), f"cannot be read: {reason(error)}") from None
 
 
-def load_json(text: str | bytes, where: str) -> Any:
-    """A JSON value. Raises InvalidInputError whose message starts with ``where``."""
+def load_json(text: str | bytes, where: str, *, unique: bool = False) -> Any:
+    """A JSON value. Raises InvalidInputError whose message starts with ``where``.
+
+    With ``unique``, also for a key that stands twice in an object; else its last value counts.
+    """
 
     def refuse(constant: str) -> NoReturn:
         raise InvalidInputError(where, f"has {constant}, which JSON cannot hold")
 
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+            raise InvalidInputError(where, f"has the key {shown(key)} twice in one object")
+        return found
+
     try:
         text = text if isinstance(text, str) else text.decode()
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(
+            text, parse_constant=refuse, object_pairs_hook=members if unique else None
+        )
     except UnicodeDecodeError as error:
         raise InvalidInputError(where, f"is not UTF-8 text: {error}") from None
     except json.JSONDecodeError as error:
@@ -48,8 +61,8 @@ def load_json(text: str | bytes, where: str) -> Any:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON value in a file."""
-    return load_json(read_text(path), str(path))
+    """The JSON value in a file, whose keys must be unique in their objects."""
+    return load_json(read_text(path), str(path), unique=True)
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, Any]]:

@@ -201,7 +201,10 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How much, on 1 to 255 ordered levels? Level i of the list counts as the number i."""
+    """How much, on 1 to 255 ordered levels? Level i of the list counts as the number i.
+
+    Raises InvalidInputError for no levels, too many, empty or repeated ones.
+    """
 
     levels: tuple[Text, ...]
     instructions: Text | None = None
@@ -275,6 +278,9 @@ def _check_question(question: Question) -> None:
             check_text(level, f"levels[{index}]")
             if isinstance(level, str) and not level.strip():
                 raise InvalidInputError(f"levels[{index}]", "is empty")
+            earlier = question.levels.index(level)
+            if earlier != index:
+                raise InvalidInputError(f"levels[{index}]", f"is the same as level {earlier}")
     if question.abstain is not None:
         _check_name(question.abstain.name, "abstain.name")
         _check_optional_text(question.abstain.description, "abstain.description")

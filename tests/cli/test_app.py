@@ -45,6 +45,15 @@ def test_a_flag_is_on_or_not_given() -> None:
     assert CliRunner().invoke(small, []).output == "False True\n"
 
 
+@pytest.mark.parametrize("words", [["--schema", "q.json"], ["--schema=q.json"]])
+def test_an_argument_given_as_an_option_is_told_how_to_give_it(words: list[str]) -> None:
+    outcome = CliRunner().invoke(
+        app, ["check", *words, "--states", "s.jsonl"], prog_name="thisthat"
+    )
+    told = "--schema: is no option; give its value alone: thisthat check SCHEMA"
+    assert str(outcome.exception) == told
+
+
 @pytest.mark.parametrize("command", ["ask", "serve", "teach", "eval", "batch"])
 def test_no_option_is_cut_off(command: str) -> None:
     shown = _help(app, command)

@@ -86,7 +86,7 @@ def test_labels_are_cases(schema: Path, tmp_path: Path) -> None:
     assert "line 64, red: expects another option than" in str(
         run("test", path, "--schema", schema).exception
     )
-    assert "--schema) is needed" in str(run("test", path).exception)
+    assert "needs the schema of its questions (--schema)" in str(run("test", path).exception)
     cases = tmp_path / "cases.json"
     cases.write_text("{}")
     assert "--schema: is for labels" in str(run("test", cases, "--schema", schema).exception)
@@ -103,7 +103,7 @@ def test_temperatures_are_fitted_on_labels_of_either_format(schema: Path, tmp_pa
     assert "state-first boolean: temperature" in own.output
     assert named.output == own.output
     bare = run("calibrate", tmp_path, tmp_path / "named.jsonl", "--dry-run")
-    assert "--schema) is needed" in str(bare.exception)
+    assert "needs the schema of its questions (--schema)" in str(bare.exception)
 
 
 def test_thresholds_warn_about_contradictions(schema: Path, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_thresholds_warn_about_contradictions(schema: Path, tmp_path: Path) -> N
 def test_the_bench_scores_labels_with_a_schema(schema: Path, tmp_path: Path) -> None:
     path = labels(tmp_path / "mine.csv")
     words = ["bench", "decisions", path, "--system", "majority", "--out", tmp_path]
-    assert "--schema) is needed" in str(run(*words).exception)
+    assert "needs the schema of its questions (--schema)" in str(run(*words).exception)
     done = run(*words, "--schema", schema)
     assert done.exit_code == 0, done.exception
     assert json.loads((tmp_path / "decisions-mine.json").read_text())["questions"]["count"] == 60

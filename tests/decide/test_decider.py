@@ -270,6 +270,10 @@ def test_async_answers_are_the_same() -> None:
         ({}, "questions: none given"),
         ({"": "Is it?"}, "questions: has the name ''"),
         ({"q": 3}, r"questions\.q: is a int, not a question"),
+        (
+            {"q": {"type": "noul"}},
+            r"is a dict, not a question; thisthat\.questions_from_json reads",
+        ),
         (["Is it?"], "questions: must be an object of named questions, not list"),
     ],
 )
@@ -337,6 +341,16 @@ def test_options_are_declared_once_and_said_again_for_type_checkers() -> None:
     assert list(keywords.items()) == list(get_type_hints(DecideOptions, localns=local).items())
     assert [*CHOICES, *FLAGS, "policy", "request_id"] == list(keywords)
     assert CHOICES["keep"] == ("head", "tail", "ends")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("treshold", "known are layout, packing, keep"), ("kep", "did you mean 'keep'")],
+)
+def test_a_setting_that_is_not_known_is_named(name: str, hint: str) -> None:
+    options: Any = {name: 3}
+    with pytest.raises(TypeError, match=f"'{name}' is not a setting of a decision; {hint}"):
+        path_decider().ask("s", "Is it?", **options)
 
 
 def test_many_states_can_be_explained_in_one_call() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.examples.conftest import EXAMPLES, load
-from thisthat import Decider
+from thisthat import Decider, InvalidInputError
 
 LEAD = 0.1
 SOURCES = [
@@ -85,6 +85,8 @@ def test_the_mailbox_is_evaluated_given_cutoffs_and_answered(tmp_path: Path) -> 
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "labels.csv.tries.json").exists()
+    assert not list((EXAMPLES / "mailbox").glob("*.tries.json"))
     assert "accuracy" in done.stdout
     with (EXAMPLES / "mailbox" / "others.csv").open(newline="") as file:
         labels = list(csv.DictReader(file))[:12]
@@ -155,8 +157,30 @@ def test_moderation_handles_reviews_and_makes_labels(
     (label,) = [json.loads(line) for line in labels.read_text().splitlines()]
     assert label["answers"] == {"kind": "fine"}
     assert waiting.endswith(label["state"])
-    with pytest.raises(SystemExit, match="verdict: must be one of"):
+    with pytest.raises(InvalidInputError, match="option: 'nice' is not one of fine, insult"):
         moderation.main("review", log, waiting.split()[0], "nice")
+    with pytest.raises(InvalidInputError, match="ID: 'zzzz' is not in "):
+        moderation.main("review", log, "zzzz", "fine")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "error: usage: "),
+        (["review", "log.sqlite"], "error: usage: "),
+        (["decide", "none.txt", "log.sqlite"], "none.txt"),
+        (["review", "log.sqlite", "zzzz", "fine"], "log.sqlite"),
+        (["labels", "log.sqlite", "labels.jsonl"], "log.sqlite"),
+    ],
+)
+def test_moderation_says_what_is_wrong(words: list[str], message: str, tmp_path: Path) -> None:
+    command = [sys.executable, EXAMPLES / "moderation" / "moderate.py", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 ISSUES = {

@@ -156,7 +156,9 @@ def test_rows_that_bring_their_questions_need_no_schema(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"line 1: brings its own question; leave the sche"):
         read_labelled(path, QUESTIONS)
     for other in (as_jsonl, as_zst, as_csv, as_parquet, as_nested_parquet):
-        with pytest.raises(InvalidInputError, match=r"their schema \(--schema\) is needed"):
+        with pytest.raises(
+            InvalidInputError, match=r"needs the schema of its questions \(--schema\)"
+        ):
             read_labelled(other(tmp_path))
     with pytest.raises(InvalidInputError, match=r"line 1, options\[1\]\.name: 'a' is already"):
         read_labelled(jsonl(path, [{**ROW, "options": ["a", "a"]}]))
@@ -235,3 +237,12 @@ def test_a_table_without_states_is_told_its_columns(
     with pytest.raises(InvalidInputError) as caught:
         read_labelled(path, {"refund": Boolean("Is it?")})
     assert caught.value.message == f'has no column "state"; {told}'
+
+
+@pytest.mark.parametrize("text", ["", "\ufeff", "\n\n"])
+def test_an_empty_table_is_told_that_it_is(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInputError) as caught:
+        read_labelled(path, {"refund": Boolean("Is it?")})
+    assert str(caught.value) == f"{path}: is empty"

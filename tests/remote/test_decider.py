@@ -135,7 +135,7 @@ def test_a_question_that_json_cannot_hold_is_named(address: str) -> None:
 
 
 def test_what_the_server_refuses_is_told(address: str) -> None:
-    with pytest.raises(ServerError, match=r"HTTP 404 for 1 states: .*'other'.* known are paths"):
+    with pytest.raises(ServerError, match=r"HTTP 404 for 1 state: .*'other'.* known are paths"):
         at(address, model="other").decide_many(["s"], ASKED)
     with pytest.raises(ServerError, match=r"HTTP 422 .*lambda: 0\.7 is not loaded; loaded are"):
         at(address, lam=0.7).decide_many(["s"], ASKED)
@@ -162,8 +162,17 @@ def test_a_rate_limit_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_server_that_is_away_is_told() -> None:
-    with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:9/v1/decide: no answer to 1 state"):
+    away = r"http://127\.0\.0\.1:9/v1/decide: no answer to "
+    with pytest.raises(ServerError, match=away + "1 state:"):
         at("http://127.0.0.1:9").decide_many(["s"], ASKED)
+    with pytest.raises(ServerError, match=away + "2 states:"):
+        at("http://127.0.0.1:9").decide_many(["s", "t"], ASKED)
+
+
+def test_a_setting_that_is_not_known_is_named() -> None:
+    options: Any = {"pakking": "apart"}
+    with pytest.raises(TypeError, match="'pakking' is not a setting of a decision; did you mean"):
+        at("http://127.0.0.1:9").ask("s", "Is it?", **options)
 
 
 def test_a_checkpoint_that_changes_in_between_is_told() -> None:
@@ -283,7 +292,7 @@ def bad_header(body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
 @pytest.mark.parametrize(
     ("reply", "message", "times"),
     [
-        (nothing, "the connection broke, or nothing came .*; 2 states are unanswered", 4),
+        (nothing, "the connection broke, or nothing came .*; no answer to 2 states", 4),
         (busy, "HTTP 503 for 2 states: full", 4),
         (no_header, "x-thisthat-conditions: is missing", 1),
         (bad_header, "x-thisthat-conditions: cannot be read: Field required", 1),

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
+
+from thisthat.errors import InvalidInputError
 
 
 def _plain(params: list[Any]) -> list[Any]:
@@ -32,6 +34,18 @@ class Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """All parameters, the help option too."""
         return _plain(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Raises InvalidInputError for an argument that is given as an option."""
+        options = {name for param in self.params for name in param.opts}
+        arguments = {f"--{param.name}" for param in self.params if isinstance(param, TyperArgument)}
+        for word in args[: args.index("--") if "--" in args else None]:
+            name = word.partition("=")[0]
+            if name in arguments - options:
+                value = name.removeprefix("--").upper()
+                how = f"{ctx.command_path} {value}"
+                raise InvalidInputError(name, f"is no option; give its value alone: {how}")
+        return super().parse_args(ctx, args)
 
 
 class Group(TyperGroup):

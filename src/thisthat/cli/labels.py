@@ -42,7 +42,10 @@ def taught_words(labelled: LabelledStates, checkpoint: str, lam: float | None) -
 
 
 def read_states(path: Path) -> list[Text]:
-    """The states of a file, one a line. Raises InvalidInputError for one that holds labels."""
+    """The states of a file, one a line.
+
+    Raises InvalidInputError for a file that holds labels, or no state at all.
+    """
     from thisthat.items.labels import is_labelled
 
     if path.suffix in (".csv", ".parquet", ".zst"):
@@ -54,6 +57,8 @@ def read_states(path: Path) -> list[Text]:
         if is_labelled(state):
             raise InvalidInputError(where, f"holds labels, not a state alone; {_LABELLED}")
         states.append(state)
+    if not states:
+        raise InvalidInputError(str(path), "has no states")
     return states
 
 

@@ -201,7 +201,9 @@ def declared(questions: Questions) -> dict[str, Question]:
             question = Boolean(question)
         if not isinstance(question, (Choice, Boolean, Score)):
             raise InvalidInputError(
-                f"questions.{name}", f"is a {type(question).__name__}, not a question"
+                f"questions.{name}",
+                f"is a {type(question).__name__}, not a question; "
+                "thisthat.questions_from_json reads questions from JSON",
             )
         found[name] = question
     return found

@@ -72,7 +72,7 @@ class Decider(Asks):
         **options: Unpack[DecideKeywords],
     ) -> list[Decision]:
         """Like ``decide_many``, with each state's own questions."""
-        chosen = DecideOptions(**options)
+        chosen = DecideOptions.of(**options)
         pairs = list(pairs)
         decisions: dict[int, Decision] = {}
         for number, procedure in self._run(len(pairs), partial(self._begun, pairs, chosen), chosen):
@@ -88,7 +88,7 @@ class Decider(Asks):
 
         Raises InvalidInputError for questions and options that cannot be used.
         """
-        chosen, asked = DecideOptions(**options), declared(questions)
+        chosen, asked = DecideOptions.of(**options), declared(questions)
         self.processor.planned(asked, chosen)
         found: dict[int, Decision | InvalidInputError] = {}
 
@@ -180,7 +180,7 @@ class Decider(Asks):
 
     def conditions(self, **options: Unpack[DecideKeywords]) -> Conditions:
         """The conditions that answers with these options depend on. Raises InvalidInputError."""
-        return self.conditions_for(DecideOptions(**options))
+        return self.conditions_for(DecideOptions.of(**options))
 
     def conditions_for(self, options: DecideOptions) -> Conditions:
         """``conditions`` for a ``DecideOptions`` object."""
@@ -202,7 +202,7 @@ class Decider(Asks):
     def prepare(self, state: Text, questions: Questions, **options: Unpack[DecideKeywords]) -> Job:
         """The first job for a state: its rows, tokenised. Raises InvalidInputError."""
         pairs = [(state, questions)]
-        job = self._begun(pairs, DecideOptions(**options), [0])[0].next_job()
+        job = self._begun(pairs, DecideOptions.of(**options), [0])[0].next_job()
         assert job is not None
         return job
 

@@ -7,6 +7,7 @@ two in step.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, get_args, get_type_hints
 
 from thisthat.decide.option_order import Order
@@ -14,6 +15,8 @@ from thisthat.errors import InvalidInputError
 from thisthat.prompt_format import Keep, Layout, Packing
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from thisthat.decide.policy import Policy
 
 Wide: TypeAlias = Literal["at-once", "in-rounds"]
@@ -74,6 +77,17 @@ class DecideOptions:
             raise InvalidInputError("wide", why)
         if self.explain:
             raise InvalidInputError("explain", 'cannot be combined with wide "in-rounds"')
+
+    @classmethod
+    def of(cls, **given: Unpack[DecideKeywords]) -> DecideOptions:
+        """The settings given as keywords. Raises TypeError naming one that is not known."""
+        known = tuple(DecideKeywords.__annotations__)
+        for name in given:
+            if name not in known:
+                near = get_close_matches(name, known)
+                hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+                raise TypeError(f"{name!r} is not a setting of a decision; {hint}")
+        return cls(**given)
 
     @property
     def procedure(self) -> ProcedureName:

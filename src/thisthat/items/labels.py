@@ -209,9 +209,7 @@ def refuse_answers(path: Path) -> None:
     row = {} if path.suffix == ".csv" else next((row for _, row in read_rows(path)), None)
     table = path.suffix in (".csv", ".parquet")
     if isinstance(row, dict) and ("answers" in row or (table and "question" not in row)):
-        raise InvalidInputError(
-            str(path), 'has "answers" to named questions: their schema (--schema) is needed'
-        )
+        raise InvalidInputError(str(path), "needs the schema of its questions (--schema)")
 
 
 def is_labelled(row: object) -> bool:
@@ -263,7 +261,10 @@ def _rows(source: Path | Frame, questions: Mapping[str, Question]) -> Iterator[t
 
 
 def _csv(path: Path) -> tuple[Sequence[str], Iterator[_Row]]:
-    reader = csv.DictReader(io.StringIO(read_text(path).removeprefix("\ufeff")), strict=True)
+    text = read_text(path).removeprefix("\ufeff")
+    if not text.strip():
+        raise InvalidInputError(str(path), "is empty")
+    reader = csv.DictReader(io.StringIO(text), strict=True)
     try:
         columns = list(reader.fieldnames or ())
     except csv.Error as error:

@@ -122,7 +122,7 @@ class RemoteDecider(Asks):
     ) -> list[Decision]:
         """Each state's own questions; states with equal questions share streams."""
         pairs = list(pairs)
-        run = _Run([state for state, _ in pairs], DecideOptions(**options), progress)
+        run = _Run([state for state, _ in pairs], DecideOptions.of(**options), progress)
         self._ask_all(pairs, run)
         return [run.decisions[number] for number in range(len(pairs))]
 
@@ -130,7 +130,7 @@ class RemoteDecider(Asks):
         self, states: Sequence[Text], questions: Questions, **options: Unpack[DecideKeywords]
     ) -> list[Decision | InvalidInputError]:
         """Like ``decide_many``; a state that cannot be answered yields what is wrong with it."""
-        run = _Run(states, DecideOptions(**options), None, stops=False)
+        run = _Run(states, DecideOptions.of(**options), None, stops=False)
         self._ask_all([(state, questions) for state in states], run)
         return [run.faults.get(n) or run.decisions[n] for n in range(len(states))]
 
@@ -169,7 +169,7 @@ class RemoteDecider(Asks):
         Raises ServerError before the first answer.
         """
         try:
-            return self._conditions[_words(DecideOptions(**options))]
+            return self._conditions[_words(DecideOptions.of(**options))]
         except KeyError:
             raise ServerError(f"{self._address}: nothing has been asked this way yet") from None
 
@@ -181,7 +181,7 @@ class RemoteDecider(Asks):
             still = [n for n in left if n not in run.decisions and n not in run.faults]
             idle = idle + 1 if len(still) == len(left) else 0
             if still and idle == TRIES:
-                raise ServerError(f"{self._address}: {trouble}; {len(still)} states are unanswered")
+                raise ServerError(f"{self._address}: {trouble}; no answer to {_states(len(still))}")
             if still:
                 time.sleep(pause(idle))
             left = still
@@ -200,7 +200,7 @@ class RemoteDecider(Asks):
         trouble = f"the connection broke, or nothing came for {self._server.timeout:g} seconds"
         caller = run.options.request_id
         headers = None if caller is None else {"x-request-id": caller}
-        with self._server.post(PATH, body, f"{len(numbers)} states", headers) as response:
+        with self._server.post(PATH, body, _states(len(numbers)), headers) as response:
             conditions = self._noted(words, response)
             places = dict(enumerate(numbers))
             for line in _lines(response):
@@ -320,6 +320,10 @@ def _spec(name: str, question: Question) -> dict[str, Any]:
         return question_as_json(question)
     except InvalidInputError as error:
         raise error.under(f"questions.{name}") from None
+
+
+def _states(count: int) -> str:
+    return "1 state" if count == 1 else f"{count} states"
 
 
 def _named(error: InvalidInputError, number: int, states: Sequence[Text]) -> InvalidInputError:

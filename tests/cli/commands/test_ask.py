@@ -1,5 +1,6 @@
 import io
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -101,7 +102,9 @@ def test_a_cut_is_reported() -> None:
         (["s"], "questions: none given; use --boolean, --choice, --score or --schema"),
         (["s", "-b", "a=Is it?", "-b", "a=Or not?"], "--boolean: the name 'a' is used twice"),
         (["s", "-b", "Is it?|maybe: x"], "only yes and no can be described"),
-        (["s", "-c", "Which?"], "options: 0 given"),
+        (["s", "-c", "Which?"], "--choice: 'Which?': options: 0 given"),
+        (["s", "-s", "How?|x|x"], "--score: 'How?|x|x': levels[1]: is the same as level 0"),
+        (["--states", os.devnull, "-b", "?"], f"{os.devnull}: has no states"),
         (["{", "--json-state", "-b", "?"], "state: is not JSON"),
         (['{"a": NaN}', "--json-state", "-b", "?"], "state: has NaN, which JSON cannot hold"),
         (["s", "--file", "x", "-b", "?"], "--file: a state was given as an argument too"),

@@ -45,5 +45,8 @@ def test_the_command_says_so_too(tmp_path: Path) -> None:
 def test_a_port_in_use_is_refused_by_name() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with log_lines(), pytest.raises(InvalidInputError, match=f"--port: cannot .*port {port}"):
+        refused = pytest.raises(InvalidInputError, match=f"--port: cannot .*port {port}")
+        with log_lines() as lines, refused:
             run.run_server(service_for(load=False, port=port))
+    (line,) = lines
+    assert "address already in use" in line["message"]

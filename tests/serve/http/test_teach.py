@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ ROWS = [
     }
     for state in STATES
 ]
-ORDER = Order("teach", "x", 1.0, OPENING, QUESTIONS, 1 << 30)
+ORDER = Order("teach", "x", 1.0, OPENING, QUESTIONS, 1 << 30, ".")
 NEW = ["red deep car", "green deep door", "pale green car", "red pale door"]
 
 
@@ -152,6 +153,28 @@ def test_states_to_label_next_are_chosen(served: Any) -> None:
     assert not {0, 1} & set(numbers)
     assert set(found[0]["answers"]) == {"red", "shade"}
     assert 0.5 <= found[0]["answers"]["shade"]["probability"] <= 1
+
+
+def test_a_server_started_with_a_relative_path_teaches(parent: Path) -> None:
+    command = [sys.executable, "-m", "thisthat", "serve", parent.name, "--teach", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--engine", "onnx"], cwd=parent.parent, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        events = map(json.loads, process.stderr)
+        address = next(event["address"] for event in events if event["message"] == "listening")
+        label = {"questions": QUESTIONS, "states": STATES, "count": 3}
+        for path, body, last in (
+            ("/admin/label", label, "next"),
+            ("/admin/teach", {"questions": QUESTIONS, "rows": ROWS}, "taught"),
+        ):
+            answer = httpx.post(f"{address}{path}", json=body, timeout=200)
+            assert answer.status_code == 200, answer.text
+            assert last in json.loads(answer.text.splitlines()[-1]), answer.text
+    finally:
+        process.kill()
+        process.wait()
 
 
 def first_fault(answer: httpx.Response) -> tuple[Any, str]:

@@ -18,7 +18,7 @@ from thisthat.serve.problems import Problem
 from thisthat.serve.teaching.teacher import Teacher
 from thisthat.serve.teaching.worker import Order
 
-ORDER = Order("teach", "default", 1.0, {}, {"q": "Is it so?"}, 1 << 30)
+ORDER = Order("teach", "default", 1.0, {}, {"q": "Is it so?"}, 1 << 30, ".")
 TELL = "import json, os, sys, time\ndef tell(x): print(json.dumps(x), flush=True)\n"
 
 

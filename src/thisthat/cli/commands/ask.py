@@ -152,7 +152,6 @@ def _close_log(log: DecisionLog) -> None:
 def _questions(
     booleans: list[str], choices: list[str], scores: list[str], schema: Path | None
 ) -> dict[str, Question]:
-    from thisthat.questions import Boolean, Choice, Score
     from thisthat.questions_json import questions_from_json
 
     questions = {} if schema is None else questions_from_json(read_json(schema))
@@ -162,21 +161,28 @@ def _questions(
             name = name or f"{flag}{number}"
             if name in questions:
                 raise InvalidInputError(f"--{flag}", f"the name {name!r} is used twice")
-            if flag == "boolean":
-                meanings = {option.name: option.description for option in map(_option, parts)}
-                if set(meanings) - {"yes", "no"}:
-                    message = f"{spec!r}: only yes and no can be described"
-                    raise InvalidInputError("--boolean", message)
-                questions[name] = Boolean(text, meanings.get("yes"), meanings.get("no"))
-            elif flag == "choice":
-                questions[name] = Choice([_option(part) for part in parts], text)
-            else:
-                questions[name] = Score(parts, text)
+            try:
+                questions[name] = _question(flag, text, parts)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"--{flag}", f"{spec!r}: {error}") from None
     if not questions:
         raise InvalidInputError(
             "questions", "none given; use --boolean, --choice, --score or --schema"
         )
     return questions
+
+
+def _question(flag: str, text: str, parts: list[str]) -> Question:
+    from thisthat.questions import Boolean, Choice, Score
+
+    if flag == "choice":
+        return Choice([_option(part) for part in parts], text)
+    if flag == "score":
+        return Score(parts, text)
+    meanings = {option.name: option.description for option in map(_option, parts)}
+    if set(meanings) - {"yes", "no"}:
+        raise InvalidInputError("options", "only yes and no can be described")
+    return Boolean(text, meanings.get("yes"), meanings.get("no"))
 
 
 def _parse(spec: str) -> tuple[str | None, str, list[str]]:

@@ -72,7 +72,7 @@ def check(
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
     tolerance = Tolerance(shift, margin, share)
     given_states = read_states(states)
-    places = _sample(len(given_states), sample, seed, states)
+    places = _sample(len(given_states), sample, seed)
 
     with (
         answering(checkpoint, lam, engine, server, key, timeout) as decider,
@@ -96,14 +96,12 @@ def check(
     raise typer.Exit(0 if report.passed else 1)
 
 
-def _sample(states: int, most: int, seed: int, path: Path) -> Sequence[int]:
+def _sample(states: int, most: int, seed: int) -> Sequence[int]:
     """The numbers of the sampled states, in order."""
     from thisthat.rng import Rng
 
     if most < 1:
         raise InvalidInputError("--sample", f"is {most}; it must be at least 1")
-    if not states:
-        raise InvalidInputError(str(path), "has no states")
     if states <= most:
         return range(states)
     return sorted(Rng(seed, "check sample").shuffled(range(states))[:most])

@@ -65,8 +65,6 @@ def label(
     questions = read_schema(schema) or {}
     known = None if labelled is None else read_labels(labelled, schema)
     given = [] if states is None else read_states(states)
-    if states is not None and not given:
-        raise InvalidInputError(str(states), "has no states")
     read = given if known is None or states is not None else known.states
     if output.suffix == ".csv" and any(not isinstance(state, str) for state in read):
         raise InvalidInputError("--output", f"{output}: states that are JSON need a .jsonl file")

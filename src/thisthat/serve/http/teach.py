@@ -221,6 +221,7 @@ def _order(
         teacher.opening,
         wanted.questions,
         service.settings.teach_memory_bytes,
+        str(Path.cwd()),
         **more,
     )
 

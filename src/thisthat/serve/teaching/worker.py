@@ -36,7 +36,8 @@ class Order:
 
     "teach" reads ``LABELS`` in the working folder and writes the new folder ``output``; "label"
     chooses ``count`` of ``states``, unlike those that are ``labelled``. ``opening`` is what
-    ``open_decider`` takes beside a checkpoint and λ.
+    ``open_decider`` takes beside a checkpoint and λ. Other relative paths start at ``folder``, the
+    server's working folder.
     """
 
     do: Literal["teach", "label"]
@@ -45,6 +46,7 @@ class Order:
     opening: Mapping[str, Any]
     questions: Mapping[str, Any]
     memory_bytes: int
+    folder: str
     output: str = ""
     states: tuple[Any, ...] = ()
     labelled: tuple[Any, ...] = ()
@@ -63,6 +65,7 @@ def carry_out(order: Order, tell: Tell) -> None:
 def _teach(order: Order, questions: Mapping[str, Any], tell: Tell) -> None:
     labelled = read_rows(Path(LABELS), questions)
     tell({"checked": {name: len(rows.states) for name, rows in labelled.items()}})
+    os.chdir(order.folder)
     parent = open_checkpoint(order.ref, order.lam)
     output = Path(order.output)
     done = dict.fromkeys(labelled, 0.0)
@@ -87,6 +90,7 @@ def _teach(order: Order, questions: Mapping[str, Any], tell: Tell) -> None:
 
 def _choose(order: Order, questions: Mapping[str, Any], tell: Tell) -> None:
     tell({"checked": {"states": len(order.states)}})
+    os.chdir(order.folder)
     whole = len(order.states) * len(questions)
     steps = _Steps(tell)
     with open_decider(order.ref, lam=order.lam, **order.opening) as decider:
