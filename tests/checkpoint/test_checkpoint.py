@@ -157,9 +157,9 @@ def test_fingerprints_follow_base_delta_lambda_and_card(shipped: Path, base: Che
 
 def test_a_checkpoint_is_as_old_as_its_card_says(shipped: Path) -> None:
     plain = open_checkpoint(shipped)
-    write_card(replace(plain.card, released=date(2026, 11, 17)), shipped / "decision.json")
+    write_card(replace(plain.card, released=date(2026, 11, 18)), shipped / "decision.json")
     dated = open_checkpoint(shipped)
-    assert dated.released == date(2026, 11, 17)
+    assert dated.released == date(2026, 11, 18)
     assert dated.fingerprint == plain.fingerprint
 
 
@@ -270,7 +270,7 @@ def test_describe_is_plain_data(shipped: Path) -> None:
 def test_the_default_opens() -> None:
     checkpoint = open_checkpoint()
     assert checkpoint.card.name == "thisthat-135m"
-    assert checkpoint.released == date(2026, 11, 17)
+    assert checkpoint.released == date(2026, 11, 18)
     assert checkpoint.card.prompt.family == "thisthat"
     assert checkpoint.card.prompt.cell_tokens
     assert checkpoint.config["num_hidden_layers"] == 30
