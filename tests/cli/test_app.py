@@ -14,9 +14,7 @@ from thisthat.cli.app import App
 
 
 def _help(made: typer.Typer, *command: str) -> str:
-    said = CliRunner().invoke(
-        made, [*command, "--help"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}
-    )
+    said = CliRunner().invoke(made, [*command, "--help"], env={"COLUMNS": "80"})
     assert said.exit_code == 0
     return said.output
 
