@@ -12,9 +12,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import chain
 from threading import Lock
 
+from thisthat.engine.abandoned import call_soon, start_caller
 from thisthat.engine.check_rows import check_rows
 from thisthat.engine.denormals import flush_denormals
 from thisthat.engine.features import RowAnswer, features_of
@@ -68,7 +70,9 @@ class FlatEngine(Engine):
         # Opening a runtime may set that mode too, for the thread that opens it.
         self._runtime = self._worker.submit(open_runtime).result()
         # A server that has switched checkpoints drops an engine once its last job is done.
-        self._closing = weakref.finalize(self, _close, self._worker, self._runtime)
+        start_caller()
+        close = partial(_close, self._worker, self._runtime)
+        self._closing = weakref.finalize(self, call_soon, close)
         self._closing.atexit = False
         shares = self._runtime.trees_apart and self._keeps_prefixes
         self.capabilities = Capabilities(
@@ -105,9 +109,8 @@ class FlatEngine(Engine):
 
         An engine that nobody holds any more does so by itself.
         """
-        closed = self._closing()
-        if closed is not None:
-            closed.result()
+        if self._closing.detach() is not None:
+            _close(self._worker, self._runtime).result()
         self._prefixes.clear()
 
     def run(self, rows: Sequence[Row]) -> list[RowResult]:

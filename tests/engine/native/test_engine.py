@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread
 import gc
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -242,6 +244,7 @@ def test_others_run_between_the_parts_of_a_pass_and_no_bit_changes(
 
 @pytest.mark.skipif(not TASKS.exists(), reason="needs /proc")
 def test_an_engine_that_nobody_holds_ends_its_threads(model: Any, folder: Path) -> None:
+    engine_of(model, folder).close()  # what closes engines has a thread too, and keeps it
     gc.collect()  # threads of engines of other tests may end at any time, so fewer may be left
     before = len(list(TASKS.iterdir()))
     engine = engine_of(model, folder, threads=3)
@@ -253,6 +256,26 @@ def test_an_engine_that_nobody_holds_ends_its_threads(model: Any, folder: Path) 
     while len(list(TASKS.iterdir())) > before and time.monotonic() < until:
         time.sleep(0.01)
     assert len(list(TASKS.iterdir())) <= before
+
+
+def test_an_engine_may_be_collected_where_no_job_can_be_submitted(model: Any, folder: Path) -> None:
+    held = [engine_of(model, folder)]
+    worker = held[0]._worker
+
+    def drop() -> None:
+        # As when memory is collected while a thread pool takes a job.
+        with worker._shutdown_lock, concurrent.futures.thread._global_shutdown_lock:
+            held.clear()
+            gc.collect()
+
+    dropping = threading.Thread(target=drop, daemon=True)
+    dropping.start()
+    dropping.join(10)
+    assert not dropping.is_alive()
+    until = time.monotonic() + 10
+    while not worker._shutdown and time.monotonic() < until:
+        time.sleep(0.01)
+    assert worker._shutdown
 
 
 def test_one_term_is_near_and_two_are_nearer(model: Any, folder: Path, variant: Variant) -> None:
