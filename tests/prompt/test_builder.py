@@ -24,7 +24,7 @@ names = texts.filter(lambda text: bool(text.strip()))
 questions = st.one_of(
     texts.map(Boolean),
     st.lists(names, min_size=2, max_size=14, unique=True).map(lambda n: Choice(n, "Which?")),
-    st.lists(names, min_size=2, max_size=5).map(lambda n: Score(n, "How much?")),
+    st.lists(names, min_size=2, max_size=5, unique=True).map(lambda n: Score(n, "How much?")),
 )
 
 
