@@ -579,7 +579,7 @@ def test_bad_labels_are_refused_with_file_and_line(
 
 def test_answers_without_a_schema_ask_for_it(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"state": "s", "answers": {"refund": True}})
-    with pytest.raises(InvalidInputError, match=r"a\.jsonl: .*\(--schema\) is needed"):
+    with pytest.raises(InvalidInputError, match=r"a\.jsonl: needs the schema .*\(--schema\)"):
         read_labelled(path)
 
 
