@@ -155,7 +155,7 @@ def go_through(
     )
     trained = open_checkpoint(run.output / "checkpoint")
     base = open_checkpoint(model)
-    report = ship_delta(base, trained.weights(), folder / "delta", trained.card, bits=2)
+    report = ship_delta(base, trained.weights(), folder / "delta", trained.card, bits=2.5)
     done(f"shipped a delta of {report.bytes / GIB:.3f} GiB")
     answers: dict[float, float] = {}
     for lam in (1.0, 0.5, 0.0):
