@@ -31,6 +31,7 @@ from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 from thisthat.loop.explore import Exploration, explorer
 from thisthat.loop.registry import Registry
+from thisthat.prompt_format import Packing
 from thisthat.questions import Decision, Question, Text
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.formats.fields import MOST_CHARACTERS
@@ -74,7 +75,7 @@ class ParsedRequest:
     """A parsed request: a model, a state, questions by name.
 
     ``state_at`` is the state's place in the format, for errors about it. ``legend``: questions are
-    worded as the makers of the served checkpoint word them on this wire.
+    worded, and put into one pass, as the makers of the served checkpoint do on this wire.
     """
 
     model: str
@@ -206,7 +207,8 @@ class Service:
         if asked.legend:
             decider = decider.worded(decider.builder.with_legend)
         self._check_room(request)
-        options = DecideOptions(request_id=request.state.request_id)
+        packing: Packing = "together" if decider.builder.form.legend else "apart"
+        options = DecideOptions(packing=packing, request_id=request.state.request_id)
         with self.tokenising(options.request_id) as span:
             procedure = await self._begin(decider, asked, options, request)
             tell_job(span, procedure.next_job())

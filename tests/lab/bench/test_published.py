@@ -96,17 +96,23 @@ def test_its_legend_stands_on_its_own_wire_alone(decider: Decider) -> None:
             "type": "choice",
             "instructions": "Which queue?",
             "criteria": {"billing": "money", "shipping": None},
-        }
+        },
+        "lost": {"type": "noul", "instructions": "Is it lost?"},
     }
     body = {"model": "default", "state": STATE, "questions": questions}
     legend = Choice(
         ["billing", "shipping"], "Which queue?\n\nOptions:\n- billing: money\n- shipping"
     )
-    on_the_wire = post(service, "/v1/systemone", body).json()["answers"]["queue"]["probabilities"]
-    assert on_the_wire == decider.ask(STATE, legend).probabilities
+    numbered = {"queue": legend, "lost": Boolean("Is it lost?")}
+    wanted = decider.decide(STATE, numbered, packing="together")
+    answers = post(service, "/v1/systemone", body).json()["answers"]
+    on_the_wire = answers["queue"]["probabilities"]
+    assert on_the_wire == wanted["queue"].probabilities
+    assert answers["lost"]["noul"] == wanted["lost"].probabilities["yes"]
     asked = {"model": "default", "states": [STATE], "questions": questions}
     ours = json.loads(post(service, "/v1/decide", asked).text.splitlines()[0])
-    plain = decider.ask(STATE, QUESTIONS["queue"]).probabilities
+    apart = {"queue": QUESTIONS["queue"], "lost": Boolean("Is it lost?")}
+    plain = decider.decide(STATE, apart)["queue"].probabilities
     assert ours["answers"]["queue"]["probabilities"] == plain
     assert on_the_wire != plain
 
