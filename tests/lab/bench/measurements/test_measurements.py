@@ -314,6 +314,20 @@ def test_what_a_system_cannot_do_is_left_out_with_a_notice(tmp_path: Path) -> No
         _ = context.engine
 
 
+def test_the_suite_tells_which_questions_a_seed_does_not_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suite, "SUITE", ("spatial", "branch"))
+    monkeypatch.setattr(released, "read_released", few_released)
+    monkeypatch.setattr(branch, "QUICK_PER_FAMILY", 1)
+    told = io.StringIO()
+    setting = Setting(system="constant", out=tmp_path, quick=True, seed=3)
+    context = Context(setting, Console(file=told, width=200))
+    suite.run_all(context, ["thisthat"], lambda *_: None)
+    assert "spatial: always asks the same questions, whatever the seed" in told.getvalue()
+    assert "branch: always" not in told.getvalue()
+
+
 def test_an_engine_isolates_the_state_that_is_too_long() -> None:
     options = (("no", None), ("yes", None))
     items = [
