@@ -31,7 +31,6 @@ from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 from thisthat.loop.explore import Exploration, explorer
 from thisthat.loop.registry import Registry
-from thisthat.prompt_format import Packing
 from thisthat.questions import Decision, Question, Text
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.formats.fields import MOST_CHARACTERS
@@ -204,11 +203,10 @@ class Service:
 
     async def _answer(self, request: Request, asked: ParsedRequest, decider: Decider) -> Decision:
         deadline: Deadline = request.state.deadline
-        if asked.legend:
-            decider = decider.worded(decider.builder.with_legend)
+        builder = decider.builder.with_legend if asked.legend else decider.builder
+        decider = decider.worded(builder)
         self._check_room(request)
-        packing: Packing = "together" if decider.builder.form.legend else "apart"
-        options = DecideOptions(packing=packing, request_id=request.state.request_id)
+        options = DecideOptions(packing=builder.packing, request_id=request.state.request_id)
         with self.tokenising(options.request_id) as span:
             procedure = await self._begin(decider, asked, options, request)
             tell_job(span, procedure.next_job())
