@@ -302,6 +302,7 @@ MAP = (
     "A=agent, G=goal, @=agent at goal. Move one cell north/east/south/west; no diagonals or "
     "wraparound. Stop on the goal.\n#####\n#A..#\n#.#.#\n#..G#\n#####"
 )
+CELLS = '{"agent": [1, 5], "rows": ["XXXXX", "#####", "..A##", "#####", "...##"]}'
 TRAVERSABLE = (
     "Use the local map: '.' and 'A' are traversable, '#' is a wall, and 'X' is outside the maze."
 )
@@ -313,7 +314,7 @@ NORTH = "The destination of the one-cell north attempt is {}."
 STEPS = [
     f"If the agent attempts one cell {way} ({delta}), will the destination be inside the maze and "
     f"not a wall? {TRAVERSABLE}"
-    for way, delta in {"north": "row-1", "south": "row+1", "east": "col+1", "west": "col-1"}.items()
+    for way, delta in {"north": "row-1", "east": "col+1", "south": "row+1", "west": "col-1"}.items()
 ]
 NOISY = (
     "Under the stated random actuator, will this one move be collision-free? The attempted move "
@@ -325,25 +326,33 @@ ACTUATOR = (
 )
 MOVES = "How many moves remain on the shortest path from the agent to the goal?"
 BANDS = ["1-4 moves", "5-16 moves", "17-64 moves", "65-256 moves", "257 or more moves"]
+LEVELS = [
+    "Already at the goal: zero moves remain.",
+    *(
+        f"The shortest path requires {moves} moves."
+        for moves in ("1 to 4", "5 to 16", "17 to 64", "65 to 256", "257 or more")
+    ),
+    "The goal is unreachable from the agent.",
+]
 
 
-def _asked(number: str, text: str, options: list[str]) -> Pieces:
+def asked(number: str, text: str, options: list[str]) -> Pieces:
     """A question as the published scripts encode it: header, options and answer apart."""
     lines = "".join(
-        f"\n({letter}) {option}" for letter, option in zip("ABCDE", options, strict=False)
+        f"\n({letter}) {option}" for letter, option in zip("ABCDEFGHIJ", options, strict=False)
     )
     return [f"\n\nQuestion{number}: {text}\nOptions:", lines, f"\nAnswer{number}: ("]
 
 
 def _one(name: str, state: str, question: Question, text: str, options: list[str]) -> Case:
-    pieces = [f"Context:\n{state}", *_asked("", text, options)]
+    pieces = [f"Context:\n{state}", *asked("", text, options)]
     return Case(f"published, {name}", PUBLISHED, state, [question], "state-first", "apart", pieces)
 
 
 def _four(name: str, state: str) -> Case:
     pieces: Pieces = [f"Context:\n{state}"]
     for place, text in enumerate(STEPS, start=1):
-        pieces += _asked(f" {place}", text, ["no", "yes"])
+        pieces += asked(f" {place}", text, ["no", "yes"])
     questions: list[Question] = [Boolean(text) for text in STEPS]
     return Case(
         f"published, {name}", PUBLISHED, state, questions, "state-first", "together", pieces
@@ -368,9 +377,10 @@ CASES += [
     _one(
         "distance bands",
         MAP,
-        Score(BANDS, MOVES),
+        Score(LEVELS, MOVES),
         MOVES,
-        [f"{level}: {band}" for level, band in enumerate(BANDS)],
+        [f"{level}: {text}" for level, text in enumerate(LEVELS)],
     ),
     _one("spatial benchmark", MAP, Choice(BANDS, MOVES), MOVES, BANDS),
+    _one("spatial benchmark, cells as JSON", CELLS, Boolean(STEPS[0]), STEPS[0], ["no", "yes"]),
 ]

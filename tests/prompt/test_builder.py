@@ -128,9 +128,9 @@ def test_a_single_option_needs_no_slot() -> None:
     assert OURS.render("s", [Choice(["only"])], limit=WIDE).rows == ()
 
 
-def test_isolated_levels_ask_one_row_per_level() -> None:
+def test_isolated_levels_ask_one_row_per_level_without_its_number() -> None:
     builder = PromptBuilder(encode, PromptFormat("decider", isolated_levels=True))
-    rendered = builder.render("s", [Score(["low", "high"], "How?"), Boolean("?")], limit=WIDE)
+    rendered = builder.render("s", [Score(["0: low", "high"], "How?"), Boolean("?")], limit=WIDE)
     assert [place.at for place in rendered.places] == [((0, 0), (0, 1)), ((0, 2),)]
     assert "Question: How?\nProposed answer: low\nDoes the proposed answer fit?" in show_row(
         rendered.rows[0], decode

@@ -153,6 +153,11 @@ class PromptBuilder:
         form = replace(self.form, legend=True)
         return PromptBuilder(self._encode_text, form, self._frame, self._encode_many)
 
+    @property
+    def packing(self) -> Packing:
+        """How several questions of one HTTP request are read: with a legend, in one pass."""
+        return "together" if self.form.legend else "apart"
+
     def render(
         self,
         state: Text,

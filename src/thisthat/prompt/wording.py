@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from thisthat.prompt_format import PromptFormat
@@ -10,6 +11,7 @@ from thisthat.questions import Boolean, Option, Question, Score, Text, compact_j
 WITHOUT_INSTRUCTIONS = "Which answer fits the context?"
 _PROPOSED = "{text}\nProposed answer: {level}\nDoes the proposed answer fit?"
 _INDEX_FROM = 8
+_LEVEL_NUMBER = re.compile(r"^\s*-?\d+\s*:\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,9 @@ def asks(question: Question, form: PromptFormat) -> list[Ask]:
     text = _text(question.instructions) or WITHOUT_INSTRUCTIONS
     options = question.declared
     if form.isolated_levels and isinstance(question, Score):
-        levels = [_text(option.description) or option.name for option in options]
+        texts = [_text(option.description) or option.name for option in options]
+        # A level is judged without its number, as the checkpoints were trained.
+        levels = [_LEVEL_NUMBER.sub("", level) for level in texts]
         return [Ask(_PROPOSED.format(text=text, level=level), ("no", "yes")) for level in levels]
     if form.legend:
         return [Ask(_with_legend(text, question), tuple(option.name for option in options))]

@@ -74,7 +74,7 @@ class ParsedRequest:
     """A parsed request: a model, a state, questions by name.
 
     ``state_at`` is the state's place in the format, for errors about it. ``legend``: questions are
-    worded as the makers of the served checkpoint word them on this wire.
+    worded, and put into one pass, as the makers of the served checkpoint do on this wire.
     """
 
     model: str
@@ -203,10 +203,10 @@ class Service:
 
     async def _answer(self, request: Request, asked: ParsedRequest, decider: Decider) -> Decision:
         deadline: Deadline = request.state.deadline
-        if asked.legend:
-            decider = decider.worded(decider.builder.with_legend)
+        builder = decider.builder.with_legend if asked.legend else decider.builder
+        decider = decider.worded(builder)
         self._check_room(request)
-        options = DecideOptions(request_id=request.state.request_id)
+        options = DecideOptions(packing=builder.packing, request_id=request.state.request_id)
         with self.tokenising(options.request_id) as span:
             procedure = await self._begin(decider, asked, options, request)
             tell_job(span, procedure.next_job())

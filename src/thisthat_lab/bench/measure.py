@@ -129,6 +129,11 @@ class Context:
             )
         return system
 
+    @property
+    def published(self) -> bool:
+        """Whether the system is this-that-model, which is asked as its published scripts ask it."""
+        return getattr(self.system, "family", "") == "flock"
+
     def price_of(self, replies: Iterable[Reply]) -> tuple[float, str] | None:
         """What those replies cost at an endpoint's listed price, and whose list; None without."""
         price = self.setting.prices.get(self.system.identity.name)

@@ -29,7 +29,7 @@ def run_all(context: Context, command: Sequence[str], report: Report) -> list[Pa
     """Run the whole suite; a suite that was stopped goes on with the measurement it was in.
 
     Measurements that need what this system or setting does not have (an engine, the cohort's
-    file) are left out with a notice.
+    file) are left out with a notice; one is also given of questions that a seed does not change.
     """
     progress = _Progress(context)
     paths: list[Path] = []
@@ -42,6 +42,8 @@ def run_all(context: Context, command: Sequence[str], report: Report) -> list[Pa
             context.console.print(f"{name}: done before the interruption")
             paths.append(context.setting.out / f"{name}.json")
             continue
+        if context.setting.seed is not None and not REGISTRY[name].seeded:
+            context.console.print(f"{name}: always asks the same questions, whatever the seed")
         path, result = run_measurement(measurement(name), context, command)
         report(path, result)
         progress.add(name)

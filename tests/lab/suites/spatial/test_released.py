@@ -11,7 +11,7 @@ from thisthat.errors import InvalidInputError
 from thisthat.items.files import write_items
 from thisthat.items.item import Item, dump_row
 from thisthat_lab.suites.contamination import ContaminationError, check_contamination
-from thisthat_lab.suites.spatial import held_out_sets, released
+from thisthat_lab.suites.spatial import held_out_sets, published_sets, released
 from thisthat_lab.suites.spatial.registry import SEARCH_FAMILIES, benchmark_families
 from thisthat_lab.suites.spatial.training import TrainingSettings, training_items
 from thisthat_lab.worlds.render.window import parse_window
@@ -93,6 +93,7 @@ def test_training_and_evaluation_do_not_touch(items: list[Item]) -> None:
         *items,
         *held_out_sets.local_geometry(20),
         *held_out_sets.noisy_actuator(20),
+        *published_sets.noisy_actuator(20),
         *held_out_sets.distance_bands(20),
         *held_out_sets.held_out_family_items(60),
         *held_out_sets.two_ways(60),

@@ -7,7 +7,9 @@ which the paper's was not: the registry lists their recipes and the caveat that 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import NamedTuple
 
 from thisthat.items import metrics
 from thisthat.items.item import Item
@@ -17,20 +19,50 @@ from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
 STATES_PER_SIDE, QUICK_STATES_PER_SIDE = 100, 15
+_PUBLISHED_WORDS = (
+    "Asked in the words of this checkpoint's published scripts, about mazes of our own: other "
+    "questions than the same command asks other systems."
+)
+
+
+class Simulated(NamedTuple):
+    """The simulator sets as one system is asked them, by how many of each side."""
+
+    local_geometry: Callable[[int], list[Item]]
+    noisy_actuator: Callable[[int], list[Item]]
+    distance_bands: Callable[[int], list[Item]]
+    context_ladder: Callable[[int], list[Item]]
+    caveats: tuple[str, ...] = ()
+
+
+def simulated(context: Context) -> Simulated:
+    """The sets in our words, or for this-that-model in those of its published scripts."""
+    from thisthat_lab.suites.spatial import held_out_sets as ours
+    from thisthat_lab.suites.spatial import published_sets as published
+
+    if context.published:
+        return Simulated(
+            published.local_geometry,
+            published.noisy_actuator,
+            published.distance_bands,
+            published.context_ladder,
+            (_PUBLISHED_WORDS,),
+        )
+    return Simulated(
+        ours.local_geometry, ours.noisy_actuator, ours.distance_bands, ours.context_ladder
+    )
 
 
 def actuator_items(context: Context) -> list[Item]:
     """Noisy-actuator questions about mazes no training saw, every ρ about every state."""
-    from thisthat_lab.suites.spatial.held_out_sets import noisy_actuator
-
-    return context.once("actuator items", lambda: noisy_actuator(_states_per_side(context)))
+    make = simulated(context).noisy_actuator
+    return context.once("actuator items", lambda: make(_states_per_side(context)))
 
 
 def geometry_items(context: Context) -> list[Item]:
     """One-step questions, four per state, about mazes no training saw."""
-    from thisthat_lab.suites.spatial.held_out_sets import local_geometry
-
-    return context.once("geometry items", lambda: local_geometry(_states_per_side(context)))
+    make = simulated(context).local_geometry
+    return context.once("geometry items", lambda: make(_states_per_side(context)))
 
 
 def _states_per_side(context: Context) -> int:
@@ -71,7 +103,8 @@ def run(context: Context) -> Findings:
     )
     lines += scoring.bill_lines(context, said)
     series["tokens"] = scoring.tokens_point(items, replies)
-    return Findings(lines, asked, said, groups, series, scoring.rows_of(asked, said))
+    rows = scoring.rows_of(asked, said)
+    return Findings(lines, asked, said, groups, series, rows, simulated(context).caveats)
 
 
 def _regime(name: str, items: list[Item], replies: list[Reply]) -> list[Line]:

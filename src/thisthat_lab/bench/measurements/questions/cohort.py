@@ -76,7 +76,7 @@ def run(context: Context) -> Findings:
     items = cohort_items(context)
     replies = context.ask("cohort", items)
     caveats = []
-    if getattr(context.system, "family", "") == "flock":
+    if context.published:
         replies = [reply.at_temperature(PUBLISHED_TEMPERATURE) for reply in replies]
         caveats.append(
             f"Probabilities at temperature {PUBLISHED_TEMPERATURE:g}, as in the published script "

@@ -14,6 +14,7 @@ from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.measurements.questions.actuator import simulated
 from thisthat_lab.bench.result import Group, Line
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
 from thisthat_lab.bench.systems.replies import Reply
@@ -24,9 +25,8 @@ ARMS = {"window": "the part that matters", "whole": "the whole map"}
 
 def run(context: Context) -> Findings:
     """Ask both arms of every rung, our engines one state at a time."""
-    from thisthat_lab.suites.spatial.held_out_sets import context_ladder
-
-    items = context_ladder(QUICK_WORLDS_PER_SIDE if context.setting.quick else WORLDS_PER_SIDE)
+    sets = simulated(context)
+    items = sets.context_ladder(QUICK_WORLDS_PER_SIDE if context.setting.quick else WORLDS_PER_SIDE)
     system = context.system
     asked = OneAtATime(system) if isinstance(system, EngineSystem) else system
     replies = context.ask("ladder", items, asked)
@@ -49,9 +49,8 @@ def run(context: Context) -> Findings:
             items, replies, f"side, {words}", partial(_side_of, arm), order=int
         )
     lines += scoring.bill_lines(context, replies)
-    return Findings(
-        lines, items, replies, groups, {"ladder": points}, scoring.rows_of(items, replies)
-    )
+    rows = scoring.rows_of(items, replies)
+    return Findings(lines, items, replies, groups, {"ladder": points}, rows, sets.caveats)
 
 
 def _side_of(arm: str, item: Item) -> int | None:

@@ -1,0 +1,155 @@
+"""From a command to token ids: what `bench` asks this-that-model, under its own vocabulary.
+
+The words are spelled out in ``format_cases``, as the published scripts write them; states are those
+of the items asked.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tests.path_engine import PathEngine
+from tests.prompt.format_cases import LEVELS, MOVES, NOISY, PUBLISHED, STEPS, Pieces, asked
+from tests.prompt.test_formats import encode_pieces, qwen
+from thisthat.decide.decider import Decider
+from thisthat.decide.processor import Reading
+from thisthat.engine.rows import Row, RowResult
+from thisthat.items.item import Item
+from thisthat.prompt.builder import PromptBuilder
+from thisthat.questions import Source
+from thisthat.temperature import Temperatures
+from thisthat_lab.bench import suite
+from thisthat_lab.bench.measure import Context, Findings, Setting
+from thisthat_lab.bench.measurements.questions import actuator, heldout, ladder
+from thisthat_lab.bench.measurements.questions.spatial import measurement_of
+from thisthat_lab.bench.systems.opening import EngineSystem
+
+NO_YES = ["no", "yes"]
+STATE_TOKENS = 32_768
+
+
+class Listening(PathEngine):
+    longest = 65_536
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[list[int]] = []
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        self.read += [
+            [*row.prefix, *row.trunk, *branch.tokens] for row in rows for branch in row.branches
+        ]
+        return super().run(rows)
+
+
+@dataclass
+class Bench:
+    context: Context
+    engine: Listening
+
+    def run(self, name: str) -> Findings:
+        return suite.measurement(name).run(self.context)
+
+    def read(self, wanted: Sequence[Pieces]) -> bool:
+        """Whether the engine read exactly these prompts, in any order."""
+        ids = [encode_pieces(pieces, qwen()) for pieces in wanted]
+        return sorted(self.engine.read) == sorted(ids)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setattr(actuator, "QUICK_STATES_PER_SIDE", 2)
+    monkeypatch.setattr(ladder, "QUICK_WORLDS_PER_SIDE", 1)
+    monkeypatch.setattr(heldout, "QUICK_BANDS_PER_SIDE", 2)
+    monkeypatch.setattr(heldout, "QUICK_PER_FAMILY", 12)
+    layouts = ("state-first", "schema-first")
+    reading = Reading("state-first", layouts, 65_536, STATE_TOKENS, Temperatures())
+    engine = Listening()
+    decider = Decider(
+        PromptBuilder(qwen(), PUBLISHED), engine, reading, Source("flock", "1", None), str
+    )
+    context = Context(Setting(quick=True, out=tmp_path), Console(file=io.StringIO()))
+    context._systems[None] = EngineSystem(decider)
+    yield Bench(context, engine)
+    context.finish()
+
+
+def alone(state: Any, text: str, options: list[str]) -> Pieces:
+    return [f"Context:\n{state}", *asked("", text, options)]
+
+
+def four(states: dict[Any, None]) -> list[Pieces]:
+    """The four steps about each state, numbered, in one pass."""
+    numbered: Pieces = []
+    for place, text in enumerate(STEPS, start=1):
+        numbered += asked(f" {place}", text, NO_YES)
+    return [[f"Context:\n{state}", *numbered] for state in states]
+
+
+def states_of(items: Sequence[Item], family: str) -> dict[Any, None]:
+    return dict.fromkeys(item.state for item in items if item.family == family)
+
+
+def test_the_cohort_is_read_as_its_file_says(bench: Bench, shared_data: Path) -> None:
+    bench.context.setting = replace(bench.context.setting, data=shared_data)
+    bench.run("cohort")
+    rows = [json.loads(line) for line in (shared_data / "recorded_68.jsonl").open()]
+    assert bench.read([alone(row["state"], row["question"], row["options"]) for row in rows])
+
+
+def test_actuator_and_geometry(bench: Bench) -> None:
+    found = bench.run("actuator")
+    noisy = [item for item in found.items if item.family == "noisy_actuator"]
+    assert len(noisy) == 2 * 4 * 4
+    wanted = [alone(item.state, NOISY, NO_YES) for item in noisy]
+    assert bench.read(wanted + four(states_of(found.items, "local_geometry")))
+    assert any("words of this checkpoint's published scripts" in text for text in found.caveats)
+
+
+def test_both_arms_of_the_ladder_to_side_200(bench: Bench) -> None:
+    found = bench.run("ladder")
+    states = states_of(found.items, "context_ladder")
+    assert len(states) == 2 * 5
+    assert max(len(qwen()(str(state))) for state in states) < STATE_TOKENS
+    assert bench.read(four(states))
+    assert all(reply.chosen is not None for reply in found.replies)
+
+
+def test_distances_are_a_score_of_seven_levels(bench: Bench) -> None:
+    found = bench.run("heldout")
+    options = [f"{level}: {text}" for level, text in enumerate(LEVELS)]
+    bands = [item for item in found.items if item.family == "distance_bands"]
+    assert bands
+    for item in bands:
+        pieces = alone(item.state, MOVES, options)
+        assert encode_pieces(pieces, qwen()) in bench.engine.read
+
+
+def test_the_public_file_is_asked_verbatim(bench: Bench, tmp_path: Path) -> None:
+    from thisthat_lab.suites.spatial.registry import SEARCH_FAMILIES, SEEN_FAMILIES
+
+    cells = '{"agent": [1, 5],  "rows": ["XXXXX", "..A##"]}'
+    rows = [
+        {
+            "family": family,
+            "state": cells if place else "Maze 5x5.\n#####",
+            "question": f"Which one, {family}?",
+            "options": NO_YES if place % 2 else ["yes", "no"],
+            "answer_index": 0,
+        }
+        for place, family in enumerate(sorted({*SEARCH_FAMILIES, *SEEN_FAMILIES, "onward"}))
+    ]
+    path = tmp_path / "test.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    measurement_of(path, 150).run(bench.context)
+    assert bench.read(
+        [alone(row["state"], str(row["question"]), list(row["options"])) for row in rows]
+    )
