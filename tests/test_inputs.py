@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import json_lines, lines, load_json, read_json
+from thisthat.inputs import json_lines, lines, load_json, read_json, read_text
 
 
 def test_lines_come_with_their_place_and_blank_ones_are_skipped(tmp_path: Path) -> None:
@@ -25,6 +25,20 @@ def test_lines_come_with_their_place_and_blank_ones_are_skipped(tmp_path: Path) 
 def test_what_is_not_json_is_refused_with_its_place(text: str | bytes, fault: str) -> None:
     with pytest.raises(InvalidInputError, match=f"^here: {fault}"):
         load_json(text, "here")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"), [('{"a": \n', "column 7"), ('{"a": 1,\n "b" 2}', "line 2, column 6")]
+)
+def test_what_is_not_json_is_refused_with_its_column(text: str, place: str) -> None:
+    with pytest.raises(InvalidInputError, match=rf"is not JSON: Expecting .* \({place}\)"):
+        load_json(text, "here")
+
+
+def test_text_in_another_encoding_is_named_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"state,red\nM\xfcnchen,yes\n")
+    with pytest.raises(InvalidInputError, match=r"a\.csv, line 2: is not UTF-8 text"):
+        read_text(tmp_path / "a.csv")
 
 
 def test_a_key_that_stands_twice_in_a_file_is_named(tmp_path: Path) -> None:

@@ -27,8 +27,11 @@ def read_text(path: Path) -> str:
     """The text of a file. Raises InvalidInputError when it cannot be read as UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InvalidInputError(str(path), f"cannot be read: {reason(error)}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise InvalidInputError(f"{path}, line {line}", f"is not UTF-8 text: {error}") from None
 
 
 def load_json(text: str | bytes, where: str, *, unique: bool = False) -> Any:
@@ -48,14 +51,17 @@ def load_json(text: str | bytes, where: str, *, unique: bool = False) -> Any:
         return found
 
     try:
-        text = text if isinstance(text, str) else text.decode()
+        text = (text if isinstance(text, str) else text.decode()).rstrip("\r\n")
         return json.loads(
             text, parse_constant=refuse, object_pairs_hook=members if unique else None
         )
     except UnicodeDecodeError as error:
         raise InvalidInputError(where, f"is not UTF-8 text: {error}") from None
     except json.JSONDecodeError as error:
-        raise InvalidInputError(where, f"is not JSON: {error}") from None
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        raise InvalidInputError(
+            where, f"is not JSON: {error.msg} ({line}column {error.colno})"
+        ) from None
     except RecursionError:
         raise InvalidInputError(where, "is nested too deeply to read") from None
 

@@ -10,6 +10,7 @@ from thisthat.calibrate.card import calibrate, labelled_rows, write_temperatures
 from thisthat.checkpoint import open_checkpoint, read_card, write_card
 from thisthat.checkpoint.card import CARD_FILE
 from thisthat.checkpoint.ship import ship_taught, ship_whole
+from thisthat.decide.heads import Heads
 from thisthat.decide.opening import open_decider
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.questions import Kind, Question, Text
@@ -27,6 +28,15 @@ def checkpoint(tmp_path: Path) -> Path:
     source = open_checkpoint(tiny.write_checkpoint(tmp_path / "plain"))
     ship_whole(source, source.weights(), tmp_path / "carded", source.card)
     return tmp_path / "carded"
+
+
+def test_heads_are_fitted_to_temperatures_which_stay(checkpoint: Path) -> None:
+    with open_decider(checkpoint, engine="torch", device="cpu") as decider:
+        decider.heads = Heads((), decider.decode)
+        with pytest.raises(
+            CheckpointError, match=r"has taught heads.* calibrate the checkpoint below"
+        ):
+            calibrate(decider, rows("boolean", 60), least_rows=50)
 
 
 def test_temperatures_go_on_the_card_and_are_used(checkpoint: Path) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import save, save_file
+from safetensors.numpy import load, save, save_file
 
 from tests.checkpoint.tiny import tiny_config, tiny_tokenizer, tiny_weights
 from thisthat.checkpoint.model import Weights
-from thisthat.checkpoint.safetensors_file import SafetensorsFile
+from thisthat.checkpoint.safetensors_file import SafetensorsFile, safetensors_bytes
 from thisthat.checkpoint.safetensors_weights import SafetensorsModel, hub_folder, write_model
 from thisthat.errors import CheckpointError, FetchError
 
@@ -35,6 +35,20 @@ def test_a_folder_written_is_read_again(tmp_path: Path) -> None:
     read = model.weights()
     assert set(read) == set(weights)
     assert all(np.array_equal(read[name], weights[name]) for name in weights)
+
+
+def test_the_same_tensors_are_the_same_bytes(tmp_path: Path) -> None:
+    tensors = {"b": np.arange(3, dtype=np.float32), "a": np.ones((2, 2), np.float16)}
+    about = {f"key {number}": "Größe" for number in range(8)}
+    first = safetensors_bytes(tensors, about)
+    backwards = dict(reversed(about.items()))
+    assert {safetensors_bytes(tensors, backwards) for _ in range(8)} == {first}
+    (tmp_path / "file").write_bytes(first)
+    opened = SafetensorsFile(tmp_path / "file")
+    assert opened.metadata == about
+    for name, tensor in load(first).items():
+        assert np.array_equal(tensor, tensors[name])
+        assert np.array_equal(opened.stored(name), tensors[name])
 
 
 def test_a_written_folder_opens_in_transformers(tmp_path: Path) -> None:

@@ -265,6 +265,7 @@ def test_the_command_names_a_fault_and_writes_nothing(parent: Path, tmp_path: Pa
         (["--schema", str(tmp_path / "schema.json")], "line 1, answers.red: 'blue' is not an"),
         ([], "--schema"),
         (["--deep", "--lambda", "0.5"], "--lambda: is for the light teach"),
+        (["-o", str(tmp_path / "rows.jsonl" / "mine")], "rows.jsonl is not a folder"),
     ):
         said = CliRunner().invoke(app, [*base, "--model", str(parent), *extra])
         assert said.exit_code != 0

@@ -97,7 +97,7 @@ def test_repeated_rows_count_once(tmp_path: Path) -> None:
         ({"id": 0}, "line 3, id", "0 stands in .*line 1 already"),
         ({"state": 5}, "line 3, state", "must be text"),
         ({"state": "case 1"}, "line 3, answers.refund", "where the same state in .*line 2.* 'no'"),
-        ({"note": "x"}, "line 3", 'must be an object with "state" and "answers"'),
+        ({"note": "x"}, "line 3, note", "is not known; a row has answers, id, state"),
     ],
 )
 def test_a_fault_is_named_by_line_and_field(
@@ -108,6 +108,14 @@ def test_a_fault_is_named_by_line_and_field(
     with pytest.raises(InvalidInputError, match=message) as caught:
         read_rows(written(tmp_path / "a.jsonl", rows), QUESTIONS)
     assert caught.value.field == f"{tmp_path / 'a.jsonl'}, {field}"
+
+
+def test_a_label_twice_in_one_row_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", lines())
+    twice = '{"state": "case x", "answers": {"refund": true, "refund": false}}'
+    path.write_text(f"{path.read_text()}\n{twice}\n", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=r"line \d+: has the key 'refund' twice in one"):
+        read_rows(path, QUESTIONS)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +129,8 @@ def test_a_fault_is_named_by_line_and_field(
         ("state,refund\nx,perhaps", "line 2, answers.refund: 'perhaps' is not an option"),
         ('state,refund\n"x,yes', "line 2: is not CSV"),
         ("state,refund\n", "has no labelled rows"),
+        ("state,state,refund\nx,y,yes", "column state: stands twice"),
+        ("id,id,state,refund\n7,8,x,yes", "column id: stands twice"),
         ("id,state,refund\n7,x,yes\n7,y,no", "line 3, id: '7' stands in .*line 2 already"),
     ],
 )

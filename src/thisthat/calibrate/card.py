@@ -46,8 +46,15 @@ def calibrate(
 
     ``labelled`` are states, questions about them and the indices of the right options.
 
-    Raises InvalidInputError for a question type with fewer than ``least_rows`` rows.
+    Raises InvalidInputError for a question type with fewer than ``least_rows`` rows, and
+    CheckpointError for a decider with heads.
     """
+    if decider.heads is not None:
+        # They move answers after temperatures: new ones would move what the heads were fitted on.
+        raise CheckpointError(
+            f"{decider.source.name}: has taught heads, which are fitted to its temperatures; "
+            "calibrate the checkpoint below it and teach again"
+        )
     fits: dict[Layout, list[GroupFit]] = {}
     fitted: dict[Layout, Temperatures] = {}
     for layout in decider.reading.layouts:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from thisthat.checkpoint.fields import Fields
 from thisthat.checkpoint.model import Weights
-from thisthat.checkpoint.safetensors_file import SafetensorsFile
+from thisthat.checkpoint.safetensors_file import SafetensorsFile, safetensors_bytes
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.files import write_atomically
 
@@ -255,10 +255,10 @@ def make_delta(
 
 def rebase_delta(source: Path, path: Path, base_sha256: str) -> None:
     """Write the delta in ``source`` to ``path`` as one for another base; its numbers stay."""
-    from safetensors.numpy import load, save
+    from safetensors.numpy import load
 
     metadata = {**SafetensorsFile(source).metadata, "base_sha256": base_sha256}
-    write_atomically(path, save(load(source.read_bytes()), metadata=metadata))
+    write_atomically(path, safetensors_bytes(load(source.read_bytes()), metadata))
 
 
 def inspect_delta(path: Path) -> dict[str, Any]:
@@ -404,8 +404,6 @@ def _pack(difference: NDArray[np.float32], coarseness: float) -> _Packed:
 
 
 def _serialised(packed: Mapping[str, _Packed], base_sha256: str) -> bytes:
-    from safetensors.numpy import save
-
     listed = {
         name: {"shape": list(tensor.entry.shape), "storage": tensor.entry.storage}
         | ({"step": tensor.entry.step} if tensor.entry.step else {})
@@ -422,7 +420,7 @@ def _serialised(packed: Mapping[str, _Packed], base_sha256: str) -> bytes:
         for name, tensor in packed.items()
         for part, array in tensor.arrays.items()
     }
-    return save(arrays, metadata=metadata)
+    return safetensors_bytes(arrays, metadata)
 
 
 def _report(packed: Mapping[str, _Packed], size: int, weights: int) -> DeltaReport:

@@ -1,4 +1,4 @@
-"""Reads one safetensors file with numpy alone, any floating type to float32.
+"""Reads one safetensors file with numpy alone, any floating type to float32; and its bytes.
 
 Checks every offset before using it.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,18 @@ class _Place:
     shape: tuple[int, ...]
     start: int
     end: int
+
+
+def safetensors_bytes(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> bytes:
+    """The content of a file with these tensors: the same bytes for the same tensors."""
+    from safetensors.numpy import save
+
+    content = save(dict(tensors), dict(metadata))
+    data = 8 + struct.unpack("<Q", content[:8])[0]
+    # The package writes metadata in another order every time, which would be another hash.
+    header = json.dumps(json.loads(content[8:data]), sort_keys=True, separators=(",", ":"))
+    padded = header.encode().ljust(-(-len(header) // 8) * 8)
+    return b"".join([struct.pack("<Q", len(padded)), padded, content[data:]])
 
 
 class SafetensorsFile:

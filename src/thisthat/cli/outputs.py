@@ -15,6 +15,11 @@ def check_output(path: Path, *read: Path | None) -> None:
     inputs = [other for other in read if other is not None and other.exists()]
     if path.exists() and any(path.samefile(other) for other in inputs):
         raise InvalidInputError(str(path), "is an input; write to another file")
+    check_place(path)
+
+
+def check_place(path: Path) -> None:
+    """Raise InvalidInputError where neither file nor folder can be made."""
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     if not folder.is_dir():
         raise InvalidInputError(str(path), f"cannot be written: {folder} is not a folder")

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
+from thisthat.checkpoint.safetensors_file import safetensors_bytes
 from thisthat.decide.words import word_counts
 from thisthat.engine.rows import Hidden, Tokens
 from thisthat.errors import CheckpointError
@@ -164,7 +164,9 @@ def heads_as_bytes(heads: Mapping[str, Head]) -> bytes:
         }
         for key, head in heads.items()
     ]
-    return save(tensors, {"format": _FORMAT, "heads": json.dumps(about, ensure_ascii=False)})
+    return safetensors_bytes(
+        tensors, {"format": _FORMAT, "heads": json.dumps(about, ensure_ascii=False)}
+    )
 
 
 def read_heads(path: Path) -> dict[str, Head]:

@@ -38,21 +38,24 @@ def placed_items(path: Path) -> Iterator[tuple[str, Item]]:
         yield where, Item.from_dict(plain, where)
 
 
-def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """Where each row of such a file stands, and its value, whatever it says."""
+def read_rows(path: Path, *, unique: bool = False) -> Iterator[tuple[str, Any]]:
+    """Where each row of such a file stands, and its value, whatever it says.
+
+    With ``unique``, a key that stands twice in an object is refused.
+    """
     try:
         if path.suffix == ".parquet":
             yield from _read_parquet(path)
         else:
             for where, line in numbered_lines(path):
-                yield where, _json_row(line, where)
+                yield where, _json_row(line, where, unique)
     except OSError as error:
         raise InvalidInputError(str(path), f"cannot be read: {reason(error)}") from None
 
 
-def _json_row(line: bytes, where: str) -> Any:
+def _json_row(line: bytes, where: str, unique: bool) -> Any:
     try:
-        return load_json(line, where)
+        return load_json(line, where, unique=unique)
     except InvalidInputError as error:
         if line.lstrip().startswith(b"{"):
             raise

@@ -257,7 +257,7 @@ def _rows(source: Path | Frame, questions: Mapping[str, Question]) -> Iterator[t
     if source.suffix == ".parquet":
         found = list(read_rows(source))
         return _table(iter(found), str(source), list(found[0][1]) if found else None, questions)
-    return read_rows(source)
+    return read_rows(source, unique=True)
 
 
 def _csv(path: Path) -> tuple[Sequence[str], Iterator[_Row]]:
@@ -301,9 +301,10 @@ def _table(
         raise InvalidInputError(name, message)
     asked = [column for column in columns if column not in ("id", "state")]
     in_one = "answers" in asked and "answers" not in questions
-    for column in asked:
+    for column in columns:
         if columns.count(column) > 1:
             raise InvalidInputError(f"{name}, column {column}", "stands twice")
+    for column in asked:
         if in_one and column != "answers":
             message = 'stands beside "answers", which holds all labels'
             raise InvalidInputError(f"{name}, column {column}", message)
@@ -316,7 +317,7 @@ def _table(
         if in_one and answers:
             answers = answers["answers"]
             if isinstance(answers, str):
-                answers = load_json(answers, f"{where}, answers")
+                answers = load_json(answers, f"{where}, answers", unique=True)
             elif isinstance(answers, dict):  # a struct has every field in every row
                 answers = {key: value for key, value in answers.items() if value is not None}
         if answers:
@@ -335,8 +336,10 @@ def _cell(value: Any) -> Any:
 def _parsed(row: Any, where: str) -> dict[str, Any]:
     if isinstance(row, dict) and row.keys() >= _OWN_QUESTION:
         raise InvalidInputError(where, "brings its own question; leave the schema (--schema) out")
-    if not isinstance(row, dict) or set(row) - {"id"} != {"state", "answers"}:
+    if not isinstance(row, dict) or not row.keys() >= {"state", "answers"}:
         raise InvalidInputError(where, 'must be an object with "state" and "answers"')
+    for field in row.keys() - {"id", "state", "answers"}:
+        raise InvalidInputError(f"{where}, {field}", "is not known; a row has answers, id, state")
     if not isinstance(row["answers"], dict) or not row["answers"]:
         raise InvalidInputError(f"{where}, answers", "must be an object of labels by question name")
     return row

@@ -10,6 +10,7 @@ import typer
 from thisthat.cli.lab import trainer
 from thisthat.cli.labels import read_schema
 from thisthat.cli.options import LABELS_HELP
+from thisthat.cli.outputs import check_place
 from thisthat.errors import InvalidInputError
 
 
@@ -32,6 +33,7 @@ def teach(
     minutes: Annotated[float, typer.Option(help="How long to train, with --deep.")] = 8.0,
 ) -> None:
     """Teach a checkpoint your own decisions from a few dozen to a few thousand labels."""
+    check_place(output)
     if deep:
         _teach_deep(data, output, schema, checkpoint, lam, minutes)
         return

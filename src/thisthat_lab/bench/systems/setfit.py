@@ -10,7 +10,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,20 @@ TRAINING = {
     "batch_size": 16,
     "body_learning_rate": 2e-5,
 }
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Texts of its ``own`` with their labels, and ``other`` ones to judge by what it learned.
+
+    ``labels`` are places among so many ``options``; ``seed`` decides how pairs are drawn.
+    """
+
+    own: Sequence[str]
+    labels: Sequence[int]
+    other: Sequence[str]
+    options: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -71,45 +85,33 @@ class SetFit:
         """What decides how it is tuned."""
         return {"version": metadata.version("setfit"), **TRAINING}
 
-    def tune(
-        self,
-        own: Sequence[str],
-        labels: Sequence[int],
-        other: Sequence[str],
-        options: int,
-        seed: int,
-    ) -> Tuned:
+    def tune(self, lesson: Lesson) -> Tuned:
         """Learn labelled texts and judge other ones; options without a label get nothing."""
-        said = json.dumps([self.settings, list(own), list(labels), list(other), options, seed])
+        said = json.dumps([self.settings, *astuple(lesson)])
 
         def make() -> dict[str, Any]:
             started = time.perf_counter()
-            found, device = self._judged(own, labels, other, options, seed)
+            found, device = self._judged(lesson)
             seconds = time.perf_counter() - started
             return {"probabilities": found, "seconds": seconds, "device": device}
 
         arrays = kept(self.folder / f"setfit-{state_hash(said)[:16]}.npz", make)
         return Tuned(arrays["probabilities"], float(arrays["seconds"]), str(arrays["device"]))
 
-    def _judged(
-        self,
-        own: Sequence[str],
-        labels: Sequence[int],
-        other: Sequence[str],
-        options: int,
-        seed: int,
-    ) -> tuple[NDArray[np.float64], str]:
-        found = np.zeros((len(other), options))
-        if len(set(labels)) == 1:
-            found[:, labels[0]] = 1
+    def _judged(self, lesson: Lesson) -> tuple[NDArray[np.float64], str]:
+        """Probabilities of the other texts, and the device that gave them."""
+        found = np.zeros((len(lesson.other), lesson.options))
+        if len(set(lesson.labels)) == 1:
+            found[:, lesson.labels[0]] = 1
             return found, ""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = self._trained(own, labels, seed)
-            found[:, model.model_head.classes_] = model.predict_proba(list(other), as_numpy=True)
+            model = self._trained(lesson)
+            sure = model.predict_proba(list(lesson.other), as_numpy=True)
+        found[:, model.model_head.classes_] = sure
         return found, _name(model.device)
 
-    def _trained(self, own: Sequence[str], labels: Sequence[int], seed: int) -> Any:
+    def _trained(self, lesson: Lesson) -> Any:
         import datasets
         import setfit
         import transformers
@@ -124,9 +126,15 @@ class SetFit:
         model = setfit.SetFitModel(model_body=body, model_head=LogisticRegression())
         with tempfile.TemporaryDirectory() as scratch:
             arguments = setfit.TrainingArguments(
-                **TRAINING, seed=seed, output_dir=scratch, save_strategy="no", report_to="none"
+                **TRAINING,
+                seed=lesson.seed,
+                output_dir=scratch,
+                save_strategy="no",
+                report_to="none",
             )
-            rows = datasets.Dataset.from_dict({"text": list(own), "label": list(labels)})
+            rows = datasets.Dataset.from_dict(
+                {"text": list(lesson.own), "label": list(lesson.labels)}
+            )
             trainer = setfit.Trainer(model=model, args=arguments, train_dataset=rows)
             trainer.remove_callback(transformers.trainer_callback.ProgressCallback)
             trainer.train()

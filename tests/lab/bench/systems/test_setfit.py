@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,13 @@ import pytest
 
 from thisthat.errors import MissingExtraError
 from thisthat_lab.bench.systems.embedder import Embedder, unpacked
-from thisthat_lab.bench.systems.setfit import PAIRS, TRAINING, SetFit
+from thisthat_lab.bench.systems.setfit import PAIRS, TRAINING, Lesson, SetFit
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "red", "blue", "green", "car", "sea", "sky"]
 OWN = [f"{colour} {thing}" for colour in ("red", "blue") for thing in ("car", "sea", "sky")]
 LABELS = [0, 0, 0, 2, 2, 2]
 OTHER = ["red red", "blue blue", "car red sea"]
+LESSON = Lesson(OWN, LABELS, OTHER, options=4, seed=0)
 
 
 @pytest.fixture
@@ -83,7 +85,7 @@ def test_labels_are_learned_and_results_kept(
 ) -> None:
     pytest.importorskip("setfit", reason='pip install "thisthat[setfit]"')
     setfit = SetFit.open(wheel, tmp_path)
-    found = setfit.tune(OWN, LABELS, OTHER, 4, seed=0)
+    found = setfit.tune(LESSON)
     assert found.probabilities.shape == (3, 4)
     assert found.probabilities.argmax(axis=1).tolist() == [0, 2, 0]
     assert found.probabilities[:, [1, 3]].max() == 0
@@ -92,15 +94,15 @@ def test_labels_are_learned_and_results_kept(
     assert found.device
 
     monkeypatch.setattr(SetFit, "_trained", None)
-    again = setfit.tune(OWN, LABELS, OTHER, 4, seed=0)
+    again = setfit.tune(LESSON)
     assert again.seconds == found.seconds
     assert np.array_equal(again.probabilities, found.probabilities)
     with pytest.raises(TypeError):
-        setfit.tune(OWN, LABELS, OTHER, 4, seed=1)
+        setfit.tune(replace(LESSON, seed=1))
 
 
 def test_with_one_label_there_is_nothing_to_tune(tmp_path: Path) -> None:
     pytest.importorskip("setfit", reason='pip install "thisthat[setfit]"')
-    found = SetFit(tmp_path / "no.whl", tmp_path).tune(OWN, [1] * 6, OTHER, 2, seed=0)
+    found = SetFit(tmp_path / "no.whl", tmp_path).tune(Lesson(OWN, [1] * 6, OTHER, 2, seed=0))
     assert found.probabilities.tolist() == [[0, 1]] * 3
     assert found.device == ""

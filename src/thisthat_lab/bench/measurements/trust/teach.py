@@ -36,7 +36,7 @@ from thisthat_lab.bench.measurements.questions.decisions import DEV_FILES, dev_f
 from thisthat_lab.bench.measurements.questions.written import tasks_folder
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.systems.embedder import WHEEL, Embedder
-from thisthat_lab.bench.systems.setfit import PAIRS, SetFit, Tuned
+from thisthat_lab.bench.systems.setfit import PAIRS, Lesson, SetFit, Tuned
 from thisthat_lab.bench.teachable import CORPORA, Teachable, teachable, wheel_in
 
 COUNTS = (30, 100, 200, 500)
@@ -197,7 +197,8 @@ def _taught(
     }
     tuned = []
     if setfit is not None:
-        tuned = [setfit.tune(own_texts, labels[own].tolist(), other_texts, options, draw)]
+        lesson = Lesson(own_texts, labels[own].tolist(), other_texts, options, draw)
+        tuned = [setfit.tune(lesson)]
         probabilities["SetFit"] = tuned[0].probabilities
     hits = {name: found.argmax(axis=1) == labels[rest] for name, found in probabilities.items()}
     sums = probabilities["light teach"].sum(axis=1)

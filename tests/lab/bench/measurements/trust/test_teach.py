@@ -17,7 +17,7 @@ from thisthat_lab.bench.measure import Context, Setting
 from thisthat_lab.bench.measurements.trust import teach
 from thisthat_lab.bench.measurements.trust.teach import Plan
 from thisthat_lab.bench.systems.protocol import SystemOptions
-from thisthat_lab.bench.systems.setfit import SetFit, Tuned
+from thisthat_lab.bench.systems.setfit import Lesson, SetFit, Tuned
 from thisthat_lab.bench.teachable import Teachable, wheel_in
 from thisthat_lab.suites.written import read_tasks
 
@@ -58,10 +58,10 @@ class Inverted(SetFit):
     def settings(self) -> dict[str, Any]:
         return {"num_epochs": 7}
 
-    def tune(self, own: Any, labels: Any, other: Any, options: int, seed: int) -> Tuned:
-        assert len(own) == len(labels)
-        wrong = np.array(["red" not in text for text in other], int)
-        return Tuned(np.eye(options)[wrong], 2.0 + seed, "abacus")
+    def tune(self, lesson: Lesson) -> Tuned:
+        assert len(lesson.own) == len(lesson.labels)
+        wrong = np.array(["red" not in text for text in lesson.other], int)
+        return Tuned(np.eye(lesson.options)[wrong], 2.0 + lesson.seed, "abacus")
 
 
 def absent(wheel: Path, folder: Path) -> SetFit:
