@@ -60,7 +60,7 @@ browser: ## install Chromium for the playground's tests
 
 # Every client of the wire formats, unmodified, in environments of their own; needs npm too.
 clients: .venv/.ready ## every client of the wire formats, unmodified; needs npm
-	.venv/bin/python clients/run.py --write docs/serve.md
+	.venv/bin/python clients/run.py --write docs/tested-clients.md
 
 # At least 5,000 requests made up from the OpenAPI document, none of which may be a server error.
 schema: .venv/.ready ## five thousand requests made up from the OpenAPI document

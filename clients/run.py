@@ -1,9 +1,9 @@
 """Every client in its own environment, unmodified, against a live `thisthat serve`.
 
-    python clients/run.py                     all of them; prints the table
-    python clients/run.py --only ollama       one of them (by package), the others as they last were
-    python clients/run.py --write docs/serve.md          the table also goes into the document
-    python clients/run.py --table --write docs/serve.md  from the last results, runs nothing
+    python clients/run.py                all of them; prints the table
+    python clients/run.py --only ollama  one of them (by package), the others as they last were
+    python clients/run.py --write docs/tested-clients.md          the table goes there too
+    python clients/run.py --table --write docs/tested-clients.md  from the last results
 
 Starts two servers on loopback: one as it comes, one with keys, small limits, a rate and a queue
 with room for one request. Environments, results and logs lie in build/clients. Exits 1 when a check

@@ -46,7 +46,8 @@ def _row(parameter: Any) -> str:
         both = [*parameter.opts, *parameter.secondary_opts]
         name = ", ".join(f"`{each}`" for each in both)
     else:
-        name = f"`{parameter.name.upper()}`" + (" …" if parameter.nargs == -1 else "")
+        name = f"`{parameter.metavar or parameter.name.upper()}`"
+        name += " …" if parameter.nargs == -1 else ""
     if parameter.required:
         name += " (required)"
     if parameter.multiple:

@@ -40,7 +40,7 @@ def decide(comments: Path, log: Path) -> None:
             answer = decider.decide(text, {"kind": KIND}, request_id=name)["kind"]
             best = max(answer.probabilities.values())
             action = HANDLED[answer.best] if best >= SURE else "review"
-            print(f"{name}  {action:8} {answer.best} at {best:.2f}: {text}")
+            print(f"{name}  {action:8} {answer.best} at {best:.3f}: {text}")
 
 
 def review(log: Path, name: str, verdict: str) -> None:

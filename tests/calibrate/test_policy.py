@@ -475,7 +475,7 @@ def test_the_coverage_of_sets_is_chosen_and_stated() -> None:
     sizes = [len(each.options) for each in sets]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[-1]
-    assert any("sets with coverage 0.99" in line for line in lines_about(wide))
+    assert any("not ruled out at coverage 0.99" in line for line in lines_about(wide))
     assert Policy.from_json(wide.as_json()) == wide
     assert outcome_of(wide, "refund", [0.5, 0.5]).coverage is None
 

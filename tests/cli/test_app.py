@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from thisthat.cli import app
 from thisthat.cli.app import App
+from thisthat.errors import InvalidInputError, ThisThatError
 
 
 def _help(made: typer.Typer, *command: str) -> str:
@@ -43,13 +44,43 @@ def test_a_flag_is_on_or_not_given() -> None:
     assert CliRunner().invoke(small, []).output == "False True\n"
 
 
-@pytest.mark.parametrize("words", [["--schema", "q.json"], ["--schema=q.json"]])
+@pytest.mark.parametrize("words", [["--data", "l.csv"], ["--data=l.csv"]])
 def test_an_argument_given_as_an_option_is_told_how_to_give_it(words: list[str]) -> None:
-    outcome = CliRunner().invoke(
-        app, ["check", *words, "--states", "s.jsonl"], prog_name="thisthat"
-    )
-    told = "--schema: is no option; give its value alone: thisthat check SCHEMA"
+    outcome = CliRunner().invoke(app, ["teach", *words, "-o", "mine"], prog_name="thisthat")
+    told = "--data: is no option; give its value alone: thisthat teach DATA"
     assert str(outcome.exception) == told
+
+
+@pytest.mark.parametrize("command", ["info", "pull"])
+@pytest.mark.parametrize("words", [["nowhere"], ["--checkpoint", "nowhere"]])
+def test_a_checkpoint_is_named_as_everywhere_or_stands_alone(
+    command: str, words: list[str]
+) -> None:
+    with pytest.raises(ThisThatError, match="nowhere: is neither"):
+        app([command, *words], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["info", "one", "--checkpoint", "two"], "--checkpoint: one or two? Give one of them"),
+        (["check", "a", "--schema", "b", "--states", "s"], "--schema: a or b? Give one of them"),
+        (["check", "--states", "s"], "--schema: is missing"),
+        (["check", "--schema", "none.json", "--states", "s"], "none.json: cannot be read: "),
+        (["check", "none.json", "--states", "s"], "none.json: cannot be read: "),
+    ],
+)
+def test_two_that_differ_or_none_are_refused(words: list[str], told: str) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(told)):
+        app(words, standalone_mode=False)
+
+
+def test_what_everybody_needs_stands_before_the_laboratory() -> None:
+    panels = re.findall(r"^╭─ (.+?) ─+╮$", _help(app), re.MULTILINE)
+    assert panels[0] == "Options"
+    assert panels[1] == "Decide"
+    assert panels[-1].startswith("Laboratory")
+    assert "Commands" not in panels
 
 
 @pytest.mark.parametrize("command", ["ask", "serve", "teach", "eval", "batch"])

@@ -159,7 +159,18 @@ def test_lines_and_json_say_the_same() -> None:
         assert first["row"].startswith("line ")
         said = {"0": "0: calm", "1": "1: angry"}.get(first["answer"], first["answer"])
         assert f"wrong, surest first:\n    {first['row']}: {said!r} at" in lines
+        state = STATES[int(first["row"].removeprefix("line ")) - 2]
+        assert f"\n      {state!r}\n" in f"{lines}\n"
     assert body["against"] == body["checkpoint"]
+
+
+def test_of_a_long_state_only_the_beginning_is_shown() -> None:
+    long = [f"{text} {'and on ' * 20}\x1b[31m" for text in STATES]
+    lines = "\n".join(evaluate(path_decider(), LabelledStates(QUESTIONS, long, LABELS)).lines())
+    assert "and on and on" in lines
+    assert "…'" in lines
+    assert max(map(len, lines.splitlines())) < 100
+    assert "\x1b" not in lines
 
 
 class _Tags(HTMLParser):

@@ -36,7 +36,7 @@ def lines_about(policy: Policy) -> Iterator[str]:
         yield from _about_tighter(policy, part)
         if part.set is not None:
             yield (
-                f"  sets with coverage {part.set.coverage:g}: options with a probability of "
+                f"  not ruled out at coverage {part.set.coverage:g}: the best option, and those at "
                 f"{part.set.least:.4g} or more"
             )
         if part.levels is not None:
@@ -44,8 +44,8 @@ def lines_about(policy: Policy) -> Iterator[str]:
         if part.recalibration.way != "none":
             losses = part.recalibration.held_out_nll
             yield (
-                f"  recalibration: {part.recalibration.way}, held-out NLL "
-                f"{losses['none']:.4f} to {losses[part.recalibration.way]:.4f}"
+                f"  probabilities recalibrated ({part.recalibration.way}): log loss on held-out "
+                f"labels {losses['none']:.4f} to {losses[part.recalibration.way]:.4f}"
             )
 
 

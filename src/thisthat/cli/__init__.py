@@ -53,25 +53,28 @@ def _options(
     pass
 
 
-app.command("ask")(ask.ask)
-app.command("batch")(batch.batch)
-app.command("info")(info.info)
-app.command("pull")(info.pull)
-app.command("doctor")(doctor.doctor)
-app.command("teach")(teach.teach)
-app.command("label")(label.label)
-app.command("eval")(evaluate.evaluate)
-app.command("calibrate")(calibrate.calibrate)
-app.command("check")(check.check)
-app.command("test")(test.run_tests)
-app.command("serve")(serve.serve)
-app.command("mcp")(mcp.mcp)
-app.add_typer(threshold.app, name="threshold")
-app.add_typer(log.app, name="log")
+DECIDE, TEACH, TRUST = "Decide", "Teach and judge", "Trust"
+SERVE, CHECKPOINTS = "Serve", "Checkpoints and this machine"
+
+app.command("ask", rich_help_panel=DECIDE)(ask.ask)
+app.command("batch", rich_help_panel=DECIDE)(batch.batch)
+app.command("teach", rich_help_panel=TEACH)(teach.teach)
+app.command("label", rich_help_panel=TEACH)(label.label)
+app.command("eval", rich_help_panel=TEACH)(evaluate.evaluate)
+app.add_typer(threshold.app, name="threshold", rich_help_panel=TRUST)
+app.command("check", rich_help_panel=TRUST)(check.check)
+app.command("test", rich_help_panel=TRUST)(test.run_tests)
+app.add_typer(log.app, name="log", rich_help_panel=TRUST)
+app.command("serve", rich_help_panel=SERVE)(serve.serve)
+app.command("mcp", rich_help_panel=SERVE)(mcp.mcp)
 for command in trials.COMMANDS:
     loop.app.command()(command)
-app.add_typer(loop.app, name="loop")
-app.add_typer(delta.app, name="delta")
+app.add_typer(loop.app, name="loop", rich_help_panel=SERVE)
+app.command("doctor", rich_help_panel=CHECKPOINTS)(doctor.doctor)
+app.command("pull", rich_help_panel=CHECKPOINTS)(info.pull)
+app.command("info", rich_help_panel=CHECKPOINTS)(info.info)
+app.command("calibrate", rich_help_panel=CHECKPOINTS)(calibrate.calibrate)
+app.add_typer(delta.app, name="delta", rich_help_panel=CHECKPOINTS)
 add_lab_commands(app)
 
 

@@ -1,10 +1,10 @@
-"""Who answers a command with many questions: a checkpoint opened here, or a server."""
+"""Who answers a command's questions: a checkpoint opened here, or a server."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thisthat.errors import InvalidInputError
 
@@ -21,17 +21,20 @@ def answering(
     server: str | None,
     key: str | None,
     timeout: float,
+    form: str | None = None,
 ) -> Iterator[Decider | RemoteDecider]:
     """The server, or the checkpoint, opened and closed again. Raises what opening raises."""
     if server is None:
         from thisthat.decide.opening import open_decider
 
-        with open_decider(checkpoint, lam=lam, engine=engine) as decider:  # type: ignore[arg-type]
+        how: Any = {"engine": engine, "form": form}
+        with open_decider(checkpoint, lam=lam, **how) as decider:
             yield decider
         return
     from thisthat.remote.connecting import connect
 
-    if engine != "auto":
-        raise InvalidInputError("--engine", "is for a checkpoint; a server has its own")
+    for name, given in (("--engine", engine != "auto"), ("--form", form is not None)):
+        if given:
+            raise InvalidInputError(name, "is for a checkpoint; a server has its own")
     with connect(server, key=key, model=checkpoint, lam=lam, timeout=timeout) as remote:
         yield remote

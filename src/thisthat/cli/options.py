@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, TypeVar
 
 import typer
 
 from thisthat.environment import ENDPOINT_KEY
+from thisthat.errors import InvalidInputError
 
 _CHECKPOINT = "default, a folder, a GGUF file or a Hub id."
 
-CheckpointArgument: TypeAlias = Annotated[str, typer.Argument(help=_CHECKPOINT)]
 CheckpointOption: TypeAlias = Annotated[str, typer.Option("--checkpoint", help=_CHECKPOINT)]
+CheckpointAlone: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="CHECKPOINT", help="The same as --checkpoint CHECKPOINT.")
+]
 LambdaOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
@@ -61,3 +64,17 @@ TimeoutOption: TypeAlias = Annotated[
 LABELS_HELP = "Labels: .jsonl, .csv, .jsonl.zst or .parquet."
 SCHEMA_HELP = "A JSON file of named questions (type, instructions, criteria)."
 SchemaOption: TypeAlias = Annotated[Path | None, typer.Option("--schema", help=SCHEMA_HELP)]
+SchemaAlone: TypeAlias = Annotated[
+    Path | None, typer.Argument(metavar="SCHEMA", help="The same as --schema SCHEMA.")
+]
+
+Given = TypeVar("Given")
+
+
+def alone_or_named(name: str, alone: Given | None, named: Given, default: Given) -> Given:
+    """What stands alone, or else after its ``name``. Raises InvalidInputError if both differ."""
+    if alone is None:
+        return named
+    if named not in (default, alone):
+        raise InvalidInputError(name, f"{alone} or {named}? Give one of them")
+    return alone

@@ -20,7 +20,7 @@ from thisthat.items import metrics
 from thisthat.items.item import render_state
 from thisthat.items.labels import LabelledStates
 from thisthat.items.metrics import Bin, Floats, Interval
-from thisthat.questions import Question, Source
+from thisthat.questions import Question, Source, Text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MOST_WRONG = 10
 _BINS = 10
+_SHOWN_CHARACTERS = 66
 _STATE = re.compile(r"states\[(\d+)\]\.?(.*)")
 
 Verdict: TypeAlias = Literal["better", "worse", "no difference in accuracy shown"]
@@ -266,6 +267,7 @@ class Evaluation:
                 right, said = judged.told(row)
                 sure = f"{said!r} at {judged.confidences[row]:.3f}"
                 lines.append(f"    {self.place(judged, row)}: {sure}, labelled {right!r}")
+                lines.append(f"      {_begun(self.labelled.states[judged.rows[row]])!r}")
         return lines
 
     def as_dict(self) -> dict[str, Any]:
@@ -328,6 +330,12 @@ def evaluate(
 def shown(interval: Interval) -> str:
     """An interval in a line of text."""
     return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def _begun(state: Text) -> str:
+    """The beginning of a state, for a line of a terminal."""
+    text = render_state(state)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
 def _source(source: Source) -> dict[str, Any]:

@@ -136,10 +136,10 @@ class Learned:
         own = self.fitted.own
         counts = "little" if own < 0.25 else "in part" if own < 0.75 else "fully"
         words = self.fitted.mixture or 0.0
-        said = "words and meaning" if words >= _EVEN else "meaning more than the words"
+        said = "words and meaning" if words >= _EVEN else "meaning more than its words"
         return (
-            f"Its earlier answer still counts {counts}; what the labels add goes by the {said} of "
-            "a state."
+            f"Its answer before teaching still counts {counts}; what the labels add rests on a "
+            f"state's {said}."
         )
 
     def _for_what(self) -> str:

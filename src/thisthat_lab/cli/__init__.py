@@ -11,9 +11,10 @@ from thisthat_lab.cli import bench, report, train
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the laboratory's commands to the one command line."""
-    app.command("train")(train.train)
-    app.command("leakage")(train.leakage)
-    app.command("fit")(train.fit)
-    app.add_typer(bench.app, name="bench")
-    app.command("report")(report.report)
+    """Add the laboratory's commands to the one command line, behind the others."""
+    panel = "Laboratory: train and measure models"
+    app.command("train", rich_help_panel=panel)(train.train)
+    app.add_typer(bench.app, name="bench", rich_help_panel=panel)
+    app.command("report", rich_help_panel=panel)(report.report)
+    app.command("leakage", rich_help_panel=panel)(train.leakage)
+    app.command("fit", rich_help_panel=panel)(train.fit)

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.path_engine import path_decider
+from tests.serve.support import on_loopback, service_for
 from thisthat import Boolean, Choice, InvalidInputError, Score
 from thisthat.cli import app, main
 from thisthat.decide.decider import Decider
@@ -44,6 +45,18 @@ def test_json_output_is_what_the_library_gives() -> None:
     )
     assert record["answers"] == expected.as_dict()["answers"]
     assert record["usage"]["output_tokens"] == 0
+
+
+def test_a_server_answers_as_its_checkpoint_does(tmp_path: Path) -> None:
+    states = tmp_path / "states.jsonl"
+    states.write_text('"one"\n"two"\n', encoding="utf-8")
+    here = ask("a state", "-c", QUEUE, "--json")
+    with on_loopback(service_for()) as address:
+        there = ask("a state", "-c", QUEUE, "--json", "--server", address)
+        lines = ask("--states", str(states), "-c", QUEUE, "--server", address).splitlines()
+        assert "billing" in ask("a state", "-c", QUEUE, "--server", address)
+    assert json.loads(there)["answers"] == json.loads(here)["answers"]
+    assert len(lines) == 2
 
 
 def test_help_shows_how_a_question_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +126,10 @@ def test_a_cut_is_reported() -> None:
         (["s", "-b", "?", "--layout", "x"], "layout: 'x' is not one"),
         (["s", "-b", "?", "--order", "x"], "order: 'x' is neither as-given nor average"),
         (["--states", "x", "-b", "?", "--explain"], "--explain: works on one state"),
+        (["--states", "x", "-b", "?", "--show-prompt"], "--show-prompt: works on one state"),
+        (["s", "-b", "?", "--server", "http://x", "--show-prompt"], "--show-prompt: is for a"),
+        (["s", "-b", "?", "--server", "http://x", "--decision-log", "l"], "--decision-log: is for"),
+        (["s", "-b", "?", "--server", "http://x", "--form", "int8"], "--form: is for a checkpoint"),
     ],
 )
 def test_mistakes_are_named(arguments: list[str], message: str) -> None:

@@ -33,9 +33,10 @@ def test_a_checkpoint_that_does_not_open_is_all_that_is_heard_of() -> None:
     assert "listening" not in [line["message"] for line in lines]
 
 
-def test_the_command_says_so_too(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "thisthat", "serve", str(tmp_path / "nope"), "--port", "0"]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+@pytest.mark.parametrize("words", [["nope"], ["--checkpoint", "nope"]])
+def test_the_command_says_so_too(tmp_path: Path, words: list[str]) -> None:
+    command = [sys.executable, "-m", "thisthat", "serve", *words, "--port", "0"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert ran.returncode == 2
     assert "listening" not in ran.stderr
     assert ran.stderr.strip().splitlines()[-1].startswith("error: ")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from thisthat.cli.answering import answering
 from thisthat.cli.labels import read_states
 from thisthat.cli.options import (
     CheckpointOption,
@@ -17,12 +18,15 @@ from thisthat.cli.options import (
     FormOption,
     JsonOption,
     KeepOption,
+    KeyOption,
     LambdaOption,
     LayoutOption,
     LogOption,
     OrderOption,
     PackingOption,
     SchemaOption,
+    ServerOption,
+    TimeoutOption,
 )
 from thisthat.cli.terminal import plain_table, progress_bar, say
 from thisthat.display import label
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from thisthat.audit.log import DecisionLog
     from thisthat.decide.decider import Decider
     from thisthat.questions import Decision, Option, Question, Text
+    from thisthat.remote.decider import RemoteDecider
 
 _SHOWN_PARTS = 5
 _NAME = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -63,6 +68,7 @@ def ask(
     ] = None,
     json_state: Annotated[bool, typer.Option(help="The state is JSON, not text.")] = False,
     checkpoint: CheckpointOption = "default",
+    server: ServerOption = None,
     lam: LambdaOption = None,
     engine: EngineOption = "auto",
     form: FormOption = None,
@@ -83,6 +89,8 @@ def ask(
         bool, typer.Option(help="Apply a policy fitted for something else, without its guarantee.")
     ] = False,
     decision_log: LogOption = None,
+    key: KeyOption = None,
+    timeout: TimeoutOption = 60.0,
     as_json: JsonOption = False,
     show_prompt: Annotated[
         bool, typer.Option(help="Print what the model reads, slots marked, and stop.")
@@ -96,39 +104,49 @@ def ask(
         raise InvalidInputError("--states", "replaces a state and --file; give only one")
     if force_policy and policy is None:
         raise InvalidInputError("--force-policy", "needs --policy")
-    if states is not None and explain:
-        raise InvalidInputError("--explain", "works on one state, not with --states")
+    for name, wanted in (("--explain", explain), ("--show-prompt", show_prompt)):
+        if states is not None and wanted:
+            raise InvalidInputError(name, "works on one state, not with --states")
+    for name, wanted in (
+        ("--decision-log", decision_log is not None),
+        ("--show-prompt", show_prompt),
+    ):
+        if server is not None and wanted:
+            raise InvalidInputError(name, "is for a checkpoint that is opened here, not a server")
     many = [] if states is None else read_states(states)
     given: Text = "" if states is not None else _state(state, file, json_state)
 
     from thisthat.audit.log import DecisionLog
-    from thisthat.decide.opening import open_decider
+    from thisthat.decide.decider import Decider
 
     record = None if decision_log is None or show_prompt else DecisionLog(decision_log)
-    decider = open_decider(checkpoint, lam=lam, engine=engine, form=form)  # type: ignore[arg-type]
-    decider.log = record
     if policy is not None and not show_prompt:
         from thisthat.decide.policy import Policy
 
         loaded = Policy.load(policy)
         how["policy"] = loaded.force() if force_policy else loaded
-    if not show_prompt:
-        _tell_untaught(decider, questions)
-    if states is not None:
-        _ask_many(decider, many, questions, how)
-    elif show_prompt:
-        for row in decider.prompt_text(given, questions, **how):
-            print(row)
-    else:
-        decision = decider.decide(given, questions, explain=explain, **how)
-        if as_json:
-            print(json.dumps(decision.as_dict(), ensure_ascii=False, indent=2))
+    with answering(checkpoint, lam, engine, server, key, timeout, form) as decider:
+        if isinstance(decider, Decider):
+            decider.log = record
+            if show_prompt:
+                print(*decider.prompt_text(given, questions, **how), sep="\n")
+                return
+            _tell_untaught(decider, questions)
+        if states is not None:
+            _ask_many(decider, many, questions, how)
         else:
-            _print_table(decision)
-            _print_outcomes(decision)
-            _print_evidence(decision)
+            _show(decider.decide(given, questions, explain=explain, **how), as_json)
     if record is not None:
         _close_log(record)
+
+
+def _show(decision: Decision, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(decision.as_dict(), ensure_ascii=False, indent=2))
+        return
+    _print_table(decision)
+    _print_outcomes(decision)
+    _print_evidence(decision)
 
 
 def _tell_untaught(decider: Decider, questions: dict[str, Question]) -> None:
@@ -217,7 +235,10 @@ def _state(state: str | None, file: Path | None, json_state: bool) -> Text:
 
 
 def _ask_many(
-    decider: Decider, states: list[Text], questions: dict[str, Question], how: dict[str, Any]
+    decider: Decider | RemoteDecider,
+    states: list[Text],
+    questions: dict[str, Question],
+    how: dict[str, Any],
 ) -> None:
     with progress_bar("deciding", len(states)) as progress:
         decisions = decider.decide_many(states, questions, progress=progress, **how)

@@ -12,14 +12,16 @@ import typer
 from thisthat.cli.answering import answering
 from thisthat.cli.labels import read_states
 from thisthat.cli.options import (
-    SCHEMA_HELP,
     CheckpointOption,
     EngineOption,
     JsonOption,
     KeyOption,
     LambdaOption,
+    SchemaAlone,
+    SchemaOption,
     ServerOption,
     TimeoutOption,
+    alone_or_named,
 )
 from thisthat.cli.terminal import plain_table, progress_bar, say
 from thisthat.errors import InvalidInputError
@@ -30,10 +32,11 @@ if TYPE_CHECKING:
 
 
 def check(
-    schema: Annotated[Path, typer.Argument(help=SCHEMA_HELP)],
     states: Annotated[
         Path, typer.Option(help="JSONL file of states, a text or JSON on each line.")
     ],
+    alone: SchemaAlone = None,
+    schema: SchemaOption = None,
     wordings: Annotated[
         Path | None,
         typer.Option(
@@ -68,6 +71,9 @@ def check(
     from thisthat.calibrate.wordings import wordings_from_json
     from thisthat.questions_json import questions_from_json
 
+    schema = alone_or_named("--schema", alone, schema, None)
+    if schema is None:
+        raise InvalidInputError("--schema", "is missing")
     questions = questions_from_json(read_json(schema))
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
     tolerance = Tolerance(shift, margin, share)

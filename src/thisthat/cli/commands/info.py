@@ -7,11 +7,18 @@ from typing import Annotated
 
 import typer
 
-from thisthat.cli.options import CheckpointArgument, JsonOption, LambdaOption
+from thisthat.cli.options import (
+    CheckpointAlone,
+    CheckpointOption,
+    JsonOption,
+    LambdaOption,
+    alone_or_named,
+)
 
 
 def info(
-    checkpoint: CheckpointArgument = "default",
+    alone: CheckpointAlone = None,
+    checkpoint: CheckpointOption = "default",
     lam: LambdaOption = None,
     as_json: JsonOption = False,
     check: Annotated[
@@ -19,6 +26,7 @@ def info(
     ] = False,
 ) -> None:
     """Show what a checkpoint is: name, version, λ, base, prompt format, limits, temperatures."""
+    checkpoint = alone_or_named("--checkpoint", alone, checkpoint, "default")
     if check:
         from thisthat.cli.plain_questions import check_reading
 
@@ -48,7 +56,8 @@ def info(
 
 
 def pull(
-    checkpoint: CheckpointArgument = "default",
+    alone: CheckpointAlone = None,
+    checkpoint: CheckpointOption = "default",
     check: Annotated[
         bool, typer.Option(help="Hash every file anew, even if it seems unchanged.")
     ] = False,
@@ -60,6 +69,7 @@ def pull(
     from thisthat.checkpoint.store import forget_hashes
     from thisthat.decide.opening import open_decider
 
+    checkpoint = alone_or_named("--checkpoint", alone, checkpoint, "default")
     if check:
         forget_hashes()
     decider = open_decider(checkpoint)

@@ -8,18 +8,21 @@ from typing import Annotated, Any
 import typer
 
 from thisthat.cli.options import (
-    CheckpointArgument,
+    CheckpointAlone,
+    CheckpointOption,
     EngineOption,
     FormOption,
     LambdaOption,
     LogOption,
+    alone_or_named,
 )
 from thisthat.environment import ADMIN_KEYS, KEYS
 from thisthat.errors import InvalidInputError, MissingExtraError
 
 
 def serve(
-    checkpoint: CheckpointArgument = "default",
+    alone: CheckpointAlone = None,
+    checkpoint: CheckpointOption = "default",
     lam: LambdaOption = None,
     also_lambda: Annotated[
         list[float] | None,
@@ -129,6 +132,7 @@ def serve(
         from thisthat.serve.traces import Traces
     except ImportError as error:
         raise MissingExtraError("thisthat serve", "serve") from error
+    checkpoint = alone_or_named("--checkpoint", alone, checkpoint, "default")
     if engine not in ENGINES:
         raise InvalidInputError("--engine", f"{engine!r} is not one of {', '.join(ENGINES)}")
     if log_level not in ("debug", "info", "warning", "error"):
