@@ -33,7 +33,7 @@ Halves = NDArray[np.float16]
 SMALLEST = 1e-30
 """Probabilities are clipped here before their logarithm is taken."""
 
-_FORMAT = "thisthat heads"
+_FORMAT = "thisthat heads of words and pieces"
 _TENSORS = ("bias", "centre", "spread", "weights", "rarity", "word_weights")
 
 
@@ -79,9 +79,8 @@ class Head:
             inputs = standard(features[:, self.readouts], self.centre, self.spread)
             found += self.weights.astype(np.float32) @ inputs
         if self.word_weights.size:
-            words = word_counts(text, self.rarity.size)
-            places = np.fromiter(words, np.int64, len(words))
-            counts = np.fromiter(words.values(), np.float32, len(words)) * self.rarity[places]
+            places, counts = word_counts(text, self.rarity.size)
+            counts = counts * self.rarity[places]
             length = float(np.linalg.norm(counts)) or 1.0
             found += self.word_weights[:, places].astype(np.float32) @ (counts / length)
         return found
@@ -173,7 +172,10 @@ def read_heads(path: Path) -> dict[str, Head]:
     """The heads of a file, by question key. Raises CheckpointError for a file that is none."""
     try:
         with safe_open(path, "numpy") as file:
-            about = json.loads((file.metadata() or {})["heads"])
+            metadata = file.metadata() or {}
+            if metadata.get("format") != _FORMAT:
+                raise ValueError("it was written by another version; teach again")
+            about = json.loads(metadata["heads"])
             return {each["key"]: _head(file, number, each) for number, each in enumerate(about)}
     except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
         raise CheckpointError(f"{path}: is no file of heads: {error}") from error

@@ -279,16 +279,15 @@ def _inputs(collected: Collected, shown: Collected | None, buckets: int) -> _Inp
     spread = np.sqrt(spread**2 + (0.1 * np.median(spread)) ** 2 + 1e-12)
     counts = [word_counts(text, buckets) for text in collected.texts]
     seen = np.zeros(buckets)
-    for each in counts:
-        seen[list(each)] += 1
+    for places, _ in counts:
+        seen[places] += 1
     rarity = (np.log((1 + len(counts)) / (1 + seen)) + 1).astype(np.float16)
     if shown is not None:
         chosen = np.concatenate([chosen, shown.features[:, :, READ]])
         counts += [word_counts(text, buckets) for text in shown.texts]
     words = np.zeros((len(counts), buckets), np.float32)
-    for row, each in zip(words, counts, strict=True):
-        places = list(each)
-        row[places] = np.array(list(each.values()), np.float32) * rarity[places]
+    for row, (places, found) in zip(words, counts, strict=True):
+        row[places] = found * rarity[places]
         row /= float(np.linalg.norm(row)) or 1.0
     return _Inputs(standard(chosen, centre, spread), words, centre, spread, rarity)
 
