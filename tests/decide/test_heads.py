@@ -210,7 +210,7 @@ def test_a_file_that_holds_no_heads_is_refused_by_name(tmp_path: Path) -> None:
         heads_as_bytes({"k": replace(head, bias=np.zeros(2, np.float32))}),
         heads_as_bytes({"k": replace(head, bias=np.full(3, np.nan, np.float32))}),
         heads_as_bytes(QUEUE_HEAD)[:-8],
-        heads_as_bytes(QUEUE_HEAD).replace(b"words and pieces", b"words, and pairs"),
+        heads_as_bytes(QUEUE_HEAD).replace(b"pairs and pieces", b"words, and pairs"),
     ]
     for content in broken:
         path.write_bytes(content)

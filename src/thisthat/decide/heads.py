@@ -33,7 +33,7 @@ Halves = NDArray[np.float16]
 SMALLEST = 1e-30
 """Probabilities are clipped here before their logarithm is taken."""
 
-_FORMAT = "thisthat heads of words and pieces"
+_FORMAT = "thisthat heads of words, pairs and pieces"
 _TENSORS = ("bias", "centre", "spread", "weights", "rarity", "word_weights")
 
 

@@ -1,14 +1,16 @@
 """The words of a text as counts in buckets, hashed the same everywhere.
 
-Beside every word stand its pieces of three and four letters, so that forms and misspellings of a
-word share.
+Beside every word stand the pair it makes with the next one and its pieces of three and four
+letters, so that forms and misspellings of a word share.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +26,11 @@ Hashes = NDArray[np.uint32]
 
 
 def word_counts(text: str, buckets: int) -> tuple[Integers, Singles]:
-    """Buckets that words and their pieces fall into, ascending, and 1 + ln(count) of each."""
+    """Buckets that words, pairs and pieces fall into, ascending, and 1 + ln(count) of each."""
     words = _WORD.findall(text.lower())
-    hashed = [_remembered(word) if len(word) <= _LONGEST else _hashes(word) for word in words]
-    places = np.concatenate(hashed or [np.zeros(0, np.uint32)]) % np.uint32(buckets)
+    hashed = [_of_word(word) if len(word) <= _LONGEST else _hashes(word) for word in words]
+    pairs = _crc(f"{one} {two}" for one, two in pairwise(words))
+    places = np.concatenate([*hashed, pairs]) % np.uint32(buckets)
     found, counts = np.unique(places, return_counts=True)
     return found.astype(np.int64), (1 + np.log(counts)).astype(np.float32)
 
@@ -38,7 +41,11 @@ def _hashes(word: str) -> Hashes:
         framed = f"<{word[:_LONGEST]}>"
         for size in _SIZES:
             found += (f"#{framed[at : at + size]}" for at in range(len(framed) - size + 1))
-    return np.array([zlib.crc32(each.encode()) for each in found], np.uint32)
+    return _crc(found)
 
 
-_remembered = lru_cache(maxsize=1 << 13)(_hashes)
+_of_word = lru_cache(maxsize=1 << 13)(_hashes)
+
+
+def _crc(texts: Iterable[str]) -> Hashes:
+    return np.array([zlib.crc32(each.encode()) for each in texts], np.uint32)
