@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from tests.engine.native.models import whole_model
 from tests.engine.trees import LABELS
 from thisthat.engine.llama_shape import read_shape
-from thisthat.engine.native.pack import inner_size, obstacle, packed, span_sums, write_packed
+from thisthat.engine.native.loud_inputs import LOUD
+from thisthat.engine.native.pack import (
+    inner_size,
+    obstacle,
+    packed,
+    packed_parts,
+    span_of,
+    span_sums,
+    tensor_bytes,
+    write_packed,
+)
 from thisthat.engine.native.proof import SHAPE
 from thisthat.errors import CheckpointError
 
@@ -35,12 +45,14 @@ def test_every_weight_stands_where_its_kernel_looks(panels: int, blocks: int, se
 
 
 @given(
-    st.integers(1, 3), st.sampled_from([(64, 64), (128, 128), (320, 64), (576, 192), (1536, 192)])
+    st.integers(1, 3),
+    st.sampled_from([(64, False, 64), (320, True, 64), (576, True, 192), (1536, False, 64)]),
 )
-def test_weights_are_summed_span_by_span(panels: int, sizes: tuple[int, int]) -> None:
-    inputs, span = sizes
+def test_weights_are_summed_span_by_span(panels: int, sizes: tuple[int, bool, int]) -> None:
+    inputs, without_loud, span = sizes
+    assert span_of(inputs, without_loud) == span
     weights = np.random.default_rng(panels).integers(-127, 128, (32 * panels, inputs))
-    found = span_sums(weights.astype(np.int8)).reshape(panels, inputs // span, 32)
+    found = span_sums(weights.astype(np.int8), span).reshape(panels, inputs // span, 32)
     for output in range(32 * panels):
         for part in range(inputs // span):
             wanted = weights[output, part * span : (part + 1) * span].sum()
@@ -82,8 +94,24 @@ def test_the_index_says_where_everything_begins() -> None:
     steps = np.frombuffer(data, np.float32, shape.width, index["1.down.steps"])
     unpacked = whole.reshape(-1, inner // 4, 16, 4).transpose(0, 2, 1, 3).reshape(shape.width, -1)
     np.testing.assert_allclose(unpacked * steps[:, None], wanted, rtol=0, atol=1e-6)
-    sums = span_sums(unpacked).reshape(-1)
+    sums = span_sums(unpacked, span_of(inner, without_loud=False)).reshape(-1)
     assert np.array_equal(np.frombuffer(data, np.int32, sums.size, index["1.down.sums"]), sums)
+    sizes = tensor_bytes(shape, inner, len(LABELS))
+    starts = sorted(index.items(), key=lambda entry: entry[1])
+    ends = [start for _, start in starts[1:]] + [len(data)]
+    for (name, start), end in zip(starts, ends, strict=True):
+        assert start + sizes[name] <= end < start + sizes[name] + 4096, name
+
+
+def test_weights_of_loud_inputs_are_there_once_more() -> None:
+    whole = np.random.default_rng(0).integers(-127, 128, (32, 128)).astype(np.int8)
+    loud = range(5, 5 + 3 * LOUD, 3)
+    found = packed_parts(whole, "by fours", loud)
+    assert np.array_equal(found[".loud"], loud)
+    assert np.array_equal(found[".loud_weights"], packed(whole[:, loud], "by fours"))
+    assert np.array_equal(found[".loud_sums"], whole[:, loud].sum(axis=1, dtype=np.int32))
+    assert np.array_equal(found[""], packed(whole, "by fours"))
+    assert set(packed_parts(whole, "by fours")) == {"", ".sums"}
 
 
 def test_a_missing_tensor_is_named() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from thisthat.engine.llama_shape import LlamaShape, whole
 from thisthat.engine.native.library import Order
+from thisthat.engine.native.loud_inputs import LOUD, Listener
 from thisthat.engine.rope import rotary_tables
 from thisthat.errors import CheckpointError
 
@@ -22,11 +23,17 @@ Array = NDArray[np.float32]
 
 LANES, PANEL, DEPTH = 16, 32, 64
 LEVELS = 127
-SPANS = (192, 128, 64)
-"""Inputs of which a token's activations share a step: the first of these that divides them.
-
-The kernels that need sums count the same way, in dot_sums.h."""
+SPANS = (64,)
+"""Inputs of which a token's activations share a step: the first of these that divides them."""
+SPANS_WITHOUT_LOUD = (192, 128, 64)
+"""The same where loud inputs, which are what a short span is against, are carried apart."""
+HAS_LOUD = ("projections", "gate_up")
 _PAGE = 4096
+_PARTS = {
+    "": ("input_layernorm", "post_attention_layernorm"),
+    "self_attn.": ("q_proj", "k_proj", "v_proj", "o_proj"),
+    "mlp.": ("gate_proj", "up_proj", "down_proj"),
+}
 
 
 def obstacle(shape: LlamaShape, inner: int) -> str | None:
@@ -70,8 +77,9 @@ def write_packed(
     writer.add("norm", _found(weights, "model.norm.weight"))
     for name, rope in zip(("cosines", "sines"), rotary_tables(shape, shape.longest), strict=True):
         writer.add(name, rope)
+    listener = Listener(shape, table)
     for layer in sorted(set(shape.order)):
-        _write_layer(writer, weights, layer, order)
+        _write_layer(writer, weights, layer, order, listener)
     return json.dumps(writer.index).encode()
 
 
@@ -92,18 +100,28 @@ def tensor_bytes(shape: LlamaShape, inner: int, labels: int) -> dict[str, int]:
         for name, (outputs, inputs) in matrices.items():
             found[f"{layer}.{name}"] = outputs * inputs
             found[f"{layer}.{name}.steps"] = 4 * outputs
-            found[f"{layer}.{name}.sums"] = 4 * outputs * (inputs // span_of(inputs))
+            span = span_of(inputs, name in HAS_LOUD)
+            found[f"{layer}.{name}.sums"] = 4 * outputs * (inputs // span)
+            if name in HAS_LOUD:
+                found[f"{layer}.{name}.loud"] = 4 * LOUD
+                found[f"{layer}.{name}.loud_weights"] = outputs * LOUD
+                found[f"{layer}.{name}.loud_sums"] = 4 * outputs
     return found
 
 
-def _write_layer(writer: _Writer, weights: Mapping[str, Array], layer: int, order: Order) -> None:
-    start = f"model.layers.{layer}."
-    writer.add(f"{layer}.before", _found(weights, f"{start}input_layernorm.weight"))
-    writer.add(f"{layer}.after", _found(weights, f"{start}post_attention_layernorm.weight"))
-    attention = [_found(weights, f"{start}self_attn.{name}_proj.weight") for name in "qkvo"]
-    gate, up, down = (
-        _found(weights, f"{start}mlp.{name}_proj.weight") for name in ("gate", "up", "down")
-    )
+def _write_layer(
+    writer: _Writer, weights: Mapping[str, Array], layer: int, order: Order, listener: Listener
+) -> None:
+    parts = {
+        name: _found(weights, f"model.layers.{layer}.{group}{name}.weight")
+        for group, names in _PARTS.items()
+        for name in names
+    }
+    loud = listener.hear(parts)
+    writer.add(f"{layer}.before", parts["input_layernorm"])
+    writer.add(f"{layer}.after", parts["post_attention_layernorm"])
+    attention = [parts[f"{name}_proj"] for name in "qkvo"]
+    gate, up, down = (parts[f"{name}_proj"] for name in ("gate", "up", "down"))
     # A panel holds 16 gates and then their 16 inputs, so that one kernel call sees both.
     pairs = np.stack([part.reshape(-1, LANES, part.shape[1]) for part in (gate, up)], axis=1)
     matrices = {
@@ -115,23 +133,43 @@ def _write_layer(writer: _Writer, weights: Mapping[str, Array], layer: int, orde
     for name, matrix in matrices.items():
         steps = np.maximum(np.abs(matrix).max(axis=1) / LEVELS, 1e-12).astype(np.float32)
         whole = np.rint(matrix / steps[:, None]).astype(np.int8)
-        writer.add(f"{layer}.{name}", packed(whole, order))
         writer.add(f"{layer}.{name}.steps", steps)
-        writer.add(f"{layer}.{name}.sums", span_sums(whole))
+        apart = getattr(loud, name) if name in HAS_LOUD else ()
+        for part, array in packed_parts(whole, order, apart).items():
+            writer.add(f"{layer}.{name}{part}", array)
 
 
-def span_sums(whole: NDArray[np.int8]) -> NDArray[np.int32]:
+def packed_parts(
+    whole: NDArray[np.int8], order: Order, loud: Sequence[int] = ()
+) -> dict[str, NDArray[Any]]:
+    """All that kernels read of the weights [outputs, inputs] but their steps, by what it is called.
+
+    ``loud`` are the inputs to be carried apart, LOUD of them or none.
+    """
+    found: dict[str, NDArray[Any]] = {
+        "": packed(whole, order),
+        ".sums": span_sums(whole, span_of(whole.shape[1], bool(loud))),
+    }
+    if loud:
+        apart = whole[:, list(loud)]
+        found[".loud"] = np.array(loud, np.int32)
+        found[".loud_weights"] = packed(apart, order)
+        found[".loud_sums"] = apart.sum(axis=1, dtype=np.int32)
+    return found
+
+
+def span_sums(whole: NDArray[np.int8], span: int) -> NDArray[np.int32]:
     """Sums of the weights [outputs, inputs] in every span of inputs: panels x spans x PANEL."""
     outputs, inputs = whole.shape
-    span = span_of(inputs)
     parts = whole.reshape(outputs // PANEL, PANEL, inputs // span, span)
     sums: NDArray[np.int32] = parts.sum(axis=3, dtype=np.int32)
     return sums.transpose(0, 2, 1)
 
 
-def span_of(inputs: int) -> int:
+def span_of(inputs: int, without_loud: bool) -> int:
     """How many inputs of a token share a step."""
-    return next(size for size in SPANS if inputs % size == 0)
+    sizes = SPANS_WITHOUT_LOUD if without_loud else SPANS
+    return next(size for size in sizes if inputs % size == 0)
 
 
 def packed(whole: NDArray[np.int8], order: Order) -> NDArray[np.int8]:

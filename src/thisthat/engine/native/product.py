@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thisthat.engine.native.library import Library
-from thisthat.engine.native.pack import packed, span_sums
+from thisthat.engine.native.pack import packed_parts, span_of
 
 Floats = NDArray[np.float32]
+
+
+PARTS = ("sums", "loud", "loud_weights", "loud_sums")
 
 
 class Matrix(ctypes.Structure):
     """Weights as the kernels have them, see rows.h."""
 
-    _fields_ = tuple((name, ctypes.c_void_p) for name in ("weights", "steps", "sums"))
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("weights", "steps", *PARTS)),
+        ("span", ctypes.c_int32),
+    )
 
 
 class Product:
     """Whole weights [outputs, inputs] with a step per output, packed for ``library``."""
 
-    def __init__(self, library: Library, whole: NDArray[np.int8], steps: Floats) -> None:
+    def __init__(
+        self,
+        library: Library,
+        whole: NDArray[np.int8],
+        steps: Floats,
+        loud: Sequence[int] = (),
+    ) -> None:
+        """``loud`` are the inputs to be carried apart, LOUD of them or none."""
         self._multiply = library.load().multiply_alone
         self._multiply.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_int] * 4 + [ctypes.c_void_p]
         self._shape = whole.shape
-        parts = packed(whole, library.order), steps, span_sums(whole)
+        parts = {".steps": steps, **packed_parts(whole, library.order, loud)}
         # Held here, because the kernels only point to them.
-        self._parts = [np.ascontiguousarray(part) for part in parts]
-        self._matrix = Matrix(*(part.ctypes.data for part in self._parts))
+        self._parts = {name: np.ascontiguousarray(part) for name, part in parts.items()}
+        places = (self._parts.get(name) for name in ("", ".steps", *(f".{name}" for name in PARTS)))
+        self._matrix = Matrix(
+            *(None if part is None else part.ctypes.data for part in places),
+            span_of(whole.shape[1], bool(loud)),
+        )
 
     def __call__(self, values: Floats, terms: int, out: Floats | None = None) -> Floats:
         """``values`` [rows, inputs] times the weights, with so many eight-bit terms a value.

@@ -5,9 +5,11 @@ Run as a program of its own, because kernels compiled for the wrong processor en
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,9 @@ from numpy.typing import NDArray
 from thisthat.engine.flat_pass import FlatPass, lay_flat
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.library import Library
+from thisthat.engine.native.loud_inputs import LOUD
 from thisthat.engine.native.pack import LEVELS, span_of, write_packed
+from thisthat.engine.native.plain_step import plain_norm, plain_step
 from thisthat.engine.native.product import Product
 from thisthat.engine.native.runtime import NativeRuntime
 from thisthat.engine.rope import rotary_tables
@@ -96,28 +100,45 @@ def largest_rounding(library: Library) -> float:
     """How far products are off, in standard deviations of what rounding may leave.
 
     All the ways in which kernels take rows and inputs: groups of them whole and not, with one term
-    and with two, spans of every length.
+    and with two, spans of every length, loud inputs.
     """
     random = np.random.default_rng(0)
     found = []
-    for inputs in (64, 128, 576):
+    for inputs, loud in itertools.product((64, 128, 576), ((), range(1, 4 * LOUD, 4))):
         whole = random.integers(-LEVELS, LEVELS + 1, (96, inputs), np.int8)
         steps = random.uniform(0.5, 1.5, 96).astype(np.float32)
-        product = Product(library, whole, steps)
+        product = Product(library, whole, steps, loud)
         # Spans of very different sizes, so that a wrong step shows.
-        sizes = 10 ** random.uniform(-2, 2, (41, inputs // span_of(inputs), 1))
-        spans = random.standard_normal((41, inputs // span_of(inputs), span_of(inputs))) * sizes
+        span = span_of(inputs, bool(loud))
+        sizes = 10 ** random.uniform(-2, 2, (41, inputs // span, 1))
+        drawn = random.standard_normal((41, inputs // span, span)) * sizes
+        values = drawn.reshape(41, inputs).astype(np.float32)
+        values[:, loud] *= 20
         weights = whole * steps[:, None].astype(np.float64)
-        squares = (weights**2).reshape(96, *spans.shape[1:]).sum(axis=2)
         for terms, count in ((1, 1), (1, 5), (1, 24), (1, 41), (2, 1), (2, 7), (2, 16), (2, 41)):
-            values = spans[:count].reshape(count, inputs).astype(np.float32)
-            step = np.abs(spans[:count]).max(axis=2) / (LEVELS if terms == 1 else 254 * LEVELS)
-            if library.variant == "amx":  # tiles have one step for all inputs
-                step[:] = step.max(axis=1, keepdims=True)
-            wanted = values.astype(np.float64) @ weights.T
-            spread = np.sqrt(step**2 @ squares.T / 12) + 1e-6 * np.abs(wanted).max()
-            found.append(np.abs((product(values, terms) - wanted) / spread).max())
+            given = values[:count]
+            wanted = given.astype(np.float64) @ weights.T
+            step = _step_of_each(given, span, loud, terms, library)
+            spread = np.sqrt(step**2 @ (weights**2).T / 12) + 1e-6 * np.abs(wanted).max()
+            found.append(np.abs((product(given, terms) - wanted) / spread).max())
     return float(np.max(found))
+
+
+def _step_of_each(
+    values: NDArray[np.float32], span: int, loud: Sequence[int], terms: int, library: Library
+) -> Array:
+    """The step that rounds each of ``values`` [rows, inputs], or a longer one."""
+    levels, inputs = LEVELS * 254 ** (terms - 1), values.shape[1]
+    sizes: Array = np.abs(values).astype(np.float64)
+    if library.variant == "amx":  # tiles have one step for all inputs, loud ones among them
+        largest: Array = sizes.max(axis=1, keepdims=True) / levels
+        return largest.repeat(inputs, axis=1)
+    apart = np.isin(np.arange(inputs), loud if library.multiplies_bytes else ())
+    others: Array = np.where(apart, 0, sizes).reshape(len(values), -1, span).max(axis=2) / levels
+    step = others.repeat(span, axis=1)
+    if apart.any():
+        step[:, apart] = sizes[:, apart].max(axis=1, keepdims=True) / (254 * LEVELS)
+    return step
 
 
 def _weights() -> Weights:
@@ -174,37 +195,10 @@ def _plainly(weights: Weights, first: FlatPass, second: FlatPass) -> Array:
             for name, value in weights.items()
             if name.startswith(start)
         }
-        normed = _norm(hidden, part["input_layernorm"])
-        query, key, value = (
-            (normed @ part[f"{name}_proj"].T).reshape(len(tokens), -1, SHAPE.head_width)
-            for name in "qkv"
-        )
-        query, key = (_rope(heads, cosine, sine) for heads in (query, key))
-        scores = np.einsum("ihd,jd->hij", query, key[:, 0]) / np.sqrt(SHAPE.head_width)
-        scores = np.where(seen, scores, -np.inf)
-        probabilities = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        probabilities /= probabilities.sum(axis=-1, keepdims=True)
-        mixed = np.einsum("hij,jd->ihd", probabilities, value[:, 0]).reshape(len(tokens), -1)
-        hidden = hidden + mixed @ part["o_proj"].T
-        normed = _norm(hidden, part["post_attention_layernorm"])
-        gate = normed @ part["gate_proj"].T
-        inner = gate / (1 + np.exp(-gate)) * (normed @ part["up_proj"].T)
-        hidden = hidden + inner @ part["down_proj"].T
-    slots = _norm(hidden, weights["model.norm.weight"])[second.slots + before]
+        hidden = plain_step(SHAPE, part, hidden, (cosine, sine), seen).hidden
+    slots = plain_norm(hidden, weights["model.norm.weight"], SHAPE.epsilon)[second.slots + before]
     logits: Array = slots @ weights["model.embed_tokens.weight"][list(LABELS)].T
     return logits
-
-
-def _norm(hidden: Array, weight: NDArray[np.float32]) -> Array:
-    scale = 1 / np.sqrt((hidden**2).mean(axis=-1, keepdims=True) + SHAPE.epsilon)
-    normed: Array = hidden * scale * weight
-    return normed
-
-
-def _rope(heads: Array, cosine: NDArray[np.float32], sine: NDArray[np.float32]) -> Array:
-    one, two = np.split(heads, 2, axis=-1)
-    cosine, sine = cosine[:, None], sine[:, None]
-    return np.concatenate([one * cosine - two * sine, two * cosine + one * sine], axis=-1)
 
 
 def _main(path: str, variant: str) -> None:

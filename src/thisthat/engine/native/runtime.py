@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from thisthat.engine.flat_pass import FlatPass
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.library import Library
-from thisthat.engine.native.pack import tensor_bytes
-from thisthat.engine.native.product import Matrix
+from thisthat.engine.native.pack import HAS_LOUD, span_of, tensor_bytes
+from thisthat.engine.native.product import PARTS, Matrix
 from thisthat.engine.row_reader import KeptTokens, Passed
 from thisthat.engine.rows import Hidden
 from thisthat.errors import CheckpointError
@@ -144,6 +144,8 @@ class NativeRuntime:
         self._data = np.memmap(weights, np.uint8, mode="r")
         self._index: Mapping[str, int] = json.loads(index.read_bytes())
         self._sizes = tensor_bytes(shape, inner, labels)
+        wide = shape.heads * shape.head_width
+        self._inputs = dict(zip(_MATRICES, (shape.width, wide, shape.width, inner), strict=True))
         self._model = self._described(inner)
         self._engine = self._kernels.open_engine(ctypes.byref(self._model), threads)
         if not self._engine:
@@ -277,11 +279,15 @@ class NativeRuntime:
         )
 
     def _layer(self, layer: int) -> _Step:
-        matrices = [
-            Matrix(*(self._at(f"{layer}.{name}{part}") for part in ("", ".steps", ".sums")))
-            for name in _MATRICES
-        ]
+        matrices = [self._matrix(f"{layer}.{name}", name) for name in _MATRICES]
         return _Step(self._at(f"{layer}.before"), self._at(f"{layer}.after"), *matrices)
+
+    def _matrix(self, start: str, name: str) -> Matrix:
+        has_loud = name in HAS_LOUD
+        places = [self._at(start), self._at(f"{start}.steps")]
+        held = PARTS if has_loud else PARTS[:1]
+        parts = [self._at(f"{start}.{part}") for part in held] + [None] * (len(PARTS) - len(held))
+        return Matrix(*places, *parts, span_of(self._inputs[name], has_loud))
 
     def _at(self, name: str) -> int:
         start = self._index.get(name)

@@ -32,6 +32,10 @@ typedef int32x4_t Sum;
 
 typedef float Found[GROUP * PANEL];
 
+/* Bytes of a line, and steps of its parts: spans, then both terms of loud inputs. */
+static int width_of(const Rows *rows) { return rows->inputs + (rows->matrix->loud ? 2 * LOUD : 0); }
+static int steps_of(const Rows *rows) { return spans_of(rows) + (rows->matrix->loud ? 2 : 0); }
+
 #if !defined(VARIANT_NEON)
 /* ``sum`` grows by four products a lane. Given the intrinsic, compilers copy every sum before and after. */
 #if defined(__AVXVNNI__) && defined(VARIANT_AVXVNNI)
@@ -87,38 +91,45 @@ static inline __attribute__((always_inline)) void add_span(const int some, const
 
 /* ``some`` is known when this is compiled. */
 static inline __attribute__((always_inline)) void multiply_some(const int some, const Rows *rows, int first,
-                                                                const int8_t *panel, const int8_t *next,
-                                                                const int32_t *lost, Found found) {
-    int inputs = rows->inputs, spans = spans_of(inputs), span = inputs / spans;
-    const int8_t *lines = (const int8_t *)rows->laid_out + (size_t)first * inputs;
-    const float *scale = rows->scale + (size_t)first * spans;
+                                                                const int8_t *panel, const int8_t *next, int output,
+                                                                Found found) {
+    const Matrix *matrix = rows->matrix;
+    int inputs = rows->inputs, spans = spans_of(rows), span = matrix->span, steps = steps_of(rows);
+    const int8_t *lines = (const int8_t *)rows->laid_out + (size_t)first * width_of(rows);
+    const int8_t *loud = matrix->loud_weights + (size_t)output * LOUD;
+    const float *scale = rows->scale + (size_t)first * steps;
     for (int column = 0; column < PANEL; column += PIECES * WIDE)
-        for (int s = 0; s < spans; s++) {
-            size_t place = (size_t)column * inputs + (size_t)s * span * LANES;
+        for (int s = 0; s < steps; s++) {
+            /* Both terms of loud inputs meet the same weights. */
+            int among = s < spans, count = among ? span : LOUD;
+            size_t place = (size_t)column * (among ? inputs : LOUD) + (among ? (size_t)s * span * LANES : 0);
+            size_t before = among ? s * span : inputs + (s - spans) * LOUD;
+            const int8_t *weights = (among ? panel : loud) + place;
+            const int32_t *lost = among ? matrix->sums + (size_t)output * spans + s * PANEL : matrix->loud_sums + output;
             Sum sum[GROUP][PIECES];
             UNROLL for (int p = 0; p < PIECES; p++) {
-                integers less = *(const loose_integers *)(lost + s * PANEL + column + p * WIDE) * -RAISED;
+                integers less = *(const loose_integers *)(lost + column + p * WIDE) * -RAISED;
                 UNROLL for (int r = 0; r < some; r++) sum[r][p] = (Sum)less;
             }
-            add_span(some, lines + (size_t)s * span * GROUP, span, panel + place, (size_t)inputs * LANES, next + place,
-                     sum);
+            add_span(some, lines + before * GROUP, count, weights, (size_t)(among ? inputs : LOUD) * LANES,
+                     among ? next + place : weights, sum);
             UNROLL for (int r = 0; r < some; r++)
                 UNROLL for (int p = 0; p < PIECES; p++) {
                     floats whole = __builtin_convertvector((integers)sum[r][p], floats);
                     float *to = found + r * PANEL + column + p * WIDE;
-                    store(to, add_product(s ? load(to) : spread(0), whole, spread(scale[r * spans + s])));
+                    store(to, add_product(s ? load(to) : spread(0), whole, spread(scale[r * steps + s])));
                 }
         }
 }
 
-/* Sums of a group of lines, of which ``used`` from ``first`` on are read, with one panel of weights; meanwhile the
- * ``next`` panel, if there is one, is fetched. */
-static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next,
-                     const int32_t *lost, Found found) {
+/* Sums of a group of lines, of which ``used`` from ``first`` on are read, with the panel of weights that begins with
+ * ``output``; meanwhile the ``next`` panel, if there is one, is fetched. */
+static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next, int output,
+                     Found found) {
     if (!next) next = panel;
-    if (used <= STEP_OF_LINES) multiply_some(STEP_OF_LINES, rows, first, panel, next, lost, found);
-    else if (used <= 2 * STEP_OF_LINES) multiply_some(2 * STEP_OF_LINES, rows, first, panel, next, lost, found);
-    else multiply_some(GROUP, rows, first, panel, next, lost, found);
+    if (used <= STEP_OF_LINES) multiply_some(STEP_OF_LINES, rows, first, panel, next, output, found);
+    else if (used <= 2 * STEP_OF_LINES) multiply_some(2 * STEP_OF_LINES, rows, first, panel, next, output, found);
+    else multiply_some(GROUP, rows, first, panel, next, output, found);
 }
 
 /* WIDE sums of one line of the group. */

@@ -120,10 +120,10 @@ static Work lay_out_work(const Model *model, const Pass *pass, int threads, Stoc
         .projected = take(stock, (size_t)rows * (queries + 2 * model->shared_heads * model->head_width), sizeof(float)),
         .attended = take(stock, (size_t)some * queries, sizeof(float)),
         .inner = take(stock, (size_t)some * model->inner, sizeof(float)),
-        .scale = take(stock, (size_t)room_for(some) * most / DEPTH, sizeof(float)),
-        .laid_out = take(stock, (size_t)room_for(some) * most, TERMS == 1 ? sizeof(float) : 1),
+        .scale = take(stock, (size_t)room_for(some) * most_steps(most), sizeof(float)),
+        .laid_out = take(stock, (size_t)room_for(some) * most_width(most), TERMS == 1 ? sizeof(float) : 1),
         .normed = take(stock, model->width, sizeof(float)),
-        .bytes = take(stock, 2 * most, 1),
+        .bytes = take(stock, 2 * most_width(most), 1),
         .lookout =
             {
                 .model = model,
@@ -193,12 +193,12 @@ static void norm(const Model *model, const float *row, const float *weight, floa
 }
 
 /* ``some`` rows from ``first`` on, to be laid out and multiplied. */
-static Rows rows_from(const Work *work, int first, int some, int inputs) {
+static Rows rows_from(const Work *work, int first, int some, const Matrix *matrix, int inputs) {
     int coarse = work->coarse < first ? 0 : up_to(work->coarse - first, some);
-    return (Rows){inputs, coarse, work->laid_out, work->scale};
+    return (Rows){matrix, inputs, coarse, work->laid_out, work->scale};
 }
 
-static void lay_out(Work *work, const Rows *rows, int count, const float *values) {
+static void lay_out(Work *work, const Rows *rows, int count, float *values) {
     for (int r = 0; r < count; r++) lay_out_row(rows, r, values + (size_t)r * rows->inputs, work->bytes);
 }
 
@@ -214,9 +214,9 @@ static void project(Work *work, const Step *step, int rows, int from, int to) {
     int width = work->model->width, batch = batch_of(rows);
     for (int first = 0; first < rows; first += batch) {
         int some = up_to(rows - first, batch);
-        Rows given = rows_from(work, first, some, width);
+        Rows given = rows_from(work, first, some, &step->projections, width);
         lay_out_normed(work, &given, some, work->hidden + (size_t)first * width, step->before);
-        product(&given, some, &step->projections, from, to, STORE, work->projected + (size_t)first * (to - from),
+        product(&given, some, from, to, STORE, work->projected + (size_t)first * (to - from),
                 to - from);
     }
 }
@@ -228,15 +228,15 @@ static void finish(Work *work, const Step *step, int first, int some, const Segm
     float *hidden = work->hidden + (size_t)first * width;
     attend(&work->lookout, segments, count, work->token + first, some, work->projected + (size_t)first * work->stride,
            work->stride, work->attended);
-    Rows attended = rows_from(work, first, some, queries);
+    Rows attended = rows_from(work, first, some, &step->out, queries);
     lay_out(work, &attended, some, work->attended);
-    product(&attended, some, &step->out, 0, width, ADD, hidden, width);
-    Rows normed = rows_from(work, first, some, width);
+    product(&attended, some, 0, width, ADD, hidden, width);
+    Rows normed = rows_from(work, first, some, &step->gate_up, width);
     lay_out_normed(work, &normed, some, hidden, step->after);
-    product(&normed, some, &step->gate_up, 0, 2 * inner, GATE, work->inner, inner);
-    Rows gated = rows_from(work, first, some, inner);
+    product(&normed, some, 0, 2 * inner, GATE, work->inner, inner);
+    Rows gated = rows_from(work, first, some, &step->down, inner);
     lay_out(work, &gated, some, work->inner);
-    product(&gated, some, &step->down, 0, width, ADD, hidden, width);
+    product(&gated, some, 0, width, ADD, hidden, width);
 }
 
 static void show_rows(Work *work, int rows, const float *projected, int stride, Short *keys, Short *values) {
@@ -541,17 +541,21 @@ int run(Engine *engine, const Pass *pass, char *memory, int from, int to) {
  * does not give what is needed. */
 int multiply_alone(const Matrix *matrix, const float *values, int count, int inputs, int outputs, int terms, float *out) {
     int batch = batch_of(count);
-    size_t room = (size_t)room_for(batch) * inputs;
-    void *laid_out = aligned_alloc(64, room * (TERMS == 1 ? sizeof(float) : 1));
-    float *scale = aligned_alloc(64, (room / DEPTH * sizeof(float) + 63) / 64 * 64);
-    int8_t *bytes = aligned_alloc(64, 2 * inputs);
-    int failed = !laid_out || !scale || !bytes || !has_leave();
+    size_t room = room_for(batch), line = most_width(inputs);
+    void *laid_out = aligned_alloc(64, room * line * (TERMS == 1 ? sizeof(float) : 1));
+    float *scale = aligned_alloc(64, (room * most_steps(inputs) * sizeof(float) + 63) / 64 * 64);
+    int8_t *bytes = aligned_alloc(64, 2 * line);
+    float *row = aligned_alloc(64, inputs * sizeof(float));
+    int failed = !laid_out || !scale || !bytes || !row || !has_leave();
     if (!failed) set_up_thread();
     for (int first = 0; first < count && !failed; first += batch) {
         int some = up_to(count - first, batch);
-        Rows rows = {inputs, terms == 1 || TERMS == 1 ? some : 0, laid_out, scale};
-        for (int r = 0; r < some; r++) lay_out_row(&rows, r, values + (size_t)(first + r) * inputs, bytes);
-        product(&rows, some, matrix, 0, outputs, STORE, out + (size_t)first * outputs, outputs);
+        Rows rows = {matrix, inputs, terms == 1 || TERMS == 1 ? some : 0, laid_out, scale};
+        for (int r = 0; r < some; r++) {
+            memcpy(row, values + (size_t)(first + r) * inputs, inputs * sizeof(float));
+            lay_out_row(&rows, r, row, bytes);
+        }
+        product(&rows, some, 0, outputs, STORE, out + (size_t)first * outputs, outputs);
     }
 #if defined(VARIANT_AMX)
     _tile_release();
@@ -559,5 +563,6 @@ int multiply_alone(const Matrix *matrix, const float *values, int count, int inp
     free(laid_out);
     free(scale);
     free(bytes);
+    free(row);
     return failed;
 }

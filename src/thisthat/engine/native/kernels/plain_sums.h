@@ -26,17 +26,17 @@
 
 typedef float Found[GROUP * PANEL];
 
-static int spans_of(int inputs) {
-    (void)inputs;
+static int spans_of(const Rows *rows) {
+    (void)rows;
     return 1;
 }
 
 /* Sums of a group of rows, from ``first`` on, with one panel of weights [inputs][PANEL]. */
 static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next,
-                     const int32_t *lost, Found found) {
+                     int output, Found found) {
     (void)used;
     (void)next;
-    (void)lost;
+    (void)output;
     int inputs = rows->inputs;
     for (int block = 0; block < PANEL / LANES; block += PLAIN_BLOCKS) {
         const float *given = (const float *)rows->laid_out + (size_t)first * inputs;

@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) float round_terms(const int terms, 
                                                                size_t apart, int8_t *coarse, int8_t *fine) {
     floats most = {0}, more = {0};
     for (int k = 0; k < width; k += 2 * WIDE) {
-        floats one = load(row + k), two = load(row + k + WIDE);
+        floats one = load(row + k), two = k + WIDE < width ? load(row + k + WIDE) : one;
         most = larger(most, larger(one, -one));
         more = larger(more, larger(two, -two));
     }

@@ -1,12 +1,7 @@
-/* Inputs of a token that share a step. */
+/* Inputs of a token that share a step: few enough that a large one coarsens no more than these. */
 
 #pragma once
 
 #include "rows.h"
 
-/* Spans are short enough to keep a large activation from coarsening many others, and long enough to cost little. */
-static int spans_of(int inputs) {
-    for (int depths = 3; depths > 1; depths--)
-        if (inputs % (depths * DEPTH) == 0) return inputs / (depths * DEPTH);
-    return inputs / DEPTH;
-}
+static int spans_of(const Rows *rows) { return rows->inputs / rows->matrix->span; }

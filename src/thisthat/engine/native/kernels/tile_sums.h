@@ -12,17 +12,20 @@
 typedef int32_t Found[AT_ONCE * PANEL];
 
 /* Tiles hold sums over all inputs. */
-static int spans_of(int inputs) {
-    (void)inputs;
+static int spans_of(const Rows *rows) {
+    (void)rows;
     return 1;
 }
+
+static int width_of(const Rows *rows) { return rows->inputs; }
+static int steps_of(const Rows *rows) { return spans_of(rows); }
 
 /* Sums of two tiles of lines, other rows or first and second terms, with one panel; meanwhile the ``next`` panel, if
  * there is one, is fetched. */
 static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next,
-                     const int32_t *lost, Found found) {
+                     int output, Found found) {
     (void)used;
-    (void)lost;
+    (void)output;
     int inputs = rows->inputs;
     const int8_t *upper = (const int8_t *)rows->laid_out + (size_t)first * inputs;
     const int8_t *lower = upper + (size_t)GROUP * inputs;

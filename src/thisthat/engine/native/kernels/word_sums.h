@@ -18,7 +18,7 @@ typedef float Found[GROUP * PANEL];
 
 /* A row as words, a chunk of every line of a group, then the next chunk. */
 static void lay_out_words(const Rows *rows, int line, const float *values) {
-    int width = rows->inputs, spans = spans_of(width), span = width / spans;
+    int width = rows->inputs, spans = spans_of(rows), span = width / spans;
     int16_t *out = (int16_t *)rows->laid_out + (size_t)(line / GROUP) * GROUP * width + line % GROUP * CHUNK;
     for (int s = 0; s < spans; s++, values += span) {
         floats most = {0};
@@ -39,11 +39,11 @@ static void lay_out_words(const Rows *rows, int line, const float *values) {
 /* Sums of a group of lines, from ``first`` on, with WIDE outputs of a panel at a time; meanwhile the ``next`` panel, if
  * there is one, is fetched. A register of weights has two words of an output, then the next two. */
 static void multiply(const Rows *rows, int first, int used, const int8_t *panel, const int8_t *next,
-                     const int32_t *lost, Found found) {
+                     int output, Found found) {
     (void)used;
-    (void)lost;
+    (void)output;
     if (!next) next = panel;
-    int inputs = rows->inputs, spans = spans_of(inputs), span = inputs / spans;
+    int inputs = rows->inputs, spans = spans_of(rows), span = inputs / spans;
     const float *scale = rows->scale + (size_t)first * spans;
     for (int column = 0; column < PANEL; column += WIDE) {
         const int16_t *given = (const int16_t *)rows->laid_out + (size_t)first * inputs;
