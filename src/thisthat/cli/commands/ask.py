@@ -190,9 +190,16 @@ def _questions(
     return questions
 
 
+_ADDED = {"choice": ("options", "first|second"), "score": ("levels", "lowest|highest")}
+"""What these questions cannot do without, and how it is written."""
+
+
 def _question(flag: str, text: str, parts: list[str]) -> Question:
     from thisthat.questions import Boolean, Choice, Score
 
+    if not parts and flag in _ADDED:
+        what, how = _ADDED[flag]
+        raise InvalidInputError(what, f"0 given; add them, as in '{text}|{how}'")
     if flag == "choice":
         return Choice([_option(part) for part in parts], text)
     if flag == "score":
