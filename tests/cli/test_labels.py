@@ -104,6 +104,15 @@ def test_a_table_that_is_none_of_states_is_refused(text: str, message: str, tmp_
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize("command", [("ask", "hi"), ("check", "--states", "x"), ("eval", "x")])
+def test_labels_given_as_the_schema_are_told_what_it_is(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    said = str(run(*command, "--schema", labels(tmp_path / "a.csv")).exception)
+    assert said.startswith(f"{tmp_path / 'a.csv'}: is not JSON")
+    assert said.endswith("; a schema is a JSON file of named questions")
+
+
 def test_labels_are_cases(schema: Path, tmp_path: Path) -> None:
     path = labels(tmp_path / "a.csv")
     done = run("test", path, "--schema", schema)

@@ -16,10 +16,20 @@ if TYPE_CHECKING:
 
 
 def read_schema(schema: Path | None) -> dict[str, Question] | None:
-    """The named questions of a file, or None without one."""
+    """The named questions of a file, or None without one. Raises InvalidInputError."""
+    from thisthat.items.labels import LABEL_FILES
     from thisthat.questions_json import questions_from_json
 
-    return None if schema is None else questions_from_json(read_json(schema))
+    if schema is None:
+        return None
+    try:
+        value = read_json(schema)
+    except InvalidInputError as error:
+        if schema.suffix not in LABEL_FILES:
+            raise
+        what = "a schema is a JSON file of named questions"
+        raise InvalidInputError(error.field, f"{error.message}; {what}") from None
+    return questions_from_json(value)
 
 
 def read_labels(path: Path, schema: Path | None) -> LabelledStates:

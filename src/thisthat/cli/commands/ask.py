@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thisthat.cli.answering import answering
-from thisthat.cli.labels import read_states
+from thisthat.cli.labels import read_schema, read_states
 from thisthat.cli.options import (
     CheckpointOption,
     EngineOption,
@@ -31,7 +31,7 @@ from thisthat.cli.options import (
 from thisthat.cli.terminal import plain_table, progress_bar, say
 from thisthat.display import label
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import load_json, read_json, read_text
+from thisthat.inputs import load_json, read_text
 
 if TYPE_CHECKING:
     from thisthat.audit.log import DecisionLog
@@ -170,9 +170,7 @@ def _close_log(log: DecisionLog) -> None:
 def _questions(
     booleans: list[str], choices: list[str], scores: list[str], schema: Path | None
 ) -> dict[str, Question]:
-    from thisthat.questions_json import questions_from_json
-
-    questions = {} if schema is None else questions_from_json(read_json(schema))
+    questions = dict(read_schema(schema) or {})
     for flag, specs in (("boolean", booleans), ("choice", choices), ("score", scores)):
         for number, spec in enumerate(specs, 1):
             name, text, parts = _parse(spec)

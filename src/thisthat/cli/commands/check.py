@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thisthat.cli.answering import answering
-from thisthat.cli.labels import read_states
+from thisthat.cli.labels import read_schema, read_states
 from thisthat.cli.options import (
     CheckpointOption,
     EngineOption,
@@ -67,12 +67,11 @@ def check(
     """
     from thisthat.calibrate.coherence import Tolerance, check_schema
     from thisthat.calibrate.wordings import wordings_from_json
-    from thisthat.questions_json import questions_from_json
 
     schema = alone_or_named("--schema", alone, schema, None)
     if schema is None:
         raise InvalidInputError("--schema", "is missing")
-    questions = questions_from_json(read_json(schema))
+    questions = read_schema(schema) or {}
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
     tolerance = Tolerance(shift, margin, share)
     given_states = [each.state for each in read_states(states)]
