@@ -247,4 +247,4 @@ class _progress_bar:  # noqa: N801 - used as a with-statement, not as a type
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         self._progress.stop()
         if failure is None and self._console.is_terminal:
-            self._console.print(_NEXT)
+            self._console.print(_NEXT, highlight=False)
