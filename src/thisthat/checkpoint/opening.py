@@ -48,6 +48,8 @@ def _open(ref: str | Path, lam: float | None, left: int) -> Checkpoint:
     if path.is_dir():
         if (path / CARD_FILE).is_file():
             return _open_carded(str(path.resolve()), path, lam, left)
+        if not (path / "config.json").is_file():
+            raise CheckpointError(f"{path}: has neither {CARD_FILE} nor config.json")
         return _open_plain(str(path.resolve()), SafetensorsModel(path), PathBase("."), lam)
     if path.is_file():
         if path.suffix != ".gguf":

@@ -96,3 +96,5 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)  # Before a command begins, nobody else has caught it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -16,10 +16,20 @@ if TYPE_CHECKING:
 
 
 def read_schema(schema: Path | None) -> dict[str, Question] | None:
-    """The named questions of a file, or None without one."""
+    """The named questions of a file, or None without one. Raises InvalidInputError."""
+    from thisthat.items.labels import LABEL_FILES
     from thisthat.questions_json import questions_from_json
 
-    return None if schema is None else questions_from_json(read_json(schema))
+    if schema is None:
+        return None
+    try:
+        value = read_json(schema)
+    except InvalidInputError as error:
+        if schema.suffix not in LABEL_FILES:
+            raise
+        what = "a schema is a JSON file of named questions"
+        raise InvalidInputError(error.field, f"{error.message}; {what}") from None
+    return questions_from_json(value)
 
 
 def read_labels(path: Path, schema: Path | None) -> LabelledStates:
@@ -41,25 +51,37 @@ def taught_words(labelled: LabelledStates, checkpoint: str, lam: float | None) -
     return share, f"{which} taught {checkpoint}"
 
 
-def read_states(path: Path) -> list[Text]:
-    """The states of a file, one a line.
+class PlacedState(NamedTuple):
+    """A state, the line of its file that it stands on, and what the file calls it."""
+
+    state: Text
+    line: int
+    name: str
+
+
+def read_states(path: Path) -> list[PlacedState]:
+    """The states of a file: one a line, or the column ``state`` of a table, called by its ids.
 
     Raises InvalidInputError for a file that holds labels, or no state at all.
     """
-    from thisthat.items.labels import is_labelled
+    from thisthat.items.labels import USE_EVAL, is_labelled, states_table
 
-    if path.suffix in (".csv", ".parquet", ".zst"):
-        raise InvalidInputError(
-            str(path), f"is not a file of states, one JSON value a line; {_LABELLED}"
-        )
-    states: list[Text] = []
-    for where, state in json_lines(path):
-        if is_labelled(state):
-            raise InvalidInputError(where, f"holds labels, not a state alone; {_LABELLED}")
-        states.append(state)
+    if path.suffix in (".parquet", ".zst"):
+        message = "is not a file of states, one JSON value a line, nor a .csv of them"
+        raise InvalidInputError(str(path), f"{message}; {USE_EVAL}")
+    states: list[PlacedState] = []
+    if path.suffix == ".csv":
+        states += [_placed(*row) for row in states_table(path)]
+    else:
+        for where, state in json_lines(path):
+            if is_labelled(state):
+                raise InvalidInputError(where, f"holds labels, not a state alone; {USE_EVAL}")
+            states.append(_placed(where, None, state))
     if not states:
         raise InvalidInputError(str(path), "has no states")
     return states
 
 
-_LABELLED = "to compare answers with labels, use `thisthat eval FILE --schema SCHEMA`"
+def _placed(where: str, name: str | None, state: Text) -> PlacedState:
+    line = where.rpartition(", ")[2]
+    return PlacedState(state, int(line.removeprefix("line ")), name or line)

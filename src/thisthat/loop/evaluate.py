@@ -41,7 +41,7 @@ _PERIODS = 4
 _LEAST_ROWS = 30
 _WIDTH = 0.02
 EXCLUDED = {
-    "immature": "the window is not over",
+    "immature": "the window is not over (--mature shortens it)",
     "censored": "no outcome came",
     "repeated": "repeats a decision with an outcome",
     "contradictory": "outcomes contradict each other",

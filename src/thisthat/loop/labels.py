@@ -16,7 +16,7 @@ from thisthat.files import write_atomically
 from thisthat.loop.joined import Joined, JoinedView
 
 REASONS = {
-    "immature": "the window is not over",
+    "immature": "the window is not over (--mature shortens it)",
     "censored": "no outcome came",
     "repeated": "repeats a decision with an outcome",
     "reward only": "the outcome is a reward, not an option",

@@ -205,6 +205,18 @@ def lines_of(store: Store, outcome: Outcome) -> Iterator[tuple[int, Entry]]:
             yield from store.lines({"request": str(request), **where}, None, None, None)
 
 
+def is_orphan(store: Store, outcome: Outcome) -> bool:
+    """Whether the decision that an outcome names is not in the log, or not yet."""
+    return not _named_by(store, outcome)
+
+
+def _named_by(store: Store, outcome: Outcome) -> list[Entry]:
+    try:
+        return [entry for _, entry in lines_of(store, outcome)]
+    except NoLogYetError:
+        return []
+
+
 def _check_past(outcome: Outcome, now: float) -> None:
     if outcome.time is not None and outcome.time > now + CLOCKS:
         why = f"{outcome.time:.0f} is in the future; it is {now:.0f} now"
@@ -213,10 +225,7 @@ def _check_past(outcome: Outcome, now: float) -> None:
 
 def _check_fits(store: Store, outcome: Outcome) -> None:
     """Refuse what the outcome's decision cannot have. One of a request may come before it."""
-    try:
-        found = [entry for _, entry in lines_of(store, outcome)]
-    except NoLogYetError:
-        found = []
+    found = _named_by(store, outcome)
     if not found:
         if outcome.decision is not None:
             raise InvalidInputError("decision", f"{outcome.decision} is not in the log")

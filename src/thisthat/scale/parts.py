@@ -23,7 +23,9 @@ def check_format(form: Format) -> None:
         try:
             pyarrow_parquet()
         except MissingExtraError:
-            raise MissingExtraError("Parquet output (not jsonl, not csv)", "batch") from None
+            raise MissingExtraError(
+                "Parquet output (unlike --format csv or jsonl)", "batch"
+            ) from None
 
 
 def write_part(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from thisthat.decide.protocol import Decides
 
 MOST_WRONG = 10
+_WRONG_SHOWN = 3
 _BINS = 10
 _SHOWN_CHARACTERS = 66
 _STATE = re.compile(r"states\[(\d+)\]\.?(.*)")
@@ -260,9 +261,11 @@ class Evaluation:
                 lines.append(f"  {compared.verdict}")
             else:
                 lines.append(error)
-            wrong = judged.surest_wrong(3)
-            if wrong:
-                lines.append("  wrong, surest first:")
+            wrong = judged.surest_wrong(_WRONG_SHOWN)
+            count = int((judged.hits == 0).sum())
+            if count:
+                which = "surest first" if count <= _WRONG_SHOWN else f"the surest {_WRONG_SHOWN}"
+                lines.append(f"  {count} wrong, {which}:")
             for row in wrong:
                 right, said = judged.told(row)
                 sure = f"{said!r} at {judged.confidences[row]:.3f}"

@@ -77,9 +77,11 @@ def test_a_dry_run_estimates_and_writes_nothing() -> None:
 
 
 def test_the_kept_schema_saves_tokens() -> None:
-    batch("a.jsonl", *COLUMNS, "--layout", "schema-first")
+    done = batch("a.jsonl", *COLUMNS, "--layout", "schema-first")
+    assert "tokens saved by the kept schema" in done.output
     (part,) = manifest_of(Path("out"))["parts"]
     assert part["cached_tokens"] > part["input_tokens"] / 2
+    assert "kept schema" not in batch("a.jsonl", *COLUMNS, "--restart").output.splitlines()[-1]
 
 
 def test_the_decision_log_is_written() -> None:

@@ -42,7 +42,8 @@ def refused(*arguments: str) -> str:
 def test_outcomes_become_labels(log: str, tmp_path: Path) -> None:
     named = ("--request", "r0", "--question", "question")
     assert run("log", "outcome", log, *named, "--happened", "--source", "me") == "recorded\n"
-    assert "no effect" in run("log", "outcome", log, *named, "--happened", "--source", "me")
+    again = run("log", "outcome", log, *named, "--happened", "--source", "me")
+    assert again == "was recorded before; no effect\n"
     table = tmp_path / "outcomes.csv"
     rows = "request,question,option\nr1,question,no\n{}x,q,no\n"
     table.write_text(rows.format("mine,question,perhaps\n"))
@@ -66,9 +67,17 @@ def test_outcomes_become_labels(log: str, tmp_path: Path) -> None:
     ]
     told = run("loop", "labels", "--log", log, "-o", str(labels))
     assert "0 states" in told
-    assert "4 excluded: the window is not over" in told
+    assert "4 excluded: the window is not over (--mature shortens it)" in told
     told = run("loop", "labels", "--log", log, "-o", str(labels), "--until", "1h")
     assert told == f"{labels}: 0 states, 0 answers\n"
+
+
+def test_an_outcome_without_its_decision_says_so(log: str) -> None:
+    for request, question in (("r0", "qestion"), ("another", "question")):
+        told = run(
+            "log", "outcome", log, "--request", request, "--question", question, "--happened"
+        )
+        assert told.startswith("recorded; the log has no such decision yet"), told
 
 
 def test_what_a_reviewer_says_becomes_an_outcome(log: str, tmp_path: Path) -> None:

@@ -71,6 +71,8 @@ def test_fit_saves_a_policy_beside_the_schema(labelled: Path) -> None:
     assert shown == said.removesuffix(f"saved as {path}\n")
     policy = Policy.load(path)
     assert policy.target == "error<=0.05"
+    again = fit(labelled, "--target", "error<=0.05").splitlines()
+    assert again[-1] == f"saved as {path}, in place of the file that was there"
     assert DECIDER.ask("state 1", REFUND, policy=policy).outcome is not None
     printed = fit(labelled, "--target", "error<=0.05", "--json", "-o", str(labelled) + ".p")
     assert Policy.from_json(json.loads(printed)) == policy
@@ -238,7 +240,9 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="--older-than: 2999-01-01 is in the future"):
         run("purge", path, "--older-than", "2999-01-01")
     assert run("purge", path, "--older-than", "0s") == "180 lines deleted\n"
-    assert "50 of them, and its policy as many labels" in run("drift", path, policy, code=3)
+    none = run("drift", path, policy, code=3)
+    assert "no decision in the log was made under this policy" in none
+    assert "50 of them, and its policy as many labels" in none
     with pytest.raises(InvalidInputError, match="level: is 3; it must lie between 0 and 1"):
         run("drift", path, policy, "--level", "3")
     with pytest.raises(InvalidInputError, match="--since: 'soon' is neither an age"):

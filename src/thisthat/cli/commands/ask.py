@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thisthat.cli.answering import answering
-from thisthat.cli.labels import read_states
+from thisthat.cli.labels import read_schema, read_states
 from thisthat.cli.options import (
     CheckpointOption,
     EngineOption,
@@ -31,7 +31,7 @@ from thisthat.cli.options import (
 from thisthat.cli.terminal import plain_table, progress_bar, say
 from thisthat.display import label
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import load_json, read_json, read_text
+from thisthat.inputs import load_json, read_text
 
 if TYPE_CHECKING:
     from thisthat.audit.log import DecisionLog
@@ -64,7 +64,7 @@ def ask(
     file: Annotated[Path | None, typer.Option(help="Read the state from this file.")] = None,
     states: Annotated[
         Path | None,
-        typer.Option(help="Ask about every line of this JSONL file (text or JSON each)."),
+        typer.Option(help="Ask about every state of this JSONL or CSV file (column state)."),
     ] = None,
     json_state: Annotated[bool, typer.Option(help="The state is JSON, not text.")] = False,
     checkpoint: CheckpointOption = "default",
@@ -113,7 +113,7 @@ def ask(
     ):
         if server is not None and wanted:
             raise InvalidInputError(name, "is for a checkpoint that is opened here, not a server")
-    many = [] if states is None else read_states(states)
+    many = [] if states is None else [each.state for each in read_states(states)]
     given: Text = "" if states is not None else _state(state, file, json_state)
 
     from thisthat.audit.log import DecisionLog
@@ -170,9 +170,7 @@ def _close_log(log: DecisionLog) -> None:
 def _questions(
     booleans: list[str], choices: list[str], scores: list[str], schema: Path | None
 ) -> dict[str, Question]:
-    from thisthat.questions_json import questions_from_json
-
-    questions = {} if schema is None else questions_from_json(read_json(schema))
+    questions = dict(read_schema(schema) or {})
     for flag, specs in (("boolean", booleans), ("choice", choices), ("score", scores)):
         for number, spec in enumerate(specs, 1):
             name, text, parts = _parse(spec)
@@ -190,9 +188,16 @@ def _questions(
     return questions
 
 
+_ADDED = {"choice": ("options", "first|second"), "score": ("levels", "lowest|highest")}
+"""What these questions cannot do without, and how it is written."""
+
+
 def _question(flag: str, text: str, parts: list[str]) -> Question:
     from thisthat.questions import Boolean, Choice, Score
 
+    if not parts and flag in _ADDED:
+        what, how = _ADDED[flag]
+        raise InvalidInputError(what, f"0 given; add them, as in '{text}|{how}'")
     if flag == "choice":
         return Choice([_option(part) for part in parts], text)
     if flag == "score":

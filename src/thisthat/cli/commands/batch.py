@@ -207,9 +207,7 @@ def _print_result(asked: Batch, manifest: Manifest) -> None:
     errors, seconds = manifest.total("errors"), manifest.total("seconds")
     parts = f"{len(manifest.parts)} part{'s' if len(manifest.parts) != 1 else ''}"
     saved, tokens = manifest.total("cached_tokens"), manifest.total("input_tokens")
-    typer.echo(
-        f"{asked.folder}: {manifest.done} rows in {parts}, {_time(seconds)}; "
-        f"{saved} of {tokens} tokens saved by the kept schema"
-    )
+    told = f"; {saved} of {tokens} tokens saved by the kept schema" if saved else ""
+    typer.echo(f"{asked.folder}: {manifest.done} rows in {parts}, {_time(seconds)}{told}")
     if errors:
         typer.echo(f"{errors} rows have an error, the first: {manifest.first_errors[0]}", err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thisthat.cli.answering import answering
-from thisthat.cli.labels import read_states
+from thisthat.cli.labels import read_schema, read_states
 from thisthat.cli.options import (
     CheckpointOption,
     EngineOption,
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    states: Annotated[
-        Path, typer.Option(help="JSONL file of states, a text or JSON on each line.")
-    ],
+    states: Annotated[Path, typer.Option(help="States: JSONL, or CSV (column state).")],
     alone: SchemaAlone = None,
     schema: SchemaOption = None,
     wordings: Annotated[
@@ -69,15 +67,14 @@ def check(
     """
     from thisthat.calibrate.coherence import Tolerance, check_schema
     from thisthat.calibrate.wordings import wordings_from_json
-    from thisthat.questions_json import questions_from_json
 
     schema = alone_or_named("--schema", alone, schema, None)
     if schema is None:
         raise InvalidInputError("--schema", "is missing")
-    questions = questions_from_json(read_json(schema))
+    questions = read_schema(schema) or {}
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
     tolerance = Tolerance(shift, margin, share)
-    given_states = read_states(states)
+    given_states = [each.state for each in read_states(states)]
     places = _sample(len(given_states), sample, seed)
 
     with (

@@ -100,7 +100,8 @@ def outcome(
     key: Annotated[str | None, typer.Option(help="Counts once per key; else per content.")] = None,
 ) -> None:
     """Record what happened after a decision; the same again has no effect."""
-    from thisthat.loop.outcomes import Outcome, RefusedOutcomeError, record
+    from thisthat.audit.store import open_store
+    from thisthat.loop.outcomes import Outcome, RefusedOutcomeError, is_orphan, record
 
     given = Outcome(
         decision=decision,
@@ -120,7 +121,10 @@ def outcome(
     except RefusedOutcomeError as error:
         option = "at" if error.about == "time" else error.about
         raise InvalidInputError(f"--{option}", error.message) from None
-    typer.echo("recorded" if done.recorded else "was recorded before; no effect")
+    told = "recorded" if done.recorded else "was recorded before; no effect"
+    if is_orphan(open_store(log), given):
+        told += "; the log has no such decision yet: no line of this request asks this question"
+    typer.echo(told)
 
 
 @app.command()
@@ -204,6 +208,8 @@ def drift(
     stream = DriftStream(fitted, level)
     stream.follow(open_store(log), moment(since, "--since"))
     tests = stream.tests()
+    if not tests:
+        typer.echo("no decision in the log was made under this policy", err=True)
     for test in tests:
         typer.echo(str(test), err=test.drifted)
     if any(test.drifted for test in tests):

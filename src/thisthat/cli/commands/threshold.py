@@ -132,6 +132,7 @@ def fit(
     if others:
         policy = policy.model_copy(update={"tries": len(others) + 1})
     _remember(remembered, before.having(now))
+    replaced = path.exists()
     policy.save(path)
     for name in policy.never_acted_on:
         typer.echo(f"warning: no answer to {name!r} is acted on with this target", err=True)
@@ -139,7 +140,7 @@ def fit(
         typer.echo(json.dumps(policy.as_json(), ensure_ascii=False))
         return
     _print(policy)
-    typer.echo(f"saved as {path}")
+    typer.echo(f"saved as {path}" + (", in place of the file that was there" if replaced else ""))
 
 
 def _refuse_taught(path: Path, rows: LabelledStates, checkpoint: str, lam: float | None) -> None:
