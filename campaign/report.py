@@ -12,6 +12,7 @@ from typing import Any
 from thisthat.cpus import usable_cores
 from thisthat.files import write_atomically
 
+LONG = 12
 START, END = "<!-- campaign: written by python -m campaign -->", "<!-- end of campaign -->"
 
 
@@ -69,18 +70,26 @@ def machine() -> str:
 
 
 def table(result: Result) -> str:
+    """The part's section of the page, its findings folded where they are many."""
     minutes = f"{result.seconds / 60:.1f} minutes"
     lines = [
         f"### {result.part}",
         "",
         f"{result.about} Size: {result.size}; {minutes} on {result.machine}.",
         "",
-        "| | found | must be | |",
-        "|---|---:|---:|---|",
     ]
     marks = {True: "✓", False: "✗", None: ""}
-    lines += [f"| {f.what} | {f.found} | {f.bar} | {marks[f.kept]} |" for f in result.findings]
-    return "\n".join(lines)
+    rows = ["| | found | must be | |", "|---|---:|---:|---|"]
+    rows += [f"| {f.what} | {f.found} | {f.bar} | {marks[f.kept]} |" for f in result.findings]
+    return "\n".join(lines + (folded(rows) if len(result.findings) > LONG else rows))
+
+
+def folded(rows: list[str]) -> list[str]:
+    """A long table, which still says at a glance whether every promise was kept."""
+    broken = sum(row.endswith("| ✗ |") for row in rows)
+    kept = f"promises not kept: {broken}" if broken else "every promise kept"
+    summary = f"<details><summary>{len(rows) - 2} findings, {kept}</summary>"
+    return [summary, "", *rows, "", "</details>"]
 
 
 def renew(page: Path, results: Path, order: list[str]) -> None:

@@ -26,22 +26,26 @@ def chromium() -> Iterator[Browser]:
 
 TOO_FAINT = """() => {
   const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-  const parse = (css) => {
+  const kept = (make) => {
+    const known = new Map();
+    return (key) => {
+      if (!known.has(key)) known.set(key, make(key));
+      return known.get(key);
+    };
+  };
+  const parse = kept((css) => {
     canvas.clearRect(0, 0, 1, 1);
     canvas.fillStyle = css;
     canvas.fillRect(0, 0, 1, 1);
     const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
     return [r, g, b, a / 255];
-  };
+  });
   const over = (top, under) => top.slice(0, 3).map((c, i) => c * top[3] + under[i] * (1 - top[3]));
-  const background = (element) => {
-    const layers = [];
-    for (let at = element; at; at = at.parentElement) {
-      layers.push(parse(getComputedStyle(at).backgroundColor));
-      if (layers.at(-1)[3] === 1) break;
-    }
-    return layers.reverse().reduce((under, top) => over(top, under), [255, 255, 255]);
-  };
+  const background = kept((element) => {
+    if (!element) return [255, 255, 255];
+    const own = parse(getComputedStyle(element).backgroundColor);
+    return own[3] === 1 ? own.slice(0, 3) : over(own, background(element.parentElement));
+  });
   const light = (rgb) => {
     const [r, g, b] = rgb.map((c) => c / 255).map((c) =>
       c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);

@@ -1,4 +1,4 @@
-"""Every recipe of docs/integrations.md runs where its library is installed."""
+"""Every recipe of docs/integrations.md runs; `dev` has the libraries."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import asyncio
 import re
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.path_engine import path_decider
 from tests.serve.support import on_loopback, service_for
@@ -40,7 +38,6 @@ def test_there_are_recipes_for_both() -> None:
 
 
 def test_chains_branch_on_what_the_library_answers() -> None:
-    pytest.importorskip("langchain_core")
     space, decider = ran("langchain_core"), path_decider()
     decisions = decider.decide_many(TICKETS, SCHEMA)
     expected = [
@@ -55,7 +52,6 @@ def test_chains_branch_on_what_the_library_answers() -> None:
 
 
 def test_agents_are_guarded_and_sort_by_what_a_server_answers() -> None:
-    pytest.importorskip("pydantic_ai")
     from pydantic_ai.models.test import TestModel
 
     with on_loopback(service_for()) as address:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -151,3 +152,25 @@ def test_every_source_of_the_model_card_that_asks_for_attribution_is_in_the_noti
     ]
     assert len(found) >= 10
     assert [name for name in found if name not in notice] == []
+
+
+def test_words_of_others_are_in_the_notice() -> None:
+    """Each under its own heading: what the wheel has, and what the sdist has besides."""
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    parts = re.split(r"^\d\. ", notice, flags=re.MULTILINE)
+    (in_wheel,) = (part for part in parts if "in the wheel." in part)
+    (in_sdist,) = (part for part in parts if "in the sdist alone." in part)
+    assert "published_sets.py" in in_wheel
+    assert "Copyright (c) 2026 OpenJev contributors" in in_wheel
+    assert "Permission is hereby granted, free of charge" in notice
+    file = "tests/prompt/chat_templates.json"
+    assert file in in_sdist
+    for model in json.loads((ROOT / file).read_text(encoding="utf-8")):
+        assert f"- {model}" in in_sdist
+
+
+def test_what_the_notice_names_is_there() -> None:
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    named = re.findall(r"(?<![\w/])(?:src|tests|docs|data|checkpoints)/[\w./-]*\w", notice)
+    assert len(named) >= 6
+    assert [name for name in named if not (ROOT / name).exists()] == []

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from scripts.make_animation import SESSION, drawn
+from scripts.make_badges import drawn as badge_drawn
+from scripts.make_badges import said
 from scripts.make_loop_picture import COLOURS
 from scripts.make_loop_picture import drawn as loop_drawn
 
@@ -109,6 +111,16 @@ def test_rules_and_calibration() -> None:
     published = anchors["branch.accuracy"]
     for value in (published["paper"], *published["others"].values()):
         assert str(value) in cells[3]
+    steps = groups("branch", "arithmetic steps")
+    cells = row("arithmetic of two to four steps")
+    assert [each["name"] for each in steps] == ["2", "3", "4"]
+    assert cells[1] == f"{line('branch', 'arithmetic'):.3f}"
+    asked = sum(each["questions"] for each in steps)
+    assert cells[2] == f"{sum(each['chance'] * each['questions'] for each in steps) / asked:.3f}"
+    assert sum(each["right"] for each in steps) / asked == line("branch", "arithmetic")
+    published = anchors["branch.arithmetic"]
+    for value in (published["paper"], *published["others"].values()):
+        assert str(value) in cells[3]
     public = line("decisions-decisions_dev", "ECE, 15 bins: heldout_task (n = 6313)")
     ours = line("written", "ECE, 15 bins")
     familiar = line("decisions-decisions_dev", "ECE, 15 bins: seen_task (n = 7511)")
@@ -116,7 +128,9 @@ def test_rules_and_calibration() -> None:
     assert row("calibration error")[3].startswith(f"{familiar:.3f} on tasks it was trained on")
     hosted = anchors["latency.milliseconds"]["others"]
     fastest, slowest = hosted["hosted, fastest"], hosted["hosted, slowest"]
-    assert f"hosted calls take {fastest} to {slowest:,} ms" in README
+    cells = row("one recorded question")
+    assert cells[1:4] == ["", "", ""]
+    assert cells[4] == f"{fastest} to {slowest:,}"
 
 
 @pytest.mark.parametrize(
@@ -154,6 +168,15 @@ def test_the_citation_has_the_same_version() -> None:
 def test_the_loop_is_drawn_by_its_script() -> None:
     for file, colours in COLOURS.items():
         assert (ROOT / "docs" / "pictures" / file).read_text() == loop_drawn(**colours)
+
+
+def test_the_badges_say_what_the_package_says() -> None:
+    for file, words in said().items():
+        assert (ROOT / "docs" / "pictures" / file).read_text(encoding="utf-8") == badge_drawn(
+            *words
+        )
+        assert f"![{' '.join(words)}](docs/pictures/{file})" in README
+    assert said()["badge-version.svg"][1] == thisthat.__version__
 
 
 def test_the_animation_shows_its_session_and_can_stand_still() -> None:

@@ -34,6 +34,17 @@ html_theme = "furo"
 html_title = f"thisthat {release}"
 html_short_title = "thisthat"
 html_static_path = ["static"]
+templates_path = ["templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_css_files = ["site.css"]
 html_favicon = "static/favicon.svg"
 html_show_sphinx = False

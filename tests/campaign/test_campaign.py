@@ -11,7 +11,18 @@ from pathlib import Path
 import pytest
 from campaign.__main__ import PARTS
 from campaign.attacks import Attack, finding
-from campaign.report import END, START, Finding, Result, at_most, none_of, read_result, renew, table
+from campaign.report import (
+    END,
+    LONG,
+    START,
+    Finding,
+    Result,
+    at_most,
+    none_of,
+    read_result,
+    renew,
+    table,
+)
 from campaign.requests import by_breaking
 
 from tests.attacks.conftest import Seen
@@ -97,3 +108,20 @@ def test_an_attack_is_judged_by_memory_on_one_server_and_waits_on_the_other() ->
     assert not finding("escapes", real, real).kept
     assert not finding("escapes", small, attack(0, 0.2, 0.41)).kept
     assert not finding("escapes", small, attack(0, 0.2, 0.2, 503)).kept
+
+
+@pytest.mark.parametrize(("broken", "said"), [(0, "every promise kept"), (2, "not kept: 2")])
+def test_a_long_table_is_folded_and_says_what_it_hides(
+    tmp_path: Path, broken: int, said: str
+) -> None:
+    findings = [at_most(f"n{n}", float(n < broken), 0) for n in range(LONG + 1)]
+    result = Result("soak", "what it is", "short", 1.0, findings, "here")
+    shown = table(result)
+    assert f"<details><summary>{LONG + 1} findings," in shown
+    assert f"{said}</summary>\n\n| | found" in shown
+    result.write(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(f"{START}\n### kills\n\nold\n{END}\n")
+    for _ in range(2):
+        renew(page, tmp_path, ["soak", "kills"])
+        assert page.read_text() == f"{START}\n{shown}\n\n### kills\n\nold\n{END}\n"

@@ -7,6 +7,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, Dialog, Page, expect
 
 from tests.loop.test_summary import EVALUATION
+from tests.serve.page.conftest import complaint
+from tests.serve.page.test_access import faults as access_faults
 from tests.serve.test_trials import CANARY, ask, begin, registry, serving, store_of, tell
 from thisthat.loop.outcomes import received
 from thisthat.loop.registry import Registry
@@ -22,11 +24,19 @@ def opened(browser: Browser, address: str) -> tuple[Page, list[str]]:
     page = browser.new_page()
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda told: complaint(told) and faults.append(told.text))
     page.on("dialog", accepted)
     page.goto(f"{address}/loop")
     page.get_by_label("This page needs an admin key").fill("adm")
     page.get_by_role("button", name="Use it").click()
     return page, faults
+
+
+def for_everybody(page: Page) -> None:
+    """Fails if a name is missing, a text is faint, or something does not fit."""
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert access_faults(page) == [], width
 
 
 def test_what_is_tried_is_shown_and_ended(
@@ -46,6 +56,7 @@ def test_what_is_tried_is_shown_and_ended(
         expect(page.locator(".trial svg polyline")).to_have_count(3)
         expect(page.locator("#decisions figure")).to_have_count(2)
         expect(page.locator("#history tbody tr")).to_have_count(7)
+        for_everybody(page)
         page.screenshot(path=tmp_path / "loop.png", full_page=True)
         page.get_by_role("button", name="End it").click()
         expect(page.locator("#trying")).to_have_text("Nothing is being tried.")
@@ -70,6 +81,7 @@ def test_the_queue_is_reviewed_with_the_keyboard(browser: Browser, registry: Reg
         expect(first).to_contain_text("unsure")
         expect(first.get_by_role("region", name="State")).to_contain_text("parcel")
         expect(first.get_by_role("group", name="lost").get_by_role("button")).to_have_count(2)
+        for_everybody(page)
         first.get_by_role("button", name="yes").focus()
         page.keyboard.press("Enter")
         expect(rows).to_have_count(2)
@@ -111,6 +123,7 @@ def test_a_wrong_key_and_a_server_without_a_loop_are_told(browser: Browser, addr
     page = browser.new_page()
     page.goto(f"{address}/loop")
     expect(page.locator("#notice")).to_contain_text("without an admin key")
+    for_everybody(page)
     page.get_by_role("link", name="Playground").click()
     page.wait_for_selector("#cards:not(.outdated)")
     page.close()

@@ -73,11 +73,11 @@ function show(found) {
   byId("trying").replaceChildren(...(tried.length ? tried : [element("p", { className: "hint", textContent: "Nothing is being tried." })]));
   byId("decisions").replaceChildren(...charts(found));
   const counts = Object.entries(found.counts).filter(([, count]) => count > 0);
-  table("counts", ["Decisions", ""], counts.map(([name, count]) => [COUNTS[name] ?? name, count]));
+  table("counts", ["Decisions", "Number"], counts.map(([name, count]) => [COUNTS[name] ?? name, count]));
   table("questions", ["Question", "Decisions", "Outcomes", "Mean reward"],
     Object.entries(found.questions).map(([name, each]) => [name, each.decisions, each.outcomes, number(each.reward)]));
   byId("evaluated").hidden = !found.evaluations.length;
-  table("evaluations", ["Version", "", "Decisions", "Champion", "Candidate", "Difference"],
+  table("evaluations", ["Version", "Found", "Decisions", "Champion", "Candidate", "Difference"],
     found.evaluations.map((each) => [
       each.version, each.part, each.rows, number(each.champion), number(each.candidate),
       `${signed(each.difference)} [${signed(each.low)}, ${signed(each.high)}]`,
