@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from tests.lab.bench.conftest import ROOT
+from tests.lab.suites.written import samples
 from tests.path_engine import path_decider
 from thisthat.engine.protocol import Capabilities
 from thisthat.errors import InvalidInputError
@@ -141,6 +142,7 @@ def test_parity_counts_pairs(context: Context) -> None:
         ("actuator", "mixture", "single outcomes alone"),
         ("parity", "default", "no unseen readout"),
         ("parity", "mixture", "No readout that determines a parity was trained"),
+        ("parity", "deepening", "trained on no maze"),
         ("surfaces", "worlds", "in all three surfaces"),
     ],
 )
@@ -150,6 +152,13 @@ def test_what_training_saw_stands_beside_the_figure(
     assert told not in " ".join(measured(context, name).caveats)
     monkeypatch.setattr(context.system, "recipes", (recipe,))
     assert told in " ".join(measured(context, name).caveats)
+
+
+def test_a_checkpoint_that_went_on_to_mazes_is_not_said_to_know_none(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context.system, "recipes", ("deepening", "worlds"))
+    assert "trained on no maze" not in " ".join(measured(context, "parity").caveats)
 
 
 def test_every_recipe_with_mazes_is_named_beside_their_figures() -> None:
@@ -196,6 +205,30 @@ def test_lambda_sweep_opens_every_lambda(context: Context) -> None:
     found = measured(context, "lambda")
     assert {point["lambda"] for point in found.series["lambda"]} == {0.0, 1.0}
     assert {point["set"] for point in found.series["lambda"]} == {"windows", "actuator"}
+
+
+def test_the_sweep_asks_written_tasks_where_there_are_some(
+    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "branches").mkdir()
+    tasks = [samples.late(split="heldout"), samples.how_late(split="heldout")]
+    lines = "".join(json.dumps(task) + "\n" for task in tasks)
+    (tmp_path / "branches" / "all.jsonl").write_text(lines)
+    context.setting = replace(context.setting, data=tmp_path)
+    shown: list[tuple[str, int]] = []
+    bar = context.progress
+
+    def watch(title: str, total: int, completed: int = 0) -> Any:
+        shown.append((title, total))
+        return bar(title, total, completed)
+
+    monkeypatch.setattr(context, "progress", watch)
+    found = measured(context, "lambda")
+    assert shown[0] == ("λ = 0, written", 2)
+    assert ("λ = 1, written", 2) in shown
+    graded = [line.label for line in found.lines if "written" in line.label]
+    assert graded == ["λ = 0, written: accuracy", "λ = 1, written: accuracy"]
+    assert [p["lambda"] for p in found.series["lambda"] if p["set"] == "written"] == [0, 1]
 
 
 def test_latency_states_its_workloads(context: Context) -> None:
