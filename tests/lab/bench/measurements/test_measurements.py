@@ -5,27 +5,33 @@ from __future__ import annotations
 import io
 import json
 import platform
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from tests.lab.bench.conftest import ROOT
 from tests.lab.suites.written import samples
-from tests.path_engine import path_decider
+from tests.path_engine import PathEngine, path_decider
 from thisthat.engine.protocol import Capabilities
+from thisthat.engine.rows import Row, RowResult
 from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
 from thisthat.questions import Source
 from thisthat.rng import Rng
+from thisthat.temperature import Temperatures
 from thisthat_lab.bench import measure, suite
 from thisthat_lab.bench.measure import Context, Setting, run_measurement
 from thisthat_lab.bench.measurements.questions import actuator, branch, heldout, parity
 from thisthat_lab.bench.measurements.questions import ladder as ladder_module
 from thisthat_lab.bench.measurements.questions import lambda_sweep as sweep_module
 from thisthat_lab.bench.measurements.speed import audit, latency
+from thisthat_lab.bench.measurements.trust import forms
+from thisthat_lab.bench.measurements.trust.forms import LEADS
 from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.report.table import print_result
 from thisthat_lab.bench.result import Result, read_result
@@ -333,6 +339,48 @@ def test_fidelity_is_barred_on_branch_and_dev_rows(
     found = measured(Context(setting, Console(file=io.StringIO())), "fidelity")
     assert any(line.label.startswith("dev, 1 questions") for line in found.lines)
     assert [bar.value for bar in found.bars] == [0, 0]
+
+
+class Coarse(PathEngine):
+    """Rounds logits to steps of a fifth."""
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        return [
+            replace(each, logits=tuple(np.round(one * 5) / 5 for one in each.logits))
+            for each in super().run(rows)
+        ]
+
+
+def test_float8_is_held_against_bfloat16(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def open_form(ref: str, **how: Any) -> EngineSystem:
+        opened.append(how["dtype"])
+        decider = path_decider(temperatures=Temperatures(2.0))
+        if how["dtype"] == "float8":
+            decider.engine = Coarse()
+        decider.engine.description = f"torch, {how['dtype']}"  # type: ignore[misc]
+        return EngineSystem(decider)
+
+    monkeypatch.setattr(EngineSystem, "open", open_form)
+    items = [
+        Item("s", "f", "choice", f"state {n}", "Which?", tuple((o, None) for o in "abc"), 0)
+        for n in range(200)
+    ]
+    monkeypatch.setattr(forms, "_sets", lambda context: {"branch": items})
+    options = SystemOptions(engine="torch", dtype="float8")
+    setting = Setting(options=options, out=tmp_path)
+    found = measured(Context(setting, Console(file=io.StringIO())), "fidelity")
+    assert opened == ["float8", "bfloat16"]
+    lines = {line.label: line.value for line in found.lines}
+    assert lines["answers that differ from bfloat16"] > 0
+    # Rounding by a tenth moves a lead by a fifth at most, and by 0.08 on average or so.
+    assert 0.04 < lines["mean change of a lead, logits"] < 0.12
+    assert lines["leads below 0.05"] <= lines["leads below 0.3"]
+    mended = [lines[f"leads below {lead:g} read again: answers that differ"] for lead in LEADS]
+    assert mended == sorted(mended, reverse=True)
+    assert mended[-1] == 0
+    assert found.caveats[2] == "Reference: torch, bfloat16."
 
 
 def test_an_interrupted_suite_goes_on(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
