@@ -21,6 +21,15 @@ def ids(tokenizer: Tokenizer, text: str) -> list[int]:
     return found
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "a ", " a", "a  b", "a \n b", "a\n b", "a \n", "a\n 1", "a 1  2", "x \x1c y", "1 2"],
+)
+def test_spaces_belong_to_what_they_do_for_the_tokenizer(tokenizer: Tokenizer, text: str) -> None:
+    cached = WordCache(lambda text: ids(tokenizer, text))
+    assert cached(text) == ids(tokenizer, text)
+
+
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.text(max_size=20))
 def test_the_ids_are_the_tokenizers_own(tokenizer: Tokenizer, text: str) -> None:
     cached = WordCache(lambda text: ids(tokenizer, text))
@@ -51,6 +60,9 @@ def test_a_word_is_worked_out_once_and_the_memory_is_bounded(
     cached(long)
     cached(long)
     assert asked.count(long) == 2
+    cached("one " + long)
+    cached("one " + long)
+    assert asked.count(" " + long) == 2
 
 
 def test_only_a_tokenizer_that_cuts_alike_is_taken() -> None:

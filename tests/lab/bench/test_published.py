@@ -1,11 +1,14 @@
-"""Published checkpoints, as tiny random stand-ins in their own layout, through every verb."""
+"""Published checkpoints, as tiny random stand-ins in their own layout, through every verb.
+
+On a machine with a CUDA device everything here runs on that.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,27 +47,50 @@ QUESTIONS = {
     "queue": Choice({"billing": "money", "shipping": None}, "Which queue?"),
     "anger": Score(["calm", "furious"], "How angry?"),
 }
-LAYOUTS = {
+LAYOUTS: dict[str, dict[str, Any]] = {
     "flat": {"wrapped": False},
     "wrapped": {"wrapped": True},
-    "wrapped, sharded": {"wrapped": True, "shards": 3},
+    "sharded": {"wrapped": True, "shards": 3},
 }
+WITH_A_CARD = ", with a card"
+EVERY_LAYOUT = [name + card for name in LAYOUTS for card in ("", WITH_A_CARD)]
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-@pytest.fixture(params=[*LAYOUTS, "with a card"])
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    made = write_published(tmp_path / FLOCK, **LAYOUTS.get(request.param, {}))
-    if request.param == "with a card":
+def stand_in(parent: Path, layout: str, **how: Any) -> Path:
+    """A stand-in in one of ``EVERY_LAYOUT``, below ``parent``."""
+    made = write_published(parent / FLOCK, **LAYOUTS[layout.removesuffix(WITH_A_CARD)], **how)
+    if layout.endswith(WITH_A_CARD):
         # Under any other name, what the card says counts.
         card = replace(open_checkpoint(made).card, base=PathBase("."))
         write_card(card, made / CARD_FILE)
-        made = made.rename(tmp_path / "renamed")
+        made = made.rename(parent / "renamed")
     return made
+
+
+def moved(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> dict[str, bool]:
+    """Of every tensor, whether it is another."""
+    assert before.keys() == after.keys()
+    return {name: bool((before[name] != tensor).any()) for name, tensor in after.items()}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Products this small only wait for a second one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(params=[*LAYOUTS, "wrapped" + WITH_A_CARD])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return stand_in(tmp_path, request.param)
 
 
 @pytest.fixture
 def decider(folder: Path) -> Iterator[Decider]:
-    with thisthat.open(folder, engine="torch", device="cpu") as opened:
+    with thisthat.open(folder, engine="torch", device=DEVICE) as opened:
         yield opened
 
 
@@ -156,7 +182,9 @@ def test_the_cohort_has_its_published_temperature(
     plain = decider.ask(item.state, item.as_question()).probabilities
     logits = np.log(list(plain.values())) / 1.3
     wanted = np.exp(logits) / np.exp(logits).sum()
-    assert found.replies[0].probabilities == pytest.approx(tuple(wanted))
+    # Half precision may round otherwise in another batch.
+    close = pytest.approx(tuple(wanted), rel=1e-6 if DEVICE == "cpu" else 0.05)
+    assert found.replies[0].probabilities == close
 
 
 def test_a_reply_without_probabilities_has_no_temperature() -> None:
@@ -164,26 +192,26 @@ def test_a_reply_without_probabilities_has_no_temperature() -> None:
     assert from_probabilities((0.2, 0.8)).at_temperature(1).probabilities == (0.2, 0.8)
 
 
-def test_lambda_turns_it_back_to_its_base(tmp_path: Path) -> None:
-    base = write_published(tmp_path / DECIDER, decider_config={"version": "v10"})
-    tuned = open_checkpoint(write_published(tmp_path / FLOCK, seed=3, shards=2))
+@pytest.mark.parametrize("layout", EVERY_LAYOUT)
+def test_lambda_turns_it_back_to_its_base(layout: str, tmp_path: Path) -> None:
+    base = stand_in(tmp_path / "base", layout)
     start = open_checkpoint(base)
-    ship_delta(start, tuned.weights(), tmp_path / "delta", tuned.card, bits=8)
-    answers = []
-    for ref, lam in ((base, None), (tmp_path / "delta", 0.0), (tmp_path / "delta", 0.5)):
-        weights = open_checkpoint(ref, lam).weights()
-        with thisthat.open(ref, lam=lam, engine="torch", device="cpu") as decider:
-            answers.append(decider.ask(STATE, "Is it lost?").yes)
-            if lam == 0:
-                for name, tensor in start.weights().items():
-                    np.testing.assert_array_equal(weights[name], tensor)
-    assert answers[0] != answers[2]
+    tuned = open_checkpoint(stand_in(tmp_path / "tuned", layout, seed=3))
+    shipped = tmp_path / "delta"
+    ship_delta(start, tuned.weights(), shipped, tuned.card, bits=8)
+    answers = {}
+    for name, ref, lam in (("base", base, None), ("0", shipped, 0.0), ("1/2", shipped, 0.5)):
+        with thisthat.open(ref, lam=lam, engine="torch", device=DEVICE) as decider:
+            answers[name] = decider.ask(STATE, "Is it lost?").yes
+    assert answers["base"] == answers["0"] != answers["1/2"]
+    assert not any(moved(start.weights(), open_checkpoint(shipped, 0.0).weights()).values())
+    assert any(moved(start.weights(), open_checkpoint(shipped, 0.5).weights()).values())
 
 
 def test_a_decider_folder_reads_its_own_settings(tmp_path: Path) -> None:
     settings = {"version": "v10", "temperature": 1.3, "isolated_levels": True}
     folder = write_published(tmp_path / "any-name", shards=2, decider_config=settings)
-    with thisthat.open(folder, engine="torch", device="cpu") as decider:
+    with thisthat.open(folder, engine="torch", device=DEVICE) as decider:
         assert decider.source.version == "v10"
         assert "Proposed answer: calm" in decider.prompt_text(STATE, QUESTIONS)[0]
 
@@ -192,7 +220,7 @@ def test_a_decider_goes_through_every_verb(tmp_path: Path, monkeypatch: pytest.M
     settings = {"version": "v10", "temperature_by_type": {"noul": 2.0}, "schema_first": True}
     (tmp_path / "Mapika").mkdir()
     parent = write_published(tmp_path / "Mapika" / DECIDER, shards=2, decider_config=settings)
-    with thisthat.open(parent, engine="torch", device="cpu") as decider:
+    with thisthat.open(parent, engine="torch", device=DEVICE) as decider:
         service = Service(Settings(port=0), lambda ref, lam: decider)
         service.checkpoints.load("default", None)
         spec = {"type": "noul", "instructions": "Is it lost?", "criteria": {"true": "it is gone"}}
@@ -216,7 +244,8 @@ def test_a_decider_goes_through_every_verb(tmp_path: Path, monkeypatch: pytest.M
         np.testing.assert_array_equal(tensor, before.weights()[name])
     parent.rename(tmp_path / "model")
     tiny.write_colours(tmp_path / "colours.jsonl", 60)
-    train(parse_run(tiny.run_table(tmp_path), tmp_path, "run.toml"), lambda _: None)
+    table = tiny.run_table(tmp_path, device=DEVICE)
+    train(parse_run(table, tmp_path, "run.toml"), lambda _: None)
     trained = open_checkpoint(tmp_path / "run" / "checkpoint")
     assert trained.card.prompt.family == "decider"
 
@@ -230,37 +259,47 @@ def test_half_weights_run_as_their_makers_run_them(tmp_path: Path) -> None:
     assert choose_dtype("auto", torch.device("cpu"), half) == torch.float32
 
 
-@pytest.mark.parametrize(("shards", "light"), [(1, False), (3, False), (1, True)])
+TAUGHT = [(layout, False) for layout in EVERY_LAYOUT]
+
+
+@pytest.mark.parametrize(
+    ("layout", "light"), [*TAUGHT, ("flat", True), ("sharded" + WITH_A_CARD, True)]
+)
 def test_it_can_be_taught(
-    shards: int, light: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    layout: str, light: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not light:
         monkeypatch.setattr("thisthat_lab.train.teach.fit_light", lambda *_: None)
-    parent = write_published(tmp_path / FLOCK, shards=shards)
-    rows = [item for item in tiny.colour_items(600) if item.kind == "boolean"]
-    write_items(tmp_path / "rows.jsonl", rows)
-    found = teach(
-        tmp_path / "rows.jsonl", tmp_path / "taught", print, initial=str(parent), minutes=0.01
-    )
+    parent = stand_in(tmp_path, layout)
+    rows = [item for item in tiny.colour_items(180) if item.kind == "boolean"]
+    data, taught = tmp_path / "rows.jsonl", tmp_path / "taught"
+    write_items(data, rows)
+    found = teach(data, taught, print, initial=str(parent), minutes=0.002)
     assert found.held_out_rows > 0
-    before, after = open_checkpoint(parent).weights(), open_checkpoint(tmp_path / "taught")
-    changed = any((before[name] != tensor).any() for name, tensor in after.weights().items())
-    assert (bool(after.heads), changed) == (light, not light)
-    for name, tensor in open_checkpoint(tmp_path / "taught", 0.0).weights().items():
-        np.testing.assert_array_equal(tensor, before[name])
-    with thisthat.open(tmp_path / "taught", engine="torch", device="cpu") as decider:
+    before, after = open_checkpoint(parent).weights(), open_checkpoint(taught)
+    if light:
+        # Whichever is right more often is what was written.
+        assert bool(after.heads) != any(moved(before, after.weights()).values())
+    else:
+        assert any(moved(before, after.weights()).values())
+    assert not any(moved(before, open_checkpoint(taught, 0.0).weights()).values())
+    with thisthat.open(taught, engine="torch", device=DEVICE) as decider:
         assert 0 < decider.ask("red 1", "Red?").yes < 1
 
 
-@pytest.mark.parametrize("shards", [1, 3])
-def test_it_can_be_trained_and_shipped(shards: int, tmp_path: Path) -> None:
-    write_published(tmp_path / "model", shards=shards)
+@pytest.mark.parametrize("layout", EVERY_LAYOUT)
+def test_it_can_be_trained(layout: str, tmp_path: Path) -> None:
+    initial = stand_in(tmp_path, layout)
     tiny.write_colours(tmp_path / "colours.jsonl", 60)
-    run = parse_run(tiny.run_table(tmp_path), tmp_path, "run.toml")
-    train(run, lambda _: None)
-    before = open_checkpoint(tmp_path / "model").weights()
-    after = open_checkpoint(tmp_path / "run" / "checkpoint").weights()
-    assert before.keys() == after.keys()
-    assert all((before[name] != tensor).any() for name, tensor in after.items())
-    with thisthat.open(tmp_path / "run" / "checkpoint", engine="torch", device="cpu") as decider:
+    changes: dict[str, Any] = {
+        "device": DEVICE,
+        "model": {"initial": str(initial)},
+        "schedule": {"steps": 2, "warm_up_steps": 1},
+    }
+    train(parse_run(tiny.run_table(tmp_path, **changes), tmp_path, "run.toml"), lambda _: None)
+    trained = tmp_path / "run" / "checkpoint"
+    after = open_checkpoint(trained)
+    assert after.card.prompt.family == "flock"
+    assert all(moved(open_checkpoint(initial).weights(), after.weights()).values())
+    with thisthat.open(trained, engine="torch", device=DEVICE) as decider:
         assert 0 < decider.ask("red 1", "Red?").yes < 1

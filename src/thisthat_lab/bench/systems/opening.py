@@ -103,6 +103,11 @@ class EngineSystem:
         """The checkpoint, its λ and the engine."""
         return self._identity
 
+    def temperature_of(self, item: Item) -> float:
+        """What the logits of a question are divided by."""
+        reading = self.decider.reading
+        return reading.temperatures.of(item.kind, len(item.options), reading.layout)
+
     def answer(self, items: Sequence[Item], done: Done) -> None:
         """See System."""
         batch: list[list[int]] = []

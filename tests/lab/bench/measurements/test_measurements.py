@@ -5,26 +5,33 @@ from __future__ import annotations
 import io
 import json
 import platform
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from tests.lab.bench.conftest import ROOT
-from tests.path_engine import path_decider
+from tests.lab.suites.written import samples
+from tests.path_engine import PathEngine, path_decider
 from thisthat.engine.protocol import Capabilities
+from thisthat.engine.rows import Row, RowResult
 from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
 from thisthat.questions import Source
 from thisthat.rng import Rng
+from thisthat.temperature import Temperatures
 from thisthat_lab.bench import measure, suite
 from thisthat_lab.bench.measure import Context, Setting, run_measurement
 from thisthat_lab.bench.measurements.questions import actuator, branch, heldout, parity
 from thisthat_lab.bench.measurements.questions import ladder as ladder_module
 from thisthat_lab.bench.measurements.questions import lambda_sweep as sweep_module
 from thisthat_lab.bench.measurements.speed import audit, latency
+from thisthat_lab.bench.measurements.trust import forms
+from thisthat_lab.bench.measurements.trust.forms import LEADS
 from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.report.table import print_result
 from thisthat_lab.bench.result import Result, read_result
@@ -141,6 +148,7 @@ def test_parity_counts_pairs(context: Context) -> None:
         ("actuator", "mixture", "single outcomes alone"),
         ("parity", "default", "no unseen readout"),
         ("parity", "mixture", "No readout that determines a parity was trained"),
+        ("parity", "deepening", "trained on no maze"),
         ("surfaces", "worlds", "in all three surfaces"),
     ],
 )
@@ -150,6 +158,13 @@ def test_what_training_saw_stands_beside_the_figure(
     assert told not in " ".join(measured(context, name).caveats)
     monkeypatch.setattr(context.system, "recipes", (recipe,))
     assert told in " ".join(measured(context, name).caveats)
+
+
+def test_a_checkpoint_that_went_on_to_mazes_is_not_said_to_know_none(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context.system, "recipes", ("deepening", "worlds"))
+    assert "trained on no maze" not in " ".join(measured(context, "parity").caveats)
 
 
 def test_every_recipe_with_mazes_is_named_beside_their_figures() -> None:
@@ -196,6 +211,30 @@ def test_lambda_sweep_opens_every_lambda(context: Context) -> None:
     found = measured(context, "lambda")
     assert {point["lambda"] for point in found.series["lambda"]} == {0.0, 1.0}
     assert {point["set"] for point in found.series["lambda"]} == {"windows", "actuator"}
+
+
+def test_the_sweep_asks_written_tasks_where_there_are_some(
+    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "branches").mkdir()
+    tasks = [samples.late(split="heldout"), samples.how_late(split="heldout")]
+    lines = "".join(json.dumps(task) + "\n" for task in tasks)
+    (tmp_path / "branches" / "all.jsonl").write_text(lines)
+    context.setting = replace(context.setting, data=tmp_path)
+    shown: list[tuple[str, int]] = []
+    bar = context.progress
+
+    def watch(title: str, total: int, completed: int = 0) -> Any:
+        shown.append((title, total))
+        return bar(title, total, completed)
+
+    monkeypatch.setattr(context, "progress", watch)
+    found = measured(context, "lambda")
+    assert shown[0] == ("λ = 0, written", 2)
+    assert ("λ = 1, written", 2) in shown
+    graded = [line.label for line in found.lines if "written" in line.label]
+    assert graded == ["λ = 0, written: accuracy", "λ = 1, written: accuracy"]
+    assert [p["lambda"] for p in found.series["lambda"] if p["set"] == "written"] == [0, 1]
 
 
 def test_latency_states_its_workloads(context: Context) -> None:
@@ -300,6 +339,48 @@ def test_fidelity_is_barred_on_branch_and_dev_rows(
     found = measured(Context(setting, Console(file=io.StringIO())), "fidelity")
     assert any(line.label.startswith("dev, 1 questions") for line in found.lines)
     assert [bar.value for bar in found.bars] == [0, 0]
+
+
+class Coarse(PathEngine):
+    """Rounds logits to steps of a fifth."""
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        return [
+            replace(each, logits=tuple(np.round(one * 5) / 5 for one in each.logits))
+            for each in super().run(rows)
+        ]
+
+
+def test_float8_is_held_against_bfloat16(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def open_form(ref: str, **how: Any) -> EngineSystem:
+        opened.append(how["dtype"])
+        decider = path_decider(temperatures=Temperatures(2.0))
+        if how["dtype"] == "float8":
+            decider.engine = Coarse()
+        decider.engine.description = f"torch, {how['dtype']}"  # type: ignore[misc]
+        return EngineSystem(decider)
+
+    monkeypatch.setattr(EngineSystem, "open", open_form)
+    items = [
+        Item("s", "f", "choice", f"state {n}", "Which?", tuple((o, None) for o in "abc"), 0)
+        for n in range(200)
+    ]
+    monkeypatch.setattr(forms, "_sets", lambda context: {"branch": items})
+    options = SystemOptions(engine="torch", dtype="float8")
+    setting = Setting(options=options, out=tmp_path)
+    found = measured(Context(setting, Console(file=io.StringIO())), "fidelity")
+    assert opened == ["float8", "bfloat16"]
+    lines = {line.label: line.value for line in found.lines}
+    assert lines["answers that differ from bfloat16"] > 0
+    # Rounding by a tenth moves a lead by a fifth at most, and by 0.08 on average or so.
+    assert 0.04 < lines["mean change of a lead, logits"] < 0.12
+    assert lines["leads below 0.05"] <= lines["leads below 0.3"]
+    mended = [lines[f"leads below {lead:g} read again: answers that differ"] for lead in LEADS]
+    assert mended == sorted(mended, reverse=True)
+    assert mended[-1] == 0
+    assert found.caveats[2] == "Reference: torch, bfloat16."
 
 
 def test_an_interrupted_suite_goes_on(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

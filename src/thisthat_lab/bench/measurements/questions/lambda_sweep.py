@@ -13,12 +13,13 @@ from thisthat_lab.bench.measurements.questions.branch import branch_items
 from thisthat_lab.bench.measurements.questions.cohort import FILE, cohort_items
 from thisthat_lab.bench.measurements.questions.spatial import spatial_items
 from thisthat_lab.bench.measurements.questions.surfaces import SURFACES
+from thisthat_lab.bench.measurements.questions.written import FOLDER, written_items
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.replies import Reply
 
 LAMBDAS, QUICK_LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0)
-SPATIAL_PER_FAMILY, BRANCH_PER_FAMILY, ACTUATOR = 60, 24, 400
-QUICK = 60
+WRITTEN_PER_TASK, SPATIAL_PER_FAMILY, BRANCH_PER_FAMILY, ACTUATOR = 5, 60, 24, 400
+QUICK_WRITTEN_PER_TASK, QUICK = 1, 60
 
 
 def run(context: Context) -> Findings:
@@ -60,6 +61,9 @@ def _sets(context: Context) -> dict[str, list[Item]]:
     data = context.setting.data
     spatial, actuator = spatial_items(context), actuator_items(context)
     sets: dict[str, list[Item]] = {}
+    if data is not None and (data / FOLDER).is_dir():
+        per_task = QUICK_WRITTEN_PER_TASK if context.setting.quick else WRITTEN_PER_TASK
+        sets["written"] = fair_subset(written_items(context), per_task)
     if data is not None and (data / FILE).is_file():
         sets["cohort"] = cohort_items(context)
     if context.setting.quick:

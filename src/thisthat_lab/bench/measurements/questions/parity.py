@@ -8,10 +8,16 @@ from thisthat.items import metrics
 from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 
 MAZES = 300
 QUICK_MAZES = 60
+NO_MAZE = (
+    "This checkpoint was trained on no maze, hence on no readout that determines a parity: both "
+    "answers are habits, and the line is what guessing comes to. The paper's checkpoint knew mazes "
+    "and no such readout; `checkpoints/worlds` knows mazes, but was trained on such readouts."
+)
 
 
 def run(context: Context) -> Findings:
@@ -39,7 +45,11 @@ def run(context: Context) -> Findings:
     groups = scoring.grouped(
         items, replies, "question and map side", lambda i: f"{i.family}, {i.facts['size']}"
     )
-    return Findings(lines, items, replies, groups, rows=scoring.rows_of(items, replies))
+    recipes = set(getattr(context.system, "recipes", ()))
+    with_mazes = {recipe for names in REGISTRY["parity"].trained.values() for recipe in names}
+    caveats = [NO_MAZE] if recipes and not recipes & with_mazes else []
+    rows = scoring.rows_of(items, replies)
+    return Findings(lines, items, replies, groups, rows=rows, caveats=caveats)
 
 
 def _from_coordinates(item: Item) -> bool:

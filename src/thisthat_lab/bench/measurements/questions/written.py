@@ -27,9 +27,15 @@ def tasks_folder(data: Path | None) -> Path:
     return folder
 
 
+def written_items(context: Context) -> list[Item]:
+    """Every state of the held-out tasks. Raises InvalidInputError where there are none."""
+    folder = tasks_folder(context.setting.data)
+    return context.once("written", lambda: held_out_items(read_tasks(folder)))
+
+
 def run(context: Context) -> Findings:
     """Ask every state of the held-out tasks."""
-    items = context.quick(held_out_items(read_tasks(tasks_folder(context.setting.data))))
+    items = context.quick(written_items(context))
     replies = context.ask("written", items)
     lines = scoring.score_lines(items, replies, "written")
     for kind in KINDS:

@@ -1,8 +1,14 @@
-"""How far the measured numeric form's answers are from the same checkpoint's in float32."""
+"""How far the measured numeric form's answers are from the same checkpoint's in a finer one.
+
+That is float32; for float8, which replaces bfloat16 and not float32, it is bfloat16. Then also how
+many answers would still differ if close calls were read again: what to choose a lead by.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import numpy as np
 
 from thisthat.items import metrics
 from thisthat.items.files import read_items
@@ -21,29 +27,34 @@ PER_FAMILY = {"spatial": 30, "branch": 12, "dev": 60}
 QUICK_PER_FAMILY = {"spatial": 6, "branch": 3, "dev": 12}
 BARRED = ("branch", "dev")
 MOST_CHANGED, MOST_MOVED = 0.01, 0.01
+LEADS = (0.05, 0.1, 0.15, 0.2, 0.3)
+"""Leads, in logits, below which close calls might be read again."""
 
 
 def run(context: Context) -> Findings:
-    """Ask the measured engine and a float32 one, and compare question by question."""
+    """Ask the measured engine and a finer one, and compare question by question."""
     sets = _sets(context)
     items = [item for part in sets.values() for item in part]
     system = context.engine
-    reference = _float32(context, system)
+    form = "bfloat16" if context.setting.options.dtype == "float8" else "float32"
+    reference = _reference(context, system, form)
     said = context.ask("fidelity", items, system)
-    told = context.ask("fidelity, float32", items, reference)
+    told = context.ask(f"fidelity, {form}", items, reference)
     hits, reference_hits = scoring.hits_of(items, said), scoring.hits_of(items, told)
     lines = [
-        *_lines("", _compared(said, told)),
+        *_lines("", _compared(said, told), form),
         scoring.accuracy_line(items, said, None),
-        scoring.accuracy_line(items, told, None, "accuracy in float32"),
+        scoring.accuracy_line(items, told, None, f"accuracy in {form}"),
         Line.of("difference in accuracy, paired", metrics.paired_difference(hits, reference_hits)),
     ]
+    if form == "bfloat16":
+        lines += _read_again(items, said, told, system)
     first = 0
     barred: list[int] = []
     for name, part in sets.items():
         places = range(first, first + len(part))
         found = _compared([said[n] for n in places], [told[n] for n in places])
-        lines += _lines(f"{name}, {found.questions:,} questions: ", found)
+        lines += _lines(f"{name}, {found.questions:,} questions: ", found, form)
         barred += places if name in BARRED else ()
         first += len(part)
     bars = _bars(_compared([said[n] for n in barred], [told[n] for n in barred]), sets)
@@ -72,10 +83,47 @@ def _compared(said: Sequence[Reply], told: Sequence[Reply]) -> Fidelity:
     return compare([theirs for theirs, _ in pairs], [mine for _, mine in pairs])
 
 
-def _lines(start: str, found: Fidelity) -> list[Line]:
+def _read_again(
+    items: Sequence[Item], said: Sequence[Reply], told: Sequence[Reply], system: EngineSystem
+) -> list[Line]:
+    """By lead: how many questions lead by less, and how many answers would still differ.
+
+    Leads are in logits, before any temperature, as the measured engine sees them.
+    """
+    leads: list[float] = []
+    noise: list[float] = []
+    differs: list[bool] = []
+    for item, mine, theirs in zip(items, said, told, strict=True):
+        if mine.probabilities is None or theirs.probabilities is None:
+            continue
+        heat = system.temperature_of(item)
+        ours, finer = (
+            heat * np.log(np.maximum(each, np.finfo(float).tiny))
+            for each in (mine.probabilities, theirs.probabilities)
+        )
+        runner_up, best = np.argsort(ours)[-2:]
+        leads.append(ours[best] - ours[runner_up])
+        noise.append(abs(leads[-1] - (finer[best] - finer[runner_up])))
+        differs.append(int(np.argmax(finer)) != best)
+    lead, differ = np.array(leads), np.array(differs)
+    lines = [
+        Line("mean change of a lead, logits", float(np.mean(noise)), unit="score"),
+        Line("95 % of leads change by less", float(np.quantile(noise, 0.95)), unit="score"),
+    ]
+    for most in LEADS:
+        close, left = lead < most, differ & (lead >= most)
+        shares = [metrics.wilson(int(each.sum()), len(differ)) for each in (close, left)]
+        lines += [
+            Line.of(f"leads below {most:g}", shares[0]),
+            Line.of(f"leads below {most:g} read again: answers that differ", shares[1]),
+        ]
+    return lines
+
+
+def _lines(start: str, found: Fidelity, form: str) -> list[Line]:
     changed = metrics.wilson(round(found.changed_best * found.questions), found.questions)
     return [
-        Line.of(f"{start}answers that differ from float32", changed),
+        Line.of(f"{start}answers that differ from {form}", changed),
         Line(f"{start}mean change of a probability", found.mean_change, unit="score"),
         Line(f"{start}largest change of a probability", found.largest_change, unit="score"),
         Line(f"{start}largest lead that flipped", found.changed_margin, unit="score"),
@@ -93,10 +141,10 @@ def _bars(found: Fidelity, sets: dict[str, list[Item]]) -> list[Bar]:
     ]
 
 
-def _float32(context: Context, measured: EngineSystem) -> EngineSystem:
-    """The same checkpoint at the same λ in float32, in the same runtime."""
+def _reference(context: Context, measured: EngineSystem, form: str) -> EngineSystem:
+    """The same checkpoint at the same λ in a finer form, in the same runtime."""
     lam = measured.identity.lam
     ref = "default" if context.setting.system == "base" else context.setting.system
     if measured.identity.engine.lower().startswith("torch"):
-        return EngineSystem.open(ref, lam=lam, engine="torch", dtype="float32")
-    return EngineSystem.open(ref, lam=lam, engine="onnx", form="float32")
+        return EngineSystem.open(ref, lam=lam, engine="torch", dtype=form)
+    return EngineSystem.open(ref, lam=lam, engine="onnx", form=form)
