@@ -12,8 +12,6 @@ from tests.lab.train import tiny
 from tests.path_engine import path_decider
 from thisthat import Boolean
 from thisthat.cli import app
-from thisthat.cli.labels import read_states
-from thisthat.errors import InvalidInputError
 from thisthat.items.files import write_items
 
 SPEC = {"red": {"type": "boolean", "instructions": "Red?"}}
@@ -53,7 +51,7 @@ def run(*words: object) -> Result:
             '{"kind": "x", "state": "s", "question": "?", "options": [], "answer": 0}',
             "line 1: holds labels",
         ),
-        ("a.csv", "state,red\ns,yes", "a.csv: is not a file of states: it has the column 'red'"),
+        ("a.csv", "state,red\ns,yes", "a.csv: is not a file of states"),
         ("a.parquet", "PAR1", "a.parquet: is not a file of states"),
     ],
 )
@@ -69,39 +67,6 @@ def test_labels_are_never_taken_for_states(
         said = str(run(*words).exception)
         assert message in said
         assert "use `thisthat eval FILE --schema SCHEMA`" in said
-
-
-def test_states_may_stand_in_a_table(schema: Path, tmp_path: Path) -> None:
-    table, lines = tmp_path / "a.csv", tmp_path / "a.jsonl"
-    table.write_text('\ufeffid,state\nx,"two\nlines"\n,b\n', encoding="utf-8")
-    lines.write_text('\n"two\\nlines"\n\n"b"\n')
-    assert read_states(table) == [("two\nlines", 3, "x"), ("b", 4, "line 4")]
-    assert read_states(lines) == [("two\nlines", 2, "line 2"), ("b", 4, "line 4")]
-    asked = [
-        [json.loads(line)["answers"] for line in done.stdout.splitlines()]
-        for done in (run("ask", "--states", path, "--schema", schema) for path in (table, lines))
-    ]
-    assert len(asked[0]) == 2
-    assert asked[0] == asked[1]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("text\ns", 'has no column "state"; its columns are text'),
-        ("id;state\n1;s", "(cells must be separated by commas)"),
-        ("id,state\n1,s\n1,t", "line 3, id: '1' stands in"),
-        ("id,state\n1,s,t", "line 2: does not have 2 cells"),
-        ("id,state\n", "has no states"),
-        ("", "is empty"),
-    ],
-)
-def test_a_table_that_is_none_of_states_is_refused(text: str, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(text)
-    with pytest.raises(InvalidInputError) as refused:
-        read_states(path)
-    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("command", [("ask", "hi"), ("check", "--states", "x"), ("eval", "x")])

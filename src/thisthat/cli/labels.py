@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -51,37 +51,25 @@ def taught_words(labelled: LabelledStates, checkpoint: str, lam: float | None) -
     return share, f"{which} taught {checkpoint}"
 
 
-class PlacedState(NamedTuple):
-    """A state, the line of its file that it stands on, and what the file calls it."""
-
-    state: Text
-    line: int
-    name: str
-
-
-def read_states(path: Path) -> list[PlacedState]:
-    """The states of a file: one a line, or the column ``state`` of a table, called by its ids.
+def read_states(path: Path) -> list[Text]:
+    """The states of a file, one a line.
 
     Raises InvalidInputError for a file that holds labels, or no state at all.
     """
-    from thisthat.items.labels import USE_EVAL, is_labelled, states_table
+    from thisthat.items.labels import is_labelled
 
-    if path.suffix in (".parquet", ".zst"):
-        message = "is not a file of states, one JSON value a line, nor a .csv of them"
-        raise InvalidInputError(str(path), f"{message}; {USE_EVAL}")
-    states: list[PlacedState] = []
-    if path.suffix == ".csv":
-        states += [_placed(*row) for row in states_table(path)]
-    else:
-        for where, state in json_lines(path):
-            if is_labelled(state):
-                raise InvalidInputError(where, f"holds labels, not a state alone; {USE_EVAL}")
-            states.append(_placed(where, None, state))
+    if path.suffix in (".csv", ".parquet", ".zst"):
+        raise InvalidInputError(
+            str(path), f"is not a file of states, one JSON value a line; {_LABELLED}"
+        )
+    states: list[Text] = []
+    for where, state in json_lines(path):
+        if is_labelled(state):
+            raise InvalidInputError(where, f"holds labels, not a state alone; {_LABELLED}")
+        states.append(state)
     if not states:
         raise InvalidInputError(str(path), "has no states")
     return states
 
 
-def _placed(where: str, name: str | None, state: Text) -> PlacedState:
-    line = where.rpartition(", ")[2]
-    return PlacedState(state, int(line.removeprefix("line ")), name or line)
+_LABELLED = "to compare answers with labels, use `thisthat eval FILE --schema SCHEMA`"

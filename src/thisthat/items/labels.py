@@ -27,8 +27,6 @@ from thisthat.questions import Question, Text, check_characters, check_text
 
 ALONE = "question"
 LABEL_FILES = (".jsonl", ".csv", ".parquet", ".zst")
-USE_EVAL = "to compare answers with labels, use `thisthat eval FILE --schema SCHEMA`"
-"""What to say where labels are given for states."""
 _MOST_NAMED = 20
 _MISSING = ("nan", "<NA>", "None")
 _WRITTEN = {"true": "yes", "false": "no"}
@@ -222,25 +220,6 @@ def is_labelled(row: object) -> bool:
     return keys - {"id"} == {"state", "answers"} or keys >= _OWN_QUESTION
 
 
-def states_table(path: Path) -> Iterator[tuple[str, str | None, str]]:
-    """Place, id (if there is one) and state of every row of a CSV file of states.
-
-    Raises InvalidInputError, also for a column beside ``id`` and ``state``: it may hold labels.
-    """
-    columns, rows = _csv(path)
-    _check_columns(str(path), columns)
-    others = [column for column in columns if column not in ("id", "state")]
-    if others:
-        message = f"is not a file of states: it has the column {others[0]!r} beside state and id"
-        raise InvalidInputError(str(path), f"{message}; {USE_EVAL}")
-    named: dict[str, str] = {}
-    for where, row in rows:
-        name = row.get("id") or None
-        if name is not None and named.setdefault(name, where) != where:
-            raise InvalidInputError(f"{where}, id", f"{name!r} stands in {named[name]} already")
-        yield where, name, row["state"]
-
-
 # Rows with a schema ------------------------------------------------------------------------------
 
 
@@ -314,9 +293,17 @@ def _table(
     """Rows of cells as rows of JSON lines; those without any label are left out."""
     if columns is None:
         return
-    _check_columns(name, columns)
+    if "state" not in columns:
+        has = ", ".join(columns[:_MOST_NAMED]) or "none"
+        message = f'has no column "state"; its columns are {has}'
+        if len(columns) == 1 and any(mark in columns[0] for mark in ";\t"):
+            message += " (cells must be separated by commas)"
+        raise InvalidInputError(name, message)
     asked = [column for column in columns if column not in ("id", "state")]
     in_one = "answers" in asked and "answers" not in questions
+    for column in columns:
+        if columns.count(column) > 1:
+            raise InvalidInputError(f"{name}, column {column}", "stands twice")
     for column in asked:
         if in_one and column != "answers":
             message = 'stands beside "answers", which holds all labels'
@@ -335,19 +322,6 @@ def _table(
                 answers = {key: value for key, value in answers.items() if value is not None}
         if answers:
             yield where, {"id": cells.get("id"), "state": row["state"], "answers": answers}
-
-
-def _check_columns(name: str, columns: Sequence[str]) -> None:
-    """Raise InvalidInputError for a table without states, or with two columns of one name."""
-    if "state" not in columns:
-        has = ", ".join(columns[:_MOST_NAMED]) or "none"
-        message = f'has no column "state"; its columns are {has}'
-        if len(columns) == 1 and any(mark in columns[0] for mark in ";\t"):
-            message += " (cells must be separated by commas)"
-        raise InvalidInputError(name, message)
-    for column in columns:
-        if columns.count(column) > 1:
-            raise InvalidInputError(f"{name}, column {column}", "stands twice")
 
 
 def _cell(value: Any) -> Any:

@@ -60,18 +60,6 @@ def test_states_to_label_are_written_once_and_unlabelled(folder: Path, checkpoin
     assert list(read.states) == chosen[:1]
 
 
-def test_states_of_a_table_keep_their_ids(folder: Path, checkpoint: Path) -> None:
-    rows = ["id,state", *(f"r{n},{state}" for n, state in enumerate(STATES))]
-    (folder / "states.csv").write_text("\n".join(rows))
-    output = folder / "next.csv"
-    done = run(folder, checkpoint, folder / "states.csv", "--count", 3, "-o", output, "--json")
-    assert done.exit_code == 0, done.output
-    chosen = [(row["id"], row["state"]) for row in csv.DictReader(output.open())]
-    assert [f"{name},{state}" for name, state in chosen] == [
-        rows[each["line"] - 1] for each in json.loads(done.stdout)
-    ]
-
-
 def test_a_wrong_label_is_found_and_to_be_judged_anew(folder: Path, checkpoint: Path) -> None:
     output = folder / "doubts.jsonl"
     done = run(folder, checkpoint, "--labelled", folder / "labelled.csv", "-o", output, "--json")

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 
 def check(
-    states: Annotated[Path, typer.Option(help="States: JSONL, or CSV (column state).")],
+    states: Annotated[
+        Path, typer.Option(help="JSONL file of states, a text or JSON on each line.")
+    ],
     alone: SchemaAlone = None,
     schema: SchemaOption = None,
     wordings: Annotated[
@@ -74,7 +76,7 @@ def check(
     questions = read_schema(schema) or {}
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
     tolerance = Tolerance(shift, margin, share)
-    given_states = [each.state for each in read_states(states)]
+    given_states = read_states(states)
     places = _sample(len(given_states), sample, seed)
 
     with (

@@ -38,7 +38,7 @@ def label(
         Path, typer.Option("--output", "-o", help="File to fill in: .csv, or .jsonl.")
     ],
     states: Annotated[
-        Path | None, typer.Argument(help="States to choose from: JSONL, or CSV (column state).")
+        Path | None, typer.Argument(help="JSONL file of states; choose the next ones to label.")
     ] = None,
     labelled: Annotated[
         Path | None, typer.Option(help=f"What is labelled already. {LABELS_HELP}")
@@ -64,8 +64,7 @@ def label(
         raise InvalidInputError("--output", f"{output} must end in .csv or .jsonl")
     questions = read_schema(schema) or {}
     known = None if labelled is None else read_labels(labelled, schema)
-    placed = [] if states is None else read_states(states)
-    given = [each.state for each in placed]
+    given = [] if states is None else read_states(states)
     read = given if known is None or states is not None else known.states
     if output.suffix == ".csv" and any(not isinstance(state, str) for state in read):
         raise InvalidInputError("--output", f"{output}: states that are JSON need a .jsonl file")
@@ -87,8 +86,8 @@ def label(
                 found = next_states(
                     decider, questions, given, count, seen, lambda done: bar(done, 0)
                 )
-            chosen = [(placed[each.number].name, given[each.number]) for each in found]
-            record = [_next(each, placed[each.number].line) for each in found]
+            chosen = [(f"line {each.number + 1}", given[each.number]) for each in found]
+            record = [_next(each) for each in found]
             lines = [f"{len(found)} of {len(given)} states chosen, the most useful first"]
     write_atomically(output, _form(output, list(questions), chosen))
     if as_json:
@@ -116,12 +115,12 @@ def _doubt(each: Doubt, known: LabelledStates) -> dict[str, Any]:
     return {**vars(each), "row": known.called(each.row)}
 
 
-def _next(each: Next, line: int) -> dict[str, Any]:
+def _next(each: Next) -> dict[str, Any]:
     answers = {
         name: {"answer": answer, "probability": sure}
         for name, (answer, sure) in each.answers.items()
     }
-    return {"line": line, "answers": answers}
+    return {"line": each.number + 1, "answers": answers}
 
 
 def _form(path: Path, names: Sequence[str], rows: Sequence[tuple[str | None, Text]]) -> str:
