@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from thisthat import cli
 from thisthat.cli import app
 from thisthat.cli.app import App
 from thisthat.errors import InvalidInputError, ThisThatError
@@ -89,3 +91,16 @@ def test_no_option_is_cut_off(command: str) -> None:
     names = re.findall(r"^│ [* ]*(--\S+)", shown, re.MULTILINE)
     assert names
     assert not [name for name in names if name.endswith("…")]
+
+
+def test_a_full_disk_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "out.jsonl")
+
+    monkeypatch.setattr(cli, "app", full)
+    with pytest.raises(SystemExit, match="2"):
+        cli.main()
+    told = "error: the disk is full (out.jsonl): No space left on device\n"
+    assert capsys.readouterr().err == told
