@@ -56,6 +56,22 @@ def new_folder(path: Path) -> Iterator[Path]:
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise FileExistsError(f"{path} already exists and is not an empty folder")
     whole = path.resolve()
+    with scratch_folder(whole) as beside:
+        yield beside
+        _sync_folder(beside)
+        if path.exists():
+            path.rmdir()
+        beside.rename(path)
+    _sync_folder(whole.parent)
+
+
+@contextmanager
+def scratch_folder(path: Path) -> Iterator[Path]:
+    """A hidden folder beside ``path`` that is gone when the block ends.
+
+    What a kill left is removed by the next one for that path.
+    """
+    whole = path.resolve()
     beside = whole.with_name(f".{whole.name}.{secrets.token_hex(8)}")
     beside.mkdir(parents=True)
     with _taken(beside):
@@ -65,14 +81,8 @@ def new_folder(path: Path) -> Iterator[Path]:
                     shutil.rmtree(other, ignore_errors=True)
         try:
             yield beside
-            _sync_folder(beside)
-            if path.exists():
-                path.rmdir()
-            beside.rename(path)
-        except BaseException:
+        finally:
             shutil.rmtree(beside, ignore_errors=True)
-            raise
-    _sync_folder(whole.parent)
 
 
 @contextmanager

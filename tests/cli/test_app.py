@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import Annotated
 
@@ -102,3 +103,16 @@ def test_an_interrupt_before_a_command_begins_is_no_traceback(
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 130
+
+
+def test_a_full_disk_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "out.jsonl")
+
+    monkeypatch.setattr(cli, "app", full)
+    with pytest.raises(SystemExit, match="2"):
+        cli.main()
+    told = "error: the disk is full (out.jsonl): No space left on device\n"
+    assert capsys.readouterr().err == told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -51,8 +52,8 @@ def run(*words: object) -> Result:
             '{"kind": "x", "state": "s", "question": "?", "options": [], "answer": 0}',
             "line 1: holds labels",
         ),
-        ("a.csv", "state,red\ns,yes", "a.csv: is not a file of states"),
-        ("a.parquet", "PAR1", "a.parquet: is not a file of states"),
+        ("a.csv", "state,red\ns,yes", "a.csv: has the column 'red', so it holds labels"),
+        ("a.tsv", "state\tanswers\ns\t{}", "a.tsv: has the column 'answers', so it holds labels"),
     ],
 )
 def test_labels_are_never_taken_for_states(
@@ -76,6 +77,51 @@ def test_labels_given_as_the_schema_are_told_what_it_is(
     said = str(run(*command, "--schema", labels(tmp_path / "a.csv")).exception)
     assert said.startswith(f"{tmp_path / 'a.csv'}: is not JSON")
     assert said.endswith("; a schema is a JSON file of named questions")
+
+
+def test_states_are_read_from_tables(schema: Path, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    states = ["one", "two, with a comma", "three"]
+    lines = tmp_path / "states.jsonl"
+    lines.write_text("\n".join(map(json.dumps, states)))
+    table = [f'{n},"{state}",x' for n, state in enumerate(states)]
+    (tmp_path / "states.csv").write_text("\n".join(["id,state,other", *table]))
+    (tmp_path / "states.tsv").write_text("\n".join(["state", *states]))
+    with gzip.open(tmp_path / "states.csv.gz", "wt") as file:
+        file.write((tmp_path / "states.csv").read_text())
+    parquet.write_table(pyarrow.table({"state": states}), tmp_path / "states.parquet")
+
+    def answers(path: Path) -> list[object]:
+        done = run("ask", "--states", path, "--schema", schema)
+        assert done.exit_code == 0, done.exception
+        return [json.loads(line)["answers"] for line in done.stdout.splitlines()]
+
+    expected = answers(lines)
+    assert len(expected) == 3
+    for name in ("states.csv", "states.tsv", "states.csv.gz", "states.parquet"):
+        assert answers(tmp_path / name) == expected, name
+    words = ["--states", tmp_path / "states.csv", "--injections", 0, "--json"]
+    checked = run("check", schema, *words)
+    assert checked.exit_code in (0, 1), checked.exception
+    assert json.loads(checked.stdout)["states"] == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "text,other\ns,x", "a.csv: has no column 'state'; it has text, other"),
+        ("a.csv", "id,state\n1,s\n2", "a.csv, line 3: has 1 columns, and the header 2"),
+        ("a.csv", "state\n", "a.csv: has no states"),
+        ("a.parquet", "PAR1", "a.parquet: cannot be read"),
+    ],
+)
+def test_tables_without_states_are_refused(
+    name: str, text: str, message: str, schema: Path, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    done = run("ask", "--states", tmp_path / name, "--schema", schema)
+    assert message in str(done.exception)
 
 
 def test_labels_are_cases(schema: Path, tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from thisthat.teach.collect import collect, layers_at
 from thisthat.teach.light import Learned, Taught, learn, teach, write
 from thisthat.teach.rows import Rows
 
+ROOT = Path(__file__).parents[2]
 RED = Boolean("Is it red?")
 SHADE = Choice(["dark", "light"], "Which shade?")
 WORDS = ["red", "green", "pale", "deep", "door", "car"]
@@ -187,6 +191,58 @@ def test_stopped_while_writing_nothing_is_left(
         write(open_checkpoint(parent), rows, learned, tmp_path / "mine")
     assert not list(tmp_path.iterdir())
     assert {path: path.read_bytes() for path in sorted(parent.iterdir())} == before
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from tests.teach.test_light import labelled
+from thisthat.checkpoint import open_checkpoint, ship
+from thisthat.decide.opening import open_decider
+from thisthat.teach.light import teach
+
+def stay(*_):
+    print("there", flush=True)
+    time.sleep(600)
+
+def fitting(name, share):
+    if share > 0.8:
+        stay()
+
+parent, output, moment = sys.argv[1:]
+if moment == "writing":
+    ship.write_card = stay
+with open_decider(parent, engine="onnx", threads=1) as decider:
+    progress = fitting if moment == "fitting" else lambda name, share: None
+    teach(decider, open_checkpoint(parent), labelled(), Path(output), progress)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="leftovers are held by no lock on Windows")
+def test_killed_at_any_moment_the_parent_is_intact_and_the_next_run_cleans_up(
+    parent: Path, taught: Taught, tmp_path: Path
+) -> None:
+    assert taught.folder is not None
+    output = tmp_path / "mine"
+    before = {path: path.read_bytes() for path in sorted(parent.iterdir())}
+    left = []
+    for moment in ("fitting", "writing"):
+        command = [sys.executable, "-c", KILLED, str(parent), str(output), moment]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
+        with child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"there\n"
+            child.kill()
+        assert child.returncode == -signal.SIGKILL
+        assert {path: path.read_bytes() for path in sorted(parent.iterdir())} == before
+        assert not output.exists()
+        left.append([[path.name for path in beside.iterdir()] for beside in tmp_path.iterdir()])
+    assert left == [[], [["heads.safetensors"]]]
+    with open_decider(parent, engine="onnx", threads=1) as decider:
+        teach(decider, open_checkpoint(parent), labelled(), output)
+    assert list(tmp_path.iterdir()) == [output]
+    heads = "heads.safetensors"
+    assert (output / heads).read_bytes() == (taught.folder / heads).read_bytes()
 
 
 def test_more_labels_are_said_to_help_only_where_the_last_did(taught: Taught) -> None:

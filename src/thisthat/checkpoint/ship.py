@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,10 +24,20 @@ from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.opening import switches
 from thisthat.checkpoint.safetensors_weights import write_model
 from thisthat.checkpoint.store import hash_file
+from thisthat.errors import CheckpointError
 from thisthat.files import new_folder, write_atomically
 
 DELTA_FILE = "delta.safetensors"
 HEADS_FILE = "heads.safetensors"
+
+
+@contextmanager
+def naming(folder: Path) -> Iterator[None]:
+    """Raise CheckpointError with the folder's name where it cannot be written: a full disk, say."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(f"{folder} cannot be written: {error.strerror or error}") from error
 
 
 def ship_taught(

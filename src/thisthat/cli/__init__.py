@@ -5,6 +5,7 @@ Heavy imports happen inside the commands, not here. ``lab`` is the only way to t
 
 from __future__ import annotations
 
+import errno
 import logging
 import sys
 from typing import Annotated
@@ -98,3 +99,9 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)  # Before a command begins, nobody else has caught it.
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"error: the disk is full{where}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,25 +52,65 @@ def taught_words(labelled: LabelledStates, checkpoint: str, lam: float | None) -
     return share, f"{which} taught {checkpoint}"
 
 
-def read_states(path: Path) -> list[Text]:
-    """The states of a file, one a line.
+def read_states(path: Path, questions: Iterable[str] = ()) -> list[Text]:
+    """The states of a file: a JSON value on each line, or the column ``state`` of a table.
 
-    Raises InvalidInputError for a file that holds labels, or no state at all.
+    Raises InvalidInputError for a file that holds labels (a table with a column for one of the
+    ``questions``), or no state at all.
     """
-    from thisthat.items.labels import is_labelled
+    return [state for _, state in _placed_states(path, questions, None)]
 
-    if path.suffix in (".csv", ".parquet", ".zst"):
-        raise InvalidInputError(
-            str(path), f"is not a file of states, one JSON value a line; {_LABELLED}"
-        )
-    states: list[Text] = []
-    for where, state in json_lines(path):
-        if is_labelled(state):
-            raise InvalidInputError(where, f"holds labels, not a state alone; {_LABELLED}")
-        states.append(state)
+
+def named_states(path: Path, questions: Iterable[str]) -> list[tuple[str, Text]]:
+    """``read_states``, each with what the file calls it: its id, in a table that has ids, or line.
+
+    Raises what that raises, and InvalidInputError for an id that is missing or there twice.
+    """
+    return _placed_states(path, questions, "id")
+
+
+def _placed_states(path: Path, questions: Iterable[str], ids: str | None) -> list[tuple[str, Text]]:
+    from thisthat.scale.source import kind_by_name
+
+    table = kind_by_name(path) not in (None, "jsonl")
+    states = _rows_of_table(path, questions, ids) if table else list(_lines(path))
     if not states:
         raise InvalidInputError(str(path), "has no states")
     return states
 
 
+def _rows_of_table(path: Path, questions: Iterable[str], ids: str | None) -> list[tuple[str, Text]]:
+    from thisthat.scale.source import RowSource
+
+    columns = RowSource([path]).columns()
+    for name in columns:
+        if name in {*questions, *_OF_LABELS}:
+            message = f"has the column {name!r}, so it holds labels, not states alone; {_LABELLED}"
+            raise InvalidInputError(str(path), message)
+    source = RowSource([path], ids if ids in columns else None)
+    if source.id is not None:
+        source.survey()
+    found: list[tuple[str, Text]] = []
+    for row in source.rows():
+        if isinstance(row.state, InvalidInputError):
+            raise row.state
+        found.append((_last(row.where) if source.id is None else str(row.id), row.state))
+    return found
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Text]]:
+    from thisthat.items.labels import is_labelled
+
+    for where, state in json_lines(path):
+        if is_labelled(state):
+            raise InvalidInputError(where, f"holds labels, not a state alone; {_LABELLED}")
+        yield _last(where), state
+
+
+def _last(where: str) -> str:
+    """Where in its file a state stands."""
+    return where.rpartition(", ")[2]
+
+
 _LABELLED = "to compare answers with labels, use `thisthat eval FILE --schema SCHEMA`"
+_OF_LABELS = ("answers", "answer")

@@ -62,6 +62,7 @@ TimeoutOption: TypeAlias = Annotated[
     float, typer.Option("--timeout", help="Seconds to wait for a server's next answer.")
 ]
 LABELS_HELP = "Labels: .jsonl, .csv, .jsonl.zst or .parquet."
+STATES_HELP = "States: a JSON value a line, or the column state of a .csv, .tsv or .parquet file"
 SCHEMA_HELP = "A JSON file of named questions (type, instructions, criteria)."
 SchemaOption: TypeAlias = Annotated[Path | None, typer.Option("--schema", help=SCHEMA_HELP)]
 SchemaAlone: TypeAlias = Annotated[

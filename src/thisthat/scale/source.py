@@ -104,6 +104,14 @@ class RowSource:
             raise InvalidInputError(first.field, f"{first.message}, and neither has any other row")
         return count, "integer" if int in kinds else "text"
 
+    def columns(self) -> list[str]:
+        """The columns of the first file that is a table. Raises InvalidInputError."""
+        for path in self.files:
+            kind = self._kind(path)
+            if kind != "jsonl":
+                return _HEADERS[kind](path)
+        return []
+
     def stamps(self) -> dict[str, tuple[int, int]]:
         """Size and modification time of every file. Raises InvalidInputError."""
         try:
@@ -119,8 +127,7 @@ class RowSource:
         return (*self.state, *([] if self.id is None else [self.id]))
 
     def _kind(self, path: Path) -> Kind:
-        plain = path.with_suffix("") if path.suffix in (".gz", ".zst") else path
-        kind = self.kind or _SUFFIXES.get(plain.suffix)
+        kind = self.kind or kind_by_name(path)
         if kind is None:
             known = ", ".join(_SUFFIXES)
             message = f"has a suffix that is none of {known}; say --input-format"
@@ -219,6 +226,12 @@ class _Ids:
             self._database.close()
 
 
+def kind_by_name(path: Path) -> Kind | None:
+    """What a file is by its suffix, compressed or not; None for a suffix that is not known."""
+    plain = path.with_suffix("") if path.suffix in (".gz", ".zst") else path
+    return _SUFFIXES.get(plain.suffix)
+
+
 def find_files(patterns: Sequence[str]) -> list[Path]:
     """The files that names and globs stand for, in order. Raises InvalidInputError."""
     found: list[Path] = []
@@ -251,14 +264,19 @@ def _json(path: Path, _: Sequence[str]) -> Iterator[Record]:
             yield where, error
 
 
-def _csv(path: Path, wanted: Sequence[str], delimiter: str = ",") -> Iterator[Record]:
+def _opened_csv(path: Path, delimiter: str = ",") -> tuple[Any, list[str]]:
+    """A reader behind the header, and the header."""
     texts = (line.decode("utf-8", "surrogateescape") for line in lines(path))
     reader = csv.reader(texts, delimiter=delimiter, strict=True)
     try:
         header = next(reader, [])
     except csv.Error as error:
         raise InvalidInputError(f"{path}, line 1", f"is not CSV: {error}") from None
-    header = [name.removeprefix("\ufeff") for name in header]
+    return reader, [name.removeprefix("\ufeff") for name in header]
+
+
+def _csv(path: Path, wanted: Sequence[str], delimiter: str = ",") -> Iterator[Record]:
+    reader, header = _opened_csv(path, delimiter)
     _check_header(path, header, wanted)
     while True:
         where = f"{path}, line {reader.line_num + 1}"
@@ -306,6 +324,15 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Record]:
         raise InvalidInputError(f"{path}, after row {number}", f"cannot be read: {error}") from None
 
 
+def _parquet_header(path: Path) -> list[str]:
+    pyarrow, parquet = pyarrow_parquet()
+    try:
+        with parquet.ParquetFile(path) as file:
+            return list(file.schema_arrow.names)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error}") from None
+
+
 def _arrow_rows(batch: Any) -> Iterator[dict[str, Any] | str]:
     """The rows of a batch; a text that is not UTF-8 spoils its own row alone."""
     try:
@@ -333,4 +360,10 @@ _READERS: dict[Kind, Callable[[Path, Sequence[str]], Iterator[Record]]] = {
     "csv": _csv,
     "tsv": _tsv,
     "parquet": _parquet,
+}
+
+_HEADERS: dict[Kind, Callable[[Path], list[str]]] = {
+    "csv": lambda path: _opened_csv(path)[1],
+    "tsv": lambda path: _opened_csv(path, "\t")[1],
+    "parquet": _parquet_header,
 }

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from thisthat.checkpoint import Checkpoint
-from thisthat.checkpoint.ship import ship_heads
+from thisthat.checkpoint.ship import naming, ship_heads
 from thisthat.decide.decider import Decider
 from thisthat.decide.heads import Head, heads_as_bytes, question_key
-from thisthat.errors import CheckpointError, InvalidInputError
+from thisthat.errors import InvalidInputError
 from thisthat.items.metrics import (
     Interval,
     expected_calibration_error,
@@ -239,10 +239,8 @@ def write(
         name=output.resolve().name,
         provenance={"taught": [each.as_json() for each in learned], **hashes(labels)},
     )
-    try:
+    with naming(output):
         ship_heads(parent, heads_as_bytes(heads), output, card)
-    except OSError as error:
-        raise CheckpointError(f"{output} cannot be written: {error.strerror or error}") from error
     return Taught(output, learned)
 
 

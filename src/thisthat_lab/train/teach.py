@@ -8,7 +8,6 @@ often on the rows held out.
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +19,10 @@ import torch
 
 from thisthat.calibrate.fit import LEAST_ROWS, Labelled, fit_temperatures
 from thisthat.checkpoint import Checkpoint, open_checkpoint
-from thisthat.checkpoint.ship import ship_taught
+from thisthat.checkpoint.ship import naming, ship_taught
 from thisthat.decide.opening import open_decider
 from thisthat.errors import InvalidInputError
+from thisthat.files import scratch_folder
 from thisthat.items.files import read_items, write_items
 from thisthat.items.item import Item
 from thisthat.items.labels import labelled_items
@@ -146,7 +146,8 @@ def teach(
     The result stands on that checkpoint: its λ = 0 is what was taught. It keeps the numeric form,
     or says why it cannot. ``output`` appears when all of it is written. Raises InvalidInputError
     for rows that cannot teach anything: too few, all with one answer, one question with different
-    options, one row with two answers.
+    options, one row with two answers. Raises CheckpointError where the disk does not take it;
+    nothing is left of ``output`` then.
     """
     if output.exists() and any(output.iterdir()):
         raise InvalidInputError("output", f"{output} is not empty")
@@ -157,13 +158,10 @@ def teach(
     light = fit_light(initial, taught, held_out)
     if light is not None:
         say(f"light teach: {light.right.value:.3f} right on {len(held_out)} held-out rows")
-    output.resolve().parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(
-        prefix=f".{output.resolve().name}.", dir=output.resolve().parent
-    ) as work:
-        write_items(Path(work) / "train.jsonl", taught)
-        write_items(Path(work) / "held_out.jsonl", held_out)
-        run = _run(Path(work), parent, minutes, len(held_out), not_int8 is None)
+    with naming(output), scratch_folder(output) as work:
+        write_items(work / "train.jsonl", taught)
+        write_items(work / "held_out.jsonl", held_out)
+        run = _run(work, parent, minutes, len(held_out), not_int8 is None)
         known = hashes(_labels(items))
         return _trained(run, output, len(taught), not_int8, light, known, say)
 

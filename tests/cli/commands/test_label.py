@@ -60,6 +60,18 @@ def test_states_to_label_are_written_once_and_unlabelled(folder: Path, checkpoin
     assert list(read.states) == chosen[:1]
 
 
+def test_states_of_a_table_keep_their_ids(folder: Path, checkpoint: Path) -> None:
+    rows = [f"t{n}\t{state}" for n, state in enumerate(STATES)]
+    (folder / "states.tsv").write_text("\n".join(["id\tstate", *rows]))
+    output = folder / "next.csv"
+    done = run(folder, checkpoint, folder / "states.tsv", "--count", 7, "-o", output, "--json")
+    assert done.exit_code == 0, done.output
+    chosen = list(csv.DictReader(output.open()))
+    assert [row["id"] for row in chosen] == [each["row"] for each in json.loads(done.stdout)]
+    for row in chosen:
+        assert row["state"] == STATES[int(row["id"][1:])]
+
+
 def test_a_wrong_label_is_found_and_to_be_judged_anew(folder: Path, checkpoint: Path) -> None:
     output = folder / "doubts.jsonl"
     done = run(folder, checkpoint, "--labelled", folder / "labelled.csv", "-o", output, "--json")
@@ -78,7 +90,8 @@ def test_a_wrong_label_is_found_and_to_be_judged_anew(folder: Path, checkpoint: 
     [
         (("-o", "x.csv"), "states: or --labelled is needed"),
         (("{f}/states.jsonl", "-o", "x.txt"), "must end in .csv or .jsonl"),
-        (("{f}/labelled.csv", "-o", "x.csv"), "is not a file of states"),
+        (("{f}/labelled.csv", "-o", "x.csv"), "has the column 'red', so it holds labels"),
+        (("{f}/twice.csv", "-o", "x.csv"), "line 3, id: 'a' is already the id of"),
         (("{f}/json.jsonl", "-o", "x.csv"), "need a .jsonl file"),
         (("{f}/empty.jsonl", "-o", "x.csv"), "has no states"),
     ],
@@ -88,6 +101,7 @@ def test_refusals_write_nothing(
 ) -> None:
     (folder / "json.jsonl").write_text('{"a": 1}\n')
     (folder / "empty.jsonl").write_text("")
+    (folder / "twice.csv").write_text("id,state\na,one\na,two")
     before = sorted(folder.iterdir())
     named = [word.replace("{f}", str(folder)) for word in words]
     done = run(folder, checkpoint, *named[:-1], folder / named[-1])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from tests.lab.train import tiny
 from thisthat.checkpoint import open_checkpoint
 from thisthat.checkpoint.ship import ship_delta
-from thisthat.errors import InvalidInputError
+from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.items.files import write_items
 from thisthat.items.item import Item
 from thisthat.items.labels import read_labelled
@@ -174,6 +175,49 @@ def test_stopped_in_the_middle_it_leaves_nothing(
             workplace / "rows.jsonl", workplace / "new", quietly, initial=str(workplace / "model")
         )
     assert sorted(workplace.iterdir()) == before
+
+
+def full(*_: Any, **__: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "thisthat_lab.train.loop.write_atomically",
+        "thisthat_lab.train.saved.write_atomically",
+        "thisthat.checkpoint.delta.write_atomically",
+        "thisthat.checkpoint.ship.write_card",
+    ],
+)
+def test_a_full_disk_is_one_clear_error_and_leaves_nothing(
+    workplace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    steps: list[int],
+    no_heads: None,
+    place: str,
+) -> None:
+    write_items(workplace / "rows.jsonl", reds(100))
+    steps[0] = 1
+    before = {path: path.read_bytes() for path in workplace.rglob("*") if path.is_file()}
+    monkeypatch.setattr(place, full)
+    with pytest.raises(CheckpointError, match=r"new cannot be written: No space left on device"):
+        teach(
+            workplace / "rows.jsonl", workplace / "new", quietly, initial=str(workplace / "model")
+        )
+    assert {path: path.read_bytes() for path in workplace.rglob("*") if path.is_file()} == before
+    assert not list(workplace.glob("*new*"))
+
+
+def test_what_a_kill_left_is_removed_by_the_next_run(
+    workplace: Path, steps: list[int], no_heads: None
+) -> None:
+    write_items(workplace / "rows.jsonl", reds(100))
+    (workplace / f".new.{'a' * 16}").mkdir()
+    (workplace / f".new.{'a' * 16}" / "resume.safetensors").touch()
+    steps[0] = 1
+    teach(workplace / "rows.jsonl", workplace / "new", quietly, initial=str(workplace / "model"))
+    assert not list(workplace.glob(".new*"))
 
 
 def test_a_gpu_short_of_memory_takes_the_way_of_one_card(

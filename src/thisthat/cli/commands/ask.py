@@ -13,6 +13,7 @@ import typer
 from thisthat.cli.answering import answering
 from thisthat.cli.labels import read_schema, read_states
 from thisthat.cli.options import (
+    STATES_HELP,
     CheckpointOption,
     EngineOption,
     FormOption,
@@ -64,7 +65,7 @@ def ask(
     file: Annotated[Path | None, typer.Option(help="Read the state from this file.")] = None,
     states: Annotated[
         Path | None,
-        typer.Option(help="Ask about every line of this JSONL file (text or JSON each)."),
+        typer.Option(help=f"Ask about every state. {STATES_HELP}."),
     ] = None,
     json_state: Annotated[bool, typer.Option(help="The state is JSON, not text.")] = False,
     checkpoint: CheckpointOption = "default",
@@ -113,7 +114,7 @@ def ask(
     ):
         if server is not None and wanted:
             raise InvalidInputError(name, "is for a checkpoint that is opened here, not a server")
-    many = [] if states is None else read_states(states)
+    many = [] if states is None else read_states(states, questions)
     given: Text = "" if states is not None else _state(state, file, json_state)
 
     from thisthat.audit.log import DecisionLog

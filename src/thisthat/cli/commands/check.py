@@ -12,6 +12,7 @@ import typer
 from thisthat.cli.answering import answering
 from thisthat.cli.labels import read_schema, read_states
 from thisthat.cli.options import (
+    STATES_HELP,
     CheckpointOption,
     EngineOption,
     JsonOption,
@@ -32,9 +33,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    states: Annotated[
-        Path, typer.Option(help="JSONL file of states, a text or JSON on each line.")
-    ],
+    states: Annotated[Path, typer.Option(help=f"{STATES_HELP}.")],
     alone: SchemaAlone = None,
     schema: SchemaOption = None,
     wordings: Annotated[
@@ -76,7 +75,7 @@ def check(
     questions = read_schema(schema) or {}
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
     tolerance = Tolerance(shift, margin, share)
-    given_states = read_states(states)
+    given_states = read_states(states, questions)
     places = _sample(len(given_states), sample, seed)
 
     with (

