@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from thisthat_lab.bench.registry import REGISTRY
+from thisthat_lab.bench.result import read_result
+
 SCRIPT = Path(__file__).parents[1] / "scripts" / "audit.py"
 CLEAN = {"name": "a", "version": "1", "vulns": []}
 WEAK = {"name": "b", "version": "2", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.1"]}]}
@@ -82,3 +85,56 @@ def test_the_half_hour_skips_what_is_there_and_stops_where_it_cannot_go_on(tmp_p
     (done / "decision.json").write_text("{}")
     assert script["main"]([*arguments, "--last", "train"]) == 0
     assert (tmp_path / "out" / "log.txt").read_text() == log
+
+
+def test_parts_on_a_gpu_are_shown_run_stopped_and_not_run_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = runpy.run_path(str(SCRIPT.parent / "measure_on_a_gpu.py"))
+    main, part = script["main"], script["Part"]
+    out = tmp_path / "out"
+    assert main(["--dry-run", "--out", str(out)]) == 0
+    shown = capfd.readouterr().out
+    for name in ("host", "float8", "stand-ins", "one-card", "gpu", "deep-teach"):
+        assert f"\n{name}, at most " in "\n" + shown
+    assert "bench gpu --quick" in shown
+    assert not out.exists()
+
+    def python(name: str, code: str, **how: object) -> object:
+        return part(name, 1 if "sleep" in code else 60, (sys.executable, "-c", code), **how)
+
+    parts = [
+        python(
+            "told",
+            "print('said so, 6,900 tokens/s'); open(r'{out}/{part}/file', 'w')",
+            figures=(("tokens a second", r"([\d,]+) tokens/s"), ("nowhere", "(nothing)")),
+        ),
+        python("broken", "raise SystemExit(3)"),
+        python("slow", "import time; time.sleep(60)"),
+        python("hungry", "", needs_data=True),
+    ]
+    assert main(["--out", str(out)], parts) == 1
+    said = capfd.readouterr().out
+    assert "said so" in said
+    assert "broken: failed with 3" in said
+    assert "slow: stopped after 1 s" in said
+    assert "hungry: left out: --data" in said
+    assert (out / "told.log").read_text() == "said so, 6,900 tokens/s\n"
+    (line,) = read_result(out / "results" / "told" / "told.json").lines
+    assert (line.label, line.value) == ("tokens a second", 6900)
+    assert (out / "told" / "file").is_file()
+    assert main(["told", "--out", str(out)], parts) == 0
+    assert "told: done before" in capfd.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["nothing", "--out", str(out)], parts)
+
+
+def test_every_measurement_of_a_part_exists() -> None:
+    script = runpy.run_path(str(SCRIPT.parent / "measure_on_a_gpu.py"))
+    for part in script["PARTS"]:
+        words = list(part.command)
+        if "bench" in words:
+            assert words[words.index("bench") + 1] in REGISTRY
+        for word in words:
+            if word.endswith(".py"):
+                assert (SCRIPT.parents[1] / word).is_file()

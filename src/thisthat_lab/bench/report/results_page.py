@@ -13,7 +13,18 @@ from thisthat_lab.bench.report.fastest import fastest_first, seconds_of_one
 from thisthat_lab.bench.report.table import group_cells, kinds_of, line_cells, sheets_of
 from thisthat_lab.bench.result import Result
 
-SPEED = ("latency", "cost", "http", "audit", "load", "restart", "fidelity", "gpu", "training")
+SPEED = (
+    "latency",
+    "cost",
+    "http",
+    "audit",
+    "load",
+    "restart",
+    "fidelity",
+    "gpu",
+    "host",
+    "training",
+)
 """Measurements of speed and of what it costs, which have a page of their own."""
 
 LONG = 12
