@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.engine import trees
 from thisthat.engine.cuda.batch_sizes import Grid, plan_batches, usual_grid
-from thisthat.engine.cuda.packed_batch import Need, PackedRow, need_of, room_for
+from thisthat.engine.cuda.packed_batch import Need, PackedRow, room_for
 from thisthat.engine.rows import Branch, Row, Slot
 from thisthat.errors import InvalidInputError
 
@@ -22,7 +22,7 @@ def test_every_row_has_one_batch_with_room_for_it(rows: list[Row], grid: Grid) -
     plans = plan_batches(laid, grid)
     assert sorted(index for plan in plans for index in plan.indices) == list(range(len(rows)))
     for plan in plans:
-        need = sum((need_of(laid[index]) for index in plan.indices), Need())
+        need = sum((laid[index].need for index in plan.indices), Need())
         if plan.size is None:
             assert len(plan.indices) == 1
             assert not any(need.fits(room_for(size)) for size in grid.sizes)
@@ -44,7 +44,7 @@ def test_the_usual_grid_wastes_little(largest: int) -> None:
 
 def test_many_questions_take_a_larger_batch_rather_than_none() -> None:
     row = Row((), (1,) * 10, tuple(Branch((2,), (Slot(0, 2),)) for _ in range(40)))
-    assert usual_grid().smallest_with(need_of(PackedRow(row))) == 1280
+    assert usual_grid().smallest_with(PackedRow(row).need) == 1280
 
 
 @pytest.mark.parametrize("sizes", [(0,), (128, 64), (64, 64)])

@@ -15,7 +15,6 @@ from thisthat.engine.cuda.packed_batch import (
     Need,
     PackedRow,
     Tables,
-    need_of,
     table_entries,
     write_batch,
 )
@@ -53,7 +52,7 @@ def fused() -> Ops:
 
 
 def laid(rows: list[PackedRow]) -> DeviceTables:
-    room = sum((need_of(row) for row in rows), Need()) + Need(5, 2, 2, 2, 2)
+    room = sum((row.need for row in rows), Need()) + Need(5, 2, 2, 2, 2)
     memory = np.zeros(table_entries(room), np.int32)
     write_batch(rows, Tables.views(memory, room))
     return Tables.views(torch.from_numpy(memory), room)

@@ -13,7 +13,6 @@ from thisthat.engine.cuda.packed_batch import (
     PackedRow,
     Table,
     Tables,
-    need_of,
     room_for,
     table_entries,
     write_batch,
@@ -26,7 +25,7 @@ many_rows = st.lists(trees.open_rows(), max_size=6)
 
 def written(rows: list[Row], spare: int = 7) -> Tables[Table]:
     laid = [PackedRow(row) for row in rows]
-    need = sum((need_of(row) for row in laid), Need())
+    need = sum((row.need for row in laid), Need())
     room = need + Need(spare, spare, spare, spare, spare)
     memory = np.full(table_entries(room), 99, np.int32)
     tables = Tables.views(memory, room)
@@ -121,8 +120,8 @@ def test_leaves_walk_their_whole_path_and_own_every_token_once(rows: list[Row]) 
 @given(rows=st.lists(trees.open_rows(), min_size=1, max_size=5), place=st.integers(0, 4))
 def test_a_row_is_laid_out_alike_wherever_it_stands(rows: list[Row], place: int) -> None:
     place = min(place, len(rows) - 1)
-    before = sum((need_of(PackedRow(row)) for row in rows[:place]), Need())
-    need = need_of(PackedRow(rows[place]))
+    before = sum((PackedRow(row).need for row in rows[:place]), Need())
+    need = PackedRow(rows[place]).need
     among, alone = written(rows), written([rows[place]])
     for name in ("positions", "parents", "since", "until"):
         found = getattr(among, name)[before.tokens : before.tokens + need.tokens].astype(int)
@@ -160,7 +159,7 @@ def test_what_is_left_over_is_empty() -> None:
 @given(tokens=st.integers(1, 9000))
 def test_a_batch_has_room_for_one_plain_row_of_its_size(tokens: int) -> None:
     row = Row((), (1,) * (tokens - 1), (trees.question((2,)),))
-    assert need_of(PackedRow(row)).fits(room_for(tokens))
+    assert PackedRow(row).need.fits(room_for(tokens))
 
 
 @settings(deadline=None)
@@ -168,7 +167,7 @@ def test_a_batch_has_room_for_one_plain_row_of_its_size(tokens: int) -> None:
 def test_a_row_after_a_kept_prefix_is_the_row_without_those_tokens(row: Row, first: int) -> None:
     span = SlotRange(first, first + len(row.prefix), first % 7)
     kept, whole = PackedRow(row, kept=span), PackedRow(row)
-    need = need_of(kept)
+    need = kept.need
     assert need.tokens == kept.tokens == row.fresh_tokens
     room = need + Need(3, 3, 3, 3, 3)
     tables = Tables.views(np.zeros(table_entries(room), np.int32), room)
@@ -192,7 +191,7 @@ def test_a_row_after_a_kept_prefix_is_the_row_without_those_tokens(row: Row, fir
 
 def test_a_prefix_to_be_kept_says_where() -> None:
     given = PackedRow(Row((), (4, 5, 6), ()), keep_at=SlotRange(10, 13, 2))
-    room = need_of(given) + Need(2, 2, 2, 2, 2)
+    room = given.need + Need(2, 2, 2, 2, 2)
     tables = Tables.views(np.zeros(table_entries(room), np.int32), room)
     write_batch([given], tables)
     assert tables.keep_at.tolist() == [10, 11, 12, -1, -1]

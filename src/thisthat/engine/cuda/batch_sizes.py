@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from thisthat.engine.cuda.packed_batch import Need, PackedRow, need_of, room_for
+from thisthat.engine.cuda.packed_batch import Need, PackedRow, room_for
 from thisthat.errors import InvalidInputError
 
 SMALLEST = 64
@@ -70,7 +70,7 @@ def plan_batches(rows: Sequence[PackedRow], grid: Grid) -> list[BatchPlan]:
             members.clear()
 
     for index, row in enumerate(rows):
-        need = need_of(row)
+        need = row.need
         if not need.fits(most):
             plans.append(BatchPlan(None, (index,)))
             continue

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from math import prod
 from typing import Generic, TypeVar
@@ -43,7 +43,7 @@ LEAF_COLUMNS = 6
 """Numbers that describe a leaf."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PackedRow:
     """A row, and what is kept of it.
 
@@ -61,13 +61,18 @@ class PackedRow:
     @property
     def tokens(self) -> int:
         """Tokens that stand in the batch."""
-        return self.row.tokens if self.kept is None else self.row.fresh_tokens
+        return self.need.tokens
 
-    @property
+    @cached_property
     def shape(self) -> RowShape:
         """The shape of what stands in the batch."""
         prefix = len(self.row.prefix)
         return shape_of(self.row, 0, prefix) if self.kept is None else shape_of(self.row, prefix)
+
+    @cached_property
+    def need(self) -> Need:
+        """What it needs; a prefix that is not kept is read with its trunk."""
+        return _need_of(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,8 @@ _NONE_BEFORE = -(1 << 30)
 
 NOTHING_BEFORE = -(1 << 29)
 
+_NOT_KEPT = SlotRange(0, 0)
+
 
 def table_shapes(room: Need) -> dict[str, tuple[int, ...]]:
     """The shape of each table of a batch with that room, in the order of their memory."""
@@ -176,11 +183,11 @@ def _aligned(entries: int) -> int:
     return -(-entries // 4) * 4
 
 
-def need_of(given: PackedRow) -> Need:
-    """What one row needs; a prefix that is not kept is read with its trunk."""
-    row = given.row
-    before = 0 if given.kept else len(row.prefix)
-    return _need(before + len(row.trunk), [len(one.tokens) for one in row.branches], row.slots)
+@lru_cache(1024)
+def _need_of(shape: RowShape) -> Need:
+    """What a row of this shape needs."""
+    slots = sum(len(places) for _, places in shape.branches)
+    return _need(shape.fork, shape.lengths, slots)
 
 
 def _need(fork: int, lengths: Sequence[int], slots: int) -> Need:
@@ -212,7 +219,7 @@ def write_batch(rows: Sequence[PackedRow], tables: Tables[Table]) -> None:
     used = Need()
     tables.keep_at[:] = tables.history_at[:] = -1
     for given in rows:
-        need = need_of(given)
+        need = given.need
         # Rows of one shape come together; long ones seldom do, and their tables are large.
         alone = _tables_of if need.tokens <= _LONGEST_KEPT else _tables_of.__wrapped__
         _copy_row(given, alone(given.shape), tables, used)
@@ -237,7 +244,7 @@ def _copy_row(given: PackedRow, alone: Tables[Table], tables: Tables[Table], use
     ids = chain(prefix, fresh_ids(row))
     tables.ids[first:end] = np.fromiter(ids, np.int32, end - first)
     np.add(alone.per_token[1:5], _MOVE * first, out=tables.per_token[1:5, first:end])
-    kept, keep_at = given.kept or SlotRange(0, 0), given.keep_at or SlotRange(0, 0)
+    kept, keep_at = given.kept or _NOT_KEPT, given.keep_at or _NOT_KEPT
     if given.keep_at:
         tables.keep_at[first:end] = np.arange(keep_at.first, keep_at.end)
         tables.history_at[end - 1] = keep_at.state

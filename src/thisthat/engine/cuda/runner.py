@@ -27,7 +27,6 @@ from thisthat.engine.cuda.packed_batch import (
     Need,
     PackedRow,
     Tables,
-    need_of,
     room_for,
     table_entries,
     write_batch,
@@ -255,7 +254,7 @@ class PackedRunner:
         return repeat
 
     def _run_outside(self, rows: Sequence[PackedRow]) -> Logits:
-        need = sum((need_of(row) for row in rows), Need())
+        need = sum((row.need for row in rows), Need())
         # No fewer slots than any size of a grid has: products of a row or two sum otherwise.
         slots = max(need.slots, room_for(SMALLEST).slots)
         tokens = -(-need.tokens // SMALLEST) * SMALLEST

@@ -67,11 +67,15 @@ class Page:
         parts = [_HEAD.format(title=self.title, name=self.name, about=self.about)]
         parts += self.opening(shown)
         titles = Counter(f"{result.title}: {result.label}" for result in shown)
+        versions = {(f"{r.title}: {r.label}", r.system.get("version")) for r in shown}
+        by_version = Counter(title for title, _ in versions)
         for result in shown:
             title = f"{result.title}: {result.label}"
-            parts.append(
-                _section(result, _told_apart(title, result) if titles[title] > 1 else title)
-            )
+            if titles[title] == by_version[title] > 1:
+                title = f"{title} {result.system.get('version') or ''}".rstrip()
+            elif titles[title] > 1:
+                title = _told_apart(title, result)
+            parts.append(_section(result, title))
         named = [f"- **{name}**: {source}" for name, source in anchors.sources().items()]
         parts.append("\n".join(["## Sources of the numbers beside ours", "", *named, ""]))
         return "\n".join(parts)

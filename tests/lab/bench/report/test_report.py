@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,8 +133,6 @@ def test_unreadable_files_are_named_and_left_out(files: list[Path], tmp_path: Pa
 
 
 def test_text_from_result_files_cannot_become_markup(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     sample = replace(sample_results()[0], caveats=["<script>alert(1)</script>"])
     report.write_page(tmp_path / "page.html", [sample], ["<img src=x>"])
     page = (tmp_path / "page.html").read_text()
@@ -150,6 +149,14 @@ def test_the_results_page_does_not_depend_on_the_order_of_files(files: list[Path
     results = [read_result(path) for path in files]
     assert RESULTS.written(results) == RESULTS.written(results[::-1])
     assert "| accuracy | 0.900 | 0.837 to 0.945 | 0.941 |" in RESULTS.written(results)
+
+
+def test_two_checkpoints_are_told_apart_by_their_versions(files: list[Path]) -> None:
+    one = next(each for path in files if RESULTS.of([each := read_result(path)]))
+    other = replace(one, system={**one.system, "version": "2"})
+    page = RESULTS.written([one, other])
+    assert f"## {one.title}: {one.label} 1\n" in page
+    assert f"## {one.title}: {one.label} 2\n" in page
 
 
 def test_every_result_is_on_exactly_one_page(files: list[Path]) -> None:
