@@ -60,6 +60,7 @@ def test_options_can_be_declared_in_every_natural_way() -> None:
         (lambda: Score(["x", "y", "x"]), "levels[2]: is the same as level 0"),
         (lambda: Score([{"a": 1}, {"a": 1}]), "levels[1]: is the same as level 0"),
         (lambda: Score("low"), "levels: must be a list of level texts, not one text"),
+        (lambda: Score(3), "levels: must be a list of level texts, not 3"),  # type: ignore[arg-type]
         (lambda: Boolean(true=3), "true: must be text"),  # type: ignore[arg-type]
         (lambda: Boolean(5), "instructions: must be text"),  # type: ignore[arg-type]
     ],

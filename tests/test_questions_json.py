@@ -50,14 +50,26 @@ def test_every_kind_is_read() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({}, "questions: must be a non-empty object"),
-        ([], "questions: must be a non-empty object"),
+        ({}, "questions: must be an object of named questions, not an empty one"),
+        ([], "questions: must be an object of named questions, not list"),
+        ("questions.json", "questions: must be an object of named questions, not str; json.load"),
         ({"q": 3}, "questions.q: must be an object or a text, not int"),
         (
             {"q": {"type": "rank"}},
             "questions.q.type: is 'rank'; it must be one of boolean, choice, score",
         ),
-        ({"q": {"type": "score", "levels": []}}, "questions.q.levels: is not known"),
+        (
+            {"q": {"type": "score", "levels": []}},
+            "questions.q.levels: is not known; it is called criteria here",
+        ),
+        (
+            {"q": {"type": "boolean", "question": "Is it?"}},
+            "questions.q.question: is not known; it is called instructions here",
+        ),
+        (
+            {"q": {"type": "boolean", "weight": 2}},
+            "questions.q.weight: is not known; a question has abstain, criteria",
+        ),
         ({"q": {"type": "choice"}}, "questions.q.criteria: must be an object of labels"),
         ({"q": {"type": "choice", "criteria": []}}, "questions.q.criteria: 0 given"),
         ({"q": {"type": "choice", "criteria": ["a", "a"]}}, "questions.q.criteria[1].name: 'a' is"),

@@ -31,7 +31,10 @@ def read_text(path: Path) -> str:
         raise InvalidInputError(str(path), f"cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise InvalidInputError(f"{path}, line {line}", f"is not UTF-8 text: {error}") from None
+        hint = '; a spreadsheet saves it as "CSV UTF-8"' if path.suffix == ".csv" else ""
+        raise InvalidInputError(
+            f"{path}, line {line}", f"is not UTF-8 text: {error}{hint}"
+        ) from None
 
 
 def load_json(text: str | bytes, where: str, *, unique: bool = False) -> Any:

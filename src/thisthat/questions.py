@@ -220,6 +220,8 @@ class Score:
     ) -> None:
         if isinstance(levels, (str, bytes)):
             raise InvalidInputError("levels", "must be a list of level texts, not one text")
+        if isinstance(levels, int):
+            raise InvalidInputError("levels", f"must be a list of level texts, not {levels}")
         _check_count(len(levels), "levels", _as_abstain(abstain))
         _fill(self, instructions, abstain, levels=tuple(levels))
 

@@ -13,12 +13,20 @@ from thisthat.errors import InvalidInputError, shown
 from thisthat.questions import Boolean, Choice, Question, Score
 
 _KEYS = {"type", "instructions", "criteria", "abstain"}
+# What a field is called elsewhere, so that a guess is told the right name.
+_ALSO_CALLED = {
+    "instructions": {"description", "instruction", "prompt", "question", "text"},
+    "criteria": {"choices", "criterion", "enum", "labels", "levels", "options"},
+}
 
 
 def questions_from_json(value: object) -> dict[str, Question]:
     """Questions by name. Raises InvalidInputError with the path of the field that is wrong."""
     if not isinstance(value, Mapping) or not value:
-        raise InvalidInputError("questions", "must be a non-empty object of named questions")
+        given = "not an empty one" if isinstance(value, Mapping) else f"not {type(value).__name__}"
+        if isinstance(value, str):
+            given += "; json.load reads a file, json.loads a text"
+        raise InvalidInputError("questions", f"must be an object of named questions, {given}")
     questions: dict[str, Question] = {}
     for name, spec in value.items():
         try:
@@ -36,9 +44,11 @@ def question_from_json(spec: object) -> Question:
         raise InvalidInputError("", f"must be an object or a text, not {type(spec).__name__}")
     unknown = set(spec) - _KEYS
     if unknown:
-        raise InvalidInputError(
-            min(unknown), f"is not known; a question has {', '.join(sorted(_KEYS))}"
-        )
+        name = min(unknown)
+        meant = [key for key, others in _ALSO_CALLED.items() if name in others]
+        if meant:
+            raise InvalidInputError(name, f"is not known; it is called {meant[0]} here")
+        raise InvalidInputError(name, f"is not known; a question has {', '.join(sorted(_KEYS))}")
     kind = spec.get("type")
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:

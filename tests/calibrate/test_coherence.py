@@ -119,6 +119,8 @@ def test_each_fault_fails_its_check_and_is_shown(check: str) -> None:
         assert finding.failing >= 1
         assert finding.worst is not None
         assert finding.worst.what
+        if finding.question == "anger" and check == "coin flip":  # a level is named by its text
+            assert any(str(level) in finding.worst.what for level in QUESTIONS["anger"].levels)
     record = report.as_dict()
     assert record["passed"] is False
     assert {entry["check"] for entry in record["findings"]} == set(CHECKS)

@@ -191,6 +191,7 @@ def test_too_few_labels_are_counted_before_anything_is_asked_and_all_questions_n
     for name, has in (("queue", 60), ("refund", 60), ("anger", 20)):
         told = f"'{name}' has {has} labels and needs at least {needed}, {needed - has} more"
         assert told in str(caught.value)
+    assert "The questions share the risk: 'queue' by itself needs" in str(caught.value)
     assert caught.value.labels_missing == needed - 60
     with pytest.raises(TooFewLabelsError, match="for each option"):
         fit_policy(Silent(), labelled, parse_target("precision>=0.95"))  # type: ignore[arg-type]

@@ -345,11 +345,15 @@ def test_options_are_declared_once_and_said_again_for_type_checkers() -> None:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("treshold", "known are layout, packing, keep"), ("kep", "did you mean 'keep'")],
+    [
+        ("treshold", "; known are layout, packing, keep"),
+        ("kep", "; did you mean 'keep'"),
+        ("lam", ", but of the decider: thisthat.open"),
+    ],
 )
 def test_a_setting_that_is_not_known_is_named(name: str, hint: str) -> None:
     options: Any = {name: 3}
-    with pytest.raises(TypeError, match=f"'{name}' is not a setting of a decision; {hint}"):
+    with pytest.raises(TypeError, match=f"'{name}' is not a setting of a decision{hint}"):
         path_decider().ask("s", "Is it?", **options)
 
 

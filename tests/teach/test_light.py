@@ -246,7 +246,7 @@ def test_killed_at_any_moment_the_parent_is_intact_and_the_next_run_cleans_up(
 
 
 def test_more_labels_are_said_to_help_only_where_the_last_did(taught: Taught) -> None:
-    red = taught.learned[0]
+    red = replace(taught.learned[0], rows=100)
     assert red.half is not None
     more = replace(red, half=red.after.value - 0.1)
     assert more.another_doubling == pytest.approx(0.1 / 2**0.5)
@@ -254,6 +254,8 @@ def test_more_labels_are_said_to_help_only_where_the_last_did(taught: Taught) ->
     flat = replace(red, half=1.0).lines()[-1]
     assert "With half of these labels it is right 1.00 of the time; twice as many" in flat
     assert flat.endswith("would bring little.")
+    few = replace(red, rows=99, half=1.0).lines()[-1]
+    assert few == "  Fewer than 100 labels do not tell what more of them would bring."
 
 
 def judged(red: Learned, before: float, after: float, half: float) -> Learned:
@@ -269,7 +271,7 @@ def judged(red: Learned, before: float, after: float, half: float) -> Learned:
 
 
 def test_advice_goes_by_what_more_labels_would_bring(taught: Taught) -> None:
-    red = taught.learned[0]
+    red = replace(taught.learned[0], rows=100)
     rising = judged(red, 0.8, 0.82, half=0.7).lines()
     assert rising[-2].startswith("  These rows do not show that it is right more often. Its prob")
     assert rising[-1].endswith("twice as many would bring about +0.09: label more.")
@@ -277,6 +279,9 @@ def test_advice_goes_by_what_more_labels_would_bring(taught: Taught) -> None:
     assert flat[-2] == "  These rows do not show that it is right more often."
     assert "would bring little: if that is too seldom, look for wrong labels" in flat[-1]
     assert "label more" not in "\n".join(flat)
+    few = judged(replace(red, rows=99), 0.8, 0.8, half=0.8).lines()
+    assert few[-1].startswith("  Fewer than 100 labels do not tell what more")
+    assert few[-1].endswith(": label more.")
 
 
 def test_a_head_that_is_shown_to_be_worse_is_not_kept(

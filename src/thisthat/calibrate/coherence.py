@@ -224,7 +224,7 @@ def _answers_of(name: str, answers: Mapping[str, Answer]) -> dict[str, list[Answ
 def _judge(
     question: Question, answers: Mapping[str, list[Answer]], limits: Tolerance
 ) -> Iterator[tuple[Check, _Outcome]]:
-    plain = answers[PLAIN][0]
+    plain, names = answers[PLAIN][0], _shown_names(question)
     if "negation" in answers:
         yes, opposite = _yes(plain), _yes(answers["negation"][0])
         gap = abs(yes + opposite - 1)
@@ -236,26 +236,37 @@ def _judge(
         what = "yes from weak to strict: " + ", ".join(f"{p:.2f}" for p in line)
         yield "thresholds", _Outcome(max(rise, 0.0), rise > limits.shift, what)
     if "paraphrases" in answers:
-        yield "paraphrases", _most_moved(plain, answers["paraphrases"], limits.shift)
+        yield "paraphrases", _most_moved(names, plain, answers["paraphrases"], limits.shift)
     if "order" in answers:
-        yield "order", _most_moved(plain, answers["order"], 1.0)
+        yield "order", _most_moved(names, plain, answers["order"], 1.0)
     ranked = sorted(plain.probabilities.items(), key=lambda pair: pair[1], reverse=True)
     (first, most), (second, next_most) = ranked[:2]
     margin = most - next_most
-    what = f"{first} {most:.2f}, {second} {next_most:.2f}"
+    what = f"{names[first]} {most:.2f}, {names[second]} {next_most:.2f}"
     yield "coin flip", _Outcome(1 - margin, margin < limits.margin, what)
 
 
-def _most_moved(plain: Answer, others: Sequence[Answer], shift: float) -> _Outcome:
-    return max((_moved(plain, each, shift) for each in others), key=lambda each: each.severity)
+def _shown_names(question: Question) -> dict[str, str]:
+    """What each option is called in a report: a level by its text."""
+    names = {option.name: option.name for option in question.declared}
+    if isinstance(question, Score):
+        names |= {str(number): as_text(level) for number, level in enumerate(question.levels)}
+    return names
 
 
-def _moved(plain: Answer, other: Answer, shift: float) -> _Outcome:
+def _most_moved(
+    names: Mapping[str, str], plain: Answer, others: Sequence[Answer], shift: float
+) -> _Outcome:
+    moved = (_moved(names, plain, each, shift) for each in others)
+    return max(moved, key=lambda each: each.severity)
+
+
+def _moved(names: Mapping[str, str], plain: Answer, other: Answer, shift: float) -> _Outcome:
     pairs = [(p, other.probabilities[name]) for name, p in plain.probabilities.items()]
     distance = sum(abs(p - q) for p, q in pairs) / 2
     flipped = plain.best_name != other.best_name
-    before = f"{plain.best_name} {plain.probabilities[plain.best_name]:.2f}"
-    after = f"{other.best_name} {other.probabilities[other.best_name]:.2f}"
+    before = f"{names[plain.best_name]} {plain.probabilities[plain.best_name]:.2f}"
+    after = f"{names[other.best_name]} {other.probabilities[other.best_name]:.2f}"
     return _Outcome(distance, flipped or distance > shift, f"{before} becomes {after}")
 
 
@@ -268,9 +279,7 @@ def _injected(
     seed: int,
 ) -> tuple[list[_Outcome], int]:
     """Fails when a move to the named option is not also made by a neutral sentence there."""
-    names = {option.name: option.name for option in question.declared}
-    if isinstance(question, Score):
-        names |= {str(number): as_text(level) for number, level in enumerate(question.levels)}
+    names = _shown_names(question)
     probes = injection_probes()
     pairs: list[tuple[Text, dict[str, Question]]] = []
     planted = []

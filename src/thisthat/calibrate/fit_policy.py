@@ -210,9 +210,16 @@ def _check_counts(
         f"{name!r} has {counts[name]} labels and needs at least {needed[name]}{each}, {more} more"
         for name, more in missing.items()
     )
+    shared = ""
+    if len(needed) > 1:
+        alone = _delta({nearest: acting[nearest]}, confidence)
+        least = least_labels(
+            target.wrong_rate, alone / (1 if target.aim == "error" else len(acting[nearest]))
+        )
+        shared = f". The questions share the risk: {nearest!r} by itself needs {least}{each}"
     raise TooFewLabelsError(
         f"{target} at confidence {confidence:g} cannot be supported even if every answer is right: "
-        f"{told}",
+        f"{told}{shared}",
         needed[nearest],
         missing[nearest],
     )

@@ -84,6 +84,11 @@ class DecideOptions:
         known = tuple(DecideKeywords.__annotations__)
         for name in given:
             if name not in known:
+                if name in ("lam", "lambda_"):
+                    raise TypeError(
+                        f"{name!r} is not a setting of a decision, but of the decider: "
+                        "thisthat.open(…, lam=0) or thisthat.connect(…, lam=0)"
+                    )
                 near = get_close_matches(name, known)
                 hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
                 raise TypeError(f"{name!r} is not a setting of a decision; {hint}")

@@ -39,6 +39,7 @@ _READING = 0.8
 """The share of the time that reading states takes; fitting takes the rest."""
 
 _WORTH = 0.005
+_TELLING = 100
 _EVEN = 0.3
 _INSTEAD = (
     "if that is too seldom, look for wrong labels (`thisthat label --labelled`) or word the "
@@ -126,6 +127,9 @@ class Learned:
         if more is None:
             return lines if self.supported else [*lines, "  Label more."]
         told = f"  With half of these labels it is right {self.half:.2f} of the time; twice as many"
+        if more < _WORTH and self.rows < _TELLING:
+            few = f"  Fewer than {_TELLING} labels do not tell what more of them would bring"
+            return [*lines, f"{few}." if self.supported else f"{few}: label more."]
         told += f" would bring about {more:+.2f}" if more >= _WORTH else " would bring little"
         if self.supported:
             return [*lines, f"{told}."]

@@ -101,6 +101,9 @@ def test_lines_have_ids_and_are_found_by_the_clients(log: str) -> None:
     found = json.loads(line)
     assert (found["id"], found["request"]) == (4, "f00d")
     assert run("log", "query", log, "--client", "r0") == ""
+    done = RUNNER.invoke(app, ["log", "query", log, "--request", "mine"], catch_exceptions=False)
+    assert (done.stdout, done.exit_code) == ("", 0)
+    assert "--client mine finds it" in done.stderr
     assert run("log", "outcome", log, "--decision", "4", "--reward", "0.5", "--at", "5s")
 
 

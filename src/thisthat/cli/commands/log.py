@@ -60,11 +60,16 @@ def query(
         wheres = [{"request": str(own), **where} for own, *_ in known]
     bounds = moment(since, "--since"), moment(until, "--until")
     lines = chain.from_iterable(store.lines(each, *bounds, limit) for each in wheres)
+    found = False
     for line, entry in islice(lines, limit):
+        found = True
         row = {"id": line, **asdict(entry)}
         row["probabilities"] = json.loads(entry.probabilities)
         row["time"] = datetime.fromtimestamp(entry.time, timezone.utc).isoformat()
         typer.echo(json.dumps(row, ensure_ascii=False))
+    if not found and request is not None and store.rows(CLIENT_REQUESTS, {"client": request}):
+        told = f"no line has this request id, but a client sent it: --client {request} finds it"
+        typer.echo(told, err=True)
 
 
 @app.command()
