@@ -46,11 +46,13 @@ def test_every_weight_stands_where_its_kernel_looks(panels: int, blocks: int, se
 
 @given(
     st.integers(1, 3),
-    st.sampled_from([(64, False, 64), (320, True, 64), (576, True, 192), (1536, False, 64)]),
+    st.sampled_from(
+        [("down", 64, 64), ("gate_up", 320, 64), ("gate_up", 576, 288), ("down", 1536, 96)]
+    ),
 )
-def test_weights_are_summed_span_by_span(panels: int, sizes: tuple[int, bool, int]) -> None:
-    inputs, without_loud, span = sizes
-    assert span_of(inputs, without_loud) == span
+def test_weights_are_summed_span_by_span(panels: int, sizes: tuple[str, int, int]) -> None:
+    name, inputs, span = sizes
+    assert span_of(name, inputs) == span
     weights = np.random.default_rng(panels).integers(-127, 128, (32 * panels, inputs))
     found = span_sums(weights.astype(np.int8), span).reshape(panels, inputs // span, 32)
     for output in range(32 * panels):
@@ -94,7 +96,7 @@ def test_the_index_says_where_everything_begins() -> None:
     steps = np.frombuffer(data, np.float32, shape.width, index["1.down.steps"])
     unpacked = whole.reshape(-1, inner // 4, 16, 4).transpose(0, 2, 1, 3).reshape(shape.width, -1)
     np.testing.assert_allclose(unpacked * steps[:, None], wanted, rtol=0, atol=1e-6)
-    sums = span_sums(unpacked, span_of(inner, without_loud=False)).reshape(-1)
+    sums = span_sums(unpacked, span_of("down", inner)).reshape(-1)
     assert np.array_equal(np.frombuffer(data, np.int32, sums.size, index["1.down.sums"]), sums)
     sizes = tensor_bytes(shape, inner, len(LABELS))
     starts = sorted(index.items(), key=lambda entry: entry[1])
@@ -106,12 +108,12 @@ def test_the_index_says_where_everything_begins() -> None:
 def test_weights_of_loud_inputs_are_there_once_more() -> None:
     whole = np.random.default_rng(0).integers(-127, 128, (32, 128)).astype(np.int8)
     loud = range(5, 5 + 3 * LOUD, 3)
-    found = packed_parts(whole, "by fours", loud)
+    found = packed_parts(whole, "by fours", 64, loud)
     assert np.array_equal(found[".loud"], loud)
     assert np.array_equal(found[".loud_weights"], packed(whole[:, loud], "by fours"))
     assert np.array_equal(found[".loud_sums"], whole[:, loud].sum(axis=1, dtype=np.int32))
     assert np.array_equal(found[""], packed(whole, "by fours"))
-    assert set(packed_parts(whole, "by fours")) == {"", ".sums"}
+    assert set(packed_parts(whole, "by fours", 64)) == {"", ".sums"}
 
 
 def test_a_missing_tensor_is_named() -> None:

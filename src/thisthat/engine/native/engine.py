@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PASS_TOKENS = 1024
 """Tokens of one pass. The kernels take them in smaller parts; longer passes only hold memory."""
 
-_BUILDER = 3
+_BUILDER = 4
 """Raised when packed weights change, so that kept forms are built again."""
 
 _INDEX_FILE = "index.json"

@@ -23,11 +23,16 @@ Array = NDArray[np.float32]
 
 LANES, PANEL, DEPTH = 16, 32, 64
 LEVELS = 127
-SPANS = (64,)
-"""Inputs of which a token's activations share a step: the first of these that divides them."""
-SPANS_WITHOUT_LOUD = (192, 128, 64)
-"""The same where loud inputs, which are what a short span is against, are carried apart."""
 HAS_LOUD = ("projections", "gate_up")
+"""Products whose loud inputs are carried apart."""
+SPANS = {
+    "projections": (288, 192, 128, 64),
+    "out": (192, 128, 64),
+    "gate_up": (288, 192, 128, 64),
+    "down": (96, 64),
+}
+"""Inputs of which a token's activations share a step: the first of these that divides them. They
+may be long where loud inputs are apart, and are short where large ones move from token to token."""
 _PAGE = 4096
 _PARTS = {
     "": ("input_layernorm", "post_attention_layernorm"),
@@ -100,7 +105,7 @@ def tensor_bytes(shape: LlamaShape, inner: int, labels: int) -> dict[str, int]:
         for name, (outputs, inputs) in matrices.items():
             found[f"{layer}.{name}"] = outputs * inputs
             found[f"{layer}.{name}.steps"] = 4 * outputs
-            span = span_of(inputs, name in HAS_LOUD)
+            span = span_of(name, inputs)
             found[f"{layer}.{name}.sums"] = 4 * outputs * (inputs // span)
             if name in HAS_LOUD:
                 found[f"{layer}.{name}.loud"] = 4 * LOUD
@@ -135,12 +140,13 @@ def _write_layer(
         whole = np.rint(matrix / steps[:, None]).astype(np.int8)
         writer.add(f"{layer}.{name}.steps", steps)
         apart = getattr(loud, name) if name in HAS_LOUD else ()
-        for part, array in packed_parts(whole, order, apart).items():
+        span = span_of(name, whole.shape[1])
+        for part, array in packed_parts(whole, order, span, apart).items():
             writer.add(f"{layer}.{name}{part}", array)
 
 
 def packed_parts(
-    whole: NDArray[np.int8], order: Order, loud: Sequence[int] = ()
+    whole: NDArray[np.int8], order: Order, span: int, loud: Sequence[int] = ()
 ) -> dict[str, NDArray[Any]]:
     """All that kernels read of the weights [outputs, inputs] but their steps, by what it is called.
 
@@ -148,7 +154,7 @@ def packed_parts(
     """
     found: dict[str, NDArray[Any]] = {
         "": packed(whole, order),
-        ".sums": span_sums(whole, span_of(whole.shape[1], bool(loud))),
+        ".sums": span_sums(whole, span),
     }
     if loud:
         apart = whole[:, list(loud)]
@@ -166,10 +172,9 @@ def span_sums(whole: NDArray[np.int8], span: int) -> NDArray[np.int32]:
     return sums.transpose(0, 2, 1)
 
 
-def span_of(inputs: int, without_loud: bool) -> int:
-    """How many inputs of a token share a step."""
-    sizes = SPANS_WITHOUT_LOUD if without_loud else SPANS
-    return next(size for size in sizes if inputs % size == 0)
+def span_of(name: str, inputs: int) -> int:
+    """How many inputs of a token share a step in a product, by its name in ``SPANS``."""
+    return next(size for size in SPANS[name] if inputs % size == 0)
 
 
 def packed(whole: NDArray[np.int8], order: Order) -> NDArray[np.int8]:

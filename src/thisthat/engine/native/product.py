@@ -35,18 +35,22 @@ class Product:
         whole: NDArray[np.int8],
         steps: Floats,
         loud: Sequence[int] = (),
+        name: str = "out",
     ) -> None:
-        """``loud`` are the inputs to be carried apart, LOUD of them or none."""
+        """``loud`` are the inputs to be carried apart, LOUD of them or none; spans are those of
+        the product called ``name``.
+        """
         self._multiply = library.load().multiply_alone
         self._multiply.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_int] * 4 + [ctypes.c_void_p]
         self._shape = whole.shape
-        parts = {".steps": steps, **packed_parts(whole, library.order, loud)}
+        span = span_of(name, whole.shape[1])
+        parts = {".steps": steps, **packed_parts(whole, library.order, span, loud)}
         # Held here, because the kernels only point to them.
         self._parts = {name: np.ascontiguousarray(part) for name, part in parts.items()}
         places = (self._parts.get(name) for name in ("", ".steps", *(f".{name}" for name in PARTS)))
         self._matrix = Matrix(
             *(None if part is None else part.ctypes.data for part in places),
-            span_of(whole.shape[1], bool(loud)),
+            span,
         )
 
     def __call__(self, values: Floats, terms: int, out: Floats | None = None) -> Floats:

@@ -107,9 +107,10 @@ def largest_rounding(library: Library) -> float:
     for inputs, loud in itertools.product((64, 128, 576), ((), range(1, 4 * LOUD, 4))):
         whole = random.integers(-LEVELS, LEVELS + 1, (96, inputs), np.int8)
         steps = random.uniform(0.5, 1.5, 96).astype(np.float32)
-        product = Product(library, whole, steps, loud)
+        name = "gate_up" if loud else "down"
+        product = Product(library, whole, steps, loud, name)
         # Spans of very different sizes, so that a wrong step shows.
-        span = span_of(inputs, bool(loud))
+        span = span_of(name, inputs)
         sizes = 10 ** random.uniform(-2, 2, (41, inputs // span, 1))
         drawn = random.standard_normal((41, inputs // span, span)) * sizes
         values = drawn.reshape(41, inputs).astype(np.float32)

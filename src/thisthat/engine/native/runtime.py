@@ -287,7 +287,7 @@ class NativeRuntime:
         places = [self._at(start), self._at(f"{start}.steps")]
         held = PARTS if has_loud else PARTS[:1]
         parts = [self._at(f"{start}.{part}") for part in held] + [None] * (len(PARTS) - len(held))
-        return Matrix(*places, *parts, span_of(self._inputs[name], has_loud))
+        return Matrix(*places, *parts, span_of(name, self._inputs[name]))
 
     def _at(self, name: str) -> int:
         start = self._index.get(name)

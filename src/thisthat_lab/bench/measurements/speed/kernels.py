@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thisthat.engine.native.compiler import library_here
-from thisthat.engine.native.pack import LEVELS
+from thisthat.engine.native.loud_inputs import LOUD
+from thisthat.engine.native.pack import HAS_LOUD, LEVELS
 from thisthat.engine.native.product import Product
 from thisthat.errors import MissingExtraError
 from thisthat_lab.bench.measure import Context, Findings
@@ -33,6 +34,8 @@ SHAPES = {
     "down": (1536, 576),
 }
 """Inputs and outputs of the products of one layer of the default checkpoint."""
+NAMES = dict(zip(SHAPES, ("projections", "out", "gate_up", "down"), strict=True))
+"""What the kernels call them: their spans and loud inputs go by it."""
 TOKENS = (16, 64, 256, 1024)
 LAYERS = 8
 """So many matrices of a shape take turns, as in a pass: the second cache does not keep them."""
@@ -66,7 +69,9 @@ def run(context: Context) -> Findings:
             shape = (LAYERS, outputs, inputs)
             whole = random.integers(-LEVELS, LEVELS + 1, shape, np.int8)
             steps = np.full(outputs, 0.15 / LEVELS, np.float32)
-            ours = [Product(library, layer, steps) for layer in whole]
+            called = NAMES[name]
+            loud = range(LOUD) if called in HAS_LOUD else ()
+            ours = [Product(library, layer, steps, loud, called) for layer in whole]
             theirs = {told: _modules(key, whole) for key, told in BACKENDS.items()}
             for tokens in TOKENS:
                 values = random.standard_normal((tokens, inputs)).astype(np.float32)
