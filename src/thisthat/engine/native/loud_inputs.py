@@ -6,8 +6,7 @@ kernels; ``pack.py`` puts their weights apart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +21,6 @@ LOUD = 16
 _TOKENS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class LoudInputs:
-    """The loudest inputs of a layer's projections, and of its gate and up products, ascending."""
-
-    projections: Sequence[int]
-    gate_up: Sequence[int]
-
-
 class Listener:
     """Reads some tokens, drawn once for all, through the layers of a model as they come."""
 
@@ -41,11 +32,14 @@ class Listener:
         self._ropes = rotary_tables(shape, count)
         self._seen = np.tri(count, dtype=np.bool_)
 
-    def hear(self, layer: Mapping[str, NDArray[np.float32]]) -> LoudInputs:
-        """What is loud in the next layer, of which ``plain_step`` says how weights are called."""
+    def hear(self, layer: Mapping[str, NDArray[np.float32]]) -> dict[str, list[int]]:
+        """The loudest inputs of two products of the next layer, ascending.
+
+        ``plain_step`` says how its weights are called.
+        """
         step = plain_step(self._shape, layer, self._hidden, self._ropes, self._seen)
         self._hidden = step.hidden
-        return LoudInputs(*(_loudest(given) for given in (step.projected, step.gated)))
+        return {"projections": _loudest(step.projected), "gate_up": _loudest(step.gated)}
 
 
 def _loudest(given: NDArray[np.float32]) -> list[int]:

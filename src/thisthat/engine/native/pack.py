@@ -139,7 +139,7 @@ def _write_layer(
         steps = np.maximum(np.abs(matrix).max(axis=1) / LEVELS, 1e-12).astype(np.float32)
         whole = np.rint(matrix / steps[:, None]).astype(np.int8)
         writer.add(f"{layer}.{name}.steps", steps)
-        apart = getattr(loud, name) if name in HAS_LOUD else ()
+        apart = loud.get(name, ())
         span = span_of(name, whole.shape[1])
         for part, array in packed_parts(whole, order, span, apart).items():
             writer.add(f"{layer}.{name}{part}", array)
