@@ -11,6 +11,7 @@ import pytest
 from tests.lab.train import tiny
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.trust import UntrustedFileError
+from thisthat.cpus import usable_cores
 from thisthat.engine.protocol import Engine
 from thisthat.engine.rows import Row, RowResult
 from thisthat.engine.runtime_form import forms_folder
@@ -73,6 +74,18 @@ def test_the_faster_one_is_opened_and_nothing_is_timed_again(checkpoint: Checkpo
     assert len(made) == 8, "other candidates are timed anew"
 
 
+def test_as_many_cores_as_before_are_not_timed_again(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_fastest(checkpoint, {MANY: lambda: Sleeper(0.001)})
+    timed = known_speed(checkpoint)
+    monkeypatch.setattr("thisthat.engine.speed.usable_cores", lambda: 9)
+    assert known_speed(checkpoint) is None
+    open_fastest(checkpoint, {FEW: lambda: Sleeper(0.001)})
+    monkeypatch.setattr("thisthat.engine.speed.usable_cores", usable_cores)
+    assert known_speed(checkpoint) == timed
+
+
 def test_all_cores_are_used_unless_fewer_are_clearly_faster(checkpoint: Checkpoint) -> None:
     candidates = {MANY: lambda: Sleeper(0.02), FEW: lambda: Sleeper(0.0195)}
     assert open_fastest(checkpoint, candidates).description == "sleeps 0.02 s"
@@ -84,6 +97,7 @@ def test_one_that_does_not_open_is_left_out_but_for_the_first(checkpoint: Checkp
 
     engine = open_fastest(checkpoint, {MANY: lambda: Sleeper(0.001), OTHER: fails})
     assert engine.description == "sleeps 0.001 s"
+    assert str(known_speed(checkpoint)).endswith("; onnx, 2 threads: did not open")
     with pytest.raises(CheckpointError, match="no kernels"):
         open_fastest(checkpoint, {MANY: fails, FEW: lambda: Sleeper(0.001)})
 

@@ -25,6 +25,9 @@ CLOSE_IN_SPANS = 0.07
 """The same where activations have a step for every span of inputs, and loud inputs and slots have
 two terms, as on the native engine. A lead of the default 0.6.0 moves by 0.063 on average."""
 
+CLOSE_IN_SEVEN_BIT_SPANS = 0.15
+"""The same where those activations have seven bits."""
+
 CLOSE_IN_SEVEN = 0.2
 """The same where weights have seven bits, which move logits further than activations alone."""
 

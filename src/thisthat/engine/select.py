@@ -74,13 +74,18 @@ def open_engine(
 def _open_native(checkpoint: Checkpoint, label_ids: Sequence[int], threads: int | None) -> Engine:
     """The native engine; where it rounds activations coarsely, with a finer one for close calls."""
     from thisthat.engine.native.engine import NativeEngine
-    from thisthat.engine.second_reading import CLOSE_IN_SPANS, SecondReading
+    from thisthat.engine.second_reading import (
+        CLOSE_IN_SEVEN_BIT_SPANS,
+        CLOSE_IN_SPANS,
+        SecondReading,
+    )
 
     open_one = partial(NativeEngine.from_checkpoint, checkpoint, label_ids, threads=threads)
     opened = open_one()
     if not opened.rounds:
         return opened
-    return SecondReading(opened, partial(open_one, finer=True), CLOSE_IN_SPANS)
+    close = CLOSE_IN_SEVEN_BIT_SPANS if opened.seven_bits else CLOSE_IN_SPANS
+    return SecondReading(opened, partial(open_one, finer=True), close)
 
 
 def _open_onnx(
@@ -104,21 +109,28 @@ def _open_onnx(
 def _candidates(
     checkpoint: Checkpoint, label_ids: Sequence[int], engine: EngineName
 ) -> dict[Candidate, Callable[[], Engine]]:
-    """What may be faster than ``engine`` on all cores, after it; nothing where that is known."""
+    """What may read the checkpoint fastest, the likeliest first; nothing where that is known."""
     if engine not in ("native", "onnx") or default_form(checkpoint) != "int8":
         return {}
-    from thisthat.engine.native.compiler import variants_here
-
     cores = usable_cores()
     found: dict[Candidate, Callable[[], Engine]] = {}
-    if engine == "onnx":
-        found[Candidate("onnx", cores)] = partial(_open_onnx, checkpoint, label_ids, "int8", cores)
-    if engine == "native" or "avx2" in variants_here():
+    if engine == "native" or why_not_timed(checkpoint) is None:
         for threads in sorted({cores, max(1, cores // 2)}, reverse=True):
             found[Candidate("native", threads)] = partial(
                 _open_native, checkpoint, label_ids, threads
             )
+    if engine == "onnx":
+        found[Candidate("onnx", cores)] = partial(_open_onnx, checkpoint, label_ids, "int8", cores)
     return found
+
+
+def why_not_timed(checkpoint: Checkpoint) -> str | None:
+    """Why the native engine is not even timed on this machine; None where it is, or is faster."""
+    from thisthat.engine.native.compiler import variants_here
+    from thisthat.engine.native.engine import why_not_faster, why_not_native
+
+    # Without dot products of bytes, whether it is faster than onnxruntime has to be measured.
+    return why_not_native(checkpoint) if "avx2" in variants_here() else why_not_faster(checkpoint)
 
 
 def _fitting_engine(checkpoint: Checkpoint, device: str, form: str) -> EngineName:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from thisthat.checkpoint.trust import read_trusted
+from thisthat.cpus import usable_cores
 from thisthat.engine.native.compiler import processor, sources
 from thisthat.engine.protocol import Engine
 from thisthat.engine.rows import Branch, Row, Slot
@@ -44,12 +45,19 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Milliseconds for a row of 64 tokens, of each candidate that was timed; the first is used."""
+    """Milliseconds for a row of 64 tokens, of each candidate; the first is used.
+
+    They are infinite for one that did not open.
+    """
 
     timed: tuple[tuple[Candidate, float], ...]
 
     def __str__(self) -> str:
-        return "; ".join(f"{one}: {value:.1f} ms" for one, value in self.timed)
+        return "; ".join(f"{one}: {_told(value)}" for one, value in self.timed)
+
+
+def _told(milliseconds: float) -> str:
+    return "did not open" if milliseconds == float("inf") else f"{milliseconds:.1f} ms"
 
 
 def known_speed(checkpoint: Checkpoint) -> Speed | None:
@@ -59,7 +67,7 @@ def known_speed(checkpoint: Checkpoint) -> Speed | None:
     """
     try:
         said = json.loads(read_trusted(_record(checkpoint)))
-        timed = [(Candidate(**row["candidate"]), float(row["milliseconds"])) for row in said]
+        timed = [(Candidate(**row["candidate"]), _read(row["milliseconds"])) for row in said]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     whole = all(
@@ -67,6 +75,10 @@ def known_speed(checkpoint: Checkpoint) -> Speed | None:
         for one, _ in timed
     )
     return Speed(tuple(timed)) if timed and whole else None
+
+
+def _read(milliseconds: float | None) -> float:
+    return float("inf") if milliseconds is None else float(milliseconds)
 
 
 def open_fastest(
@@ -93,7 +105,8 @@ def open_fastest(
         engine.close()
     order = [best, *(one for one in candidates if one != best)]
     rows = [
-        {"candidate": asdict(one), "milliseconds": round(timed.get(one, 1e9), 3)} for one in order
+        {"candidate": asdict(one), "milliseconds": round(timed[one], 3) if one in timed else None}
+        for one in order
     ]
     with suppress(OSError):  # Without a record they are timed again the next time.
         path = _record(checkpoint)
@@ -117,6 +130,6 @@ def _timed(engines: Mapping[Candidate, Engine]) -> dict[Candidate, float]:
 
 
 def _record(checkpoint: Checkpoint) -> Path:
-    """Another one for other weights, another processor or other kernels."""
-    about = "\0".join([checkpoint.fingerprint, processor(), sources()])
+    """Another one for other weights, processors, kernels, or another number of usable cores."""
+    about = "\0".join([checkpoint.fingerprint, processor(), sources(), str(usable_cores())])
     return forms_folder() / f"{hashlib.sha256(about.encode()).hexdigest()[:32]}.speed.json"

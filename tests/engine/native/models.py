@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,21 +28,23 @@ EMULATED: dict[Variant, set[str]] = {
     "amx": _WIDE,
     "vnni": _WIDE,
     "avxvnni": {"avx512vl", "avx512_vnni"},
-    "neon": {"sse2"},
+    "neon": {"f16c"},
 }
 """What a processor must have so that the missing instructions of a variant can be emulated; those
 of AVX-VNNI are then there in another encoding."""
 _ALIKE = {
     "amx": ("-march=native",),
-    "vnni": ("-march=native",),
+    "vnni": ("-march=native", "-O2"),
     "avxvnni": ("-march=native", "-mno-avx512f"),
-    "neon": (),
+    "neon": ("-mf16c",),
 }
-"""Options with which vectors are as long as the variant's own."""
+"""Options with which vectors are as long as the variant's own, and emulation takes no minute: GCC
+optimises that of VNNI for long, and without F16C calls a function for every half."""
 SIZES = {"intermediate_size": 128, "head_dim": 64}
 SCORES = 4.0
 """How far scores of keys, which are about normal, spread."""
-_KEPT = tempfile.TemporaryDirectory(prefix="thisthat-kernels-")
+KEPT = "KERNELS_OF_TESTS"
+"""The variable that names the folder of libraries compiled once for all tests: `conftest.py`."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def library_of(variant: Variant, folder: Path) -> Library:
 @cache
 def kept_library(variant: Variant) -> Library:
     """As ``library_of``, compiled once for all tests."""
-    return library_of(variant, Path(_KEPT.name))
+    return library_of(variant, Path(os.environ[KEPT]))
 
 
 def engine_of(

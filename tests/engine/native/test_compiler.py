@@ -29,12 +29,12 @@ WIDE = "avx512f avx512bw avx512vl avx512dq"
         (
             "x86_64",
             f"sse2 {WIDE} avx512_vnni amx_tile amx_int8 amx_bf16 avx512_bf16",
-            ["amx", "vnni", "plain"],
+            ["amx", "vnni", "avx512", "plain"],
         ),
-        ("x86_64", f"sse2 {WIDE} avx512_vnni", ["vnni", "plain"]),
-        ("x86_64", f"sse2 {WIDE}", ["plain"]),
+        ("x86_64", f"sse2 {WIDE} avx512_vnni", ["vnni", "avx512", "plain"]),
+        ("x86_64", f"sse2 {WIDE}", ["avx512", "plain"]),
         ("x86_64", "sse2 avx2 avx512_vnni", ["plain"]),
-        ("x86_64", f"sse2 avx2 fma f16c {WIDE} avx512_vnni", ["vnni", "avx2", "plain"]),
+        ("x86_64", f"sse2 avx2 fma f16c {WIDE} avx512_vnni", ["vnni", "avx512", "avx2", "plain"]),
         ("x86_64", "sse2 avx2 fma f16c avx_vnni", ["avxvnni", "avx2", "plain"]),
         ("x86_64", "sse2 avx2 fma f16c", ["avx2", "plain"]),
         ("aarch64", "fp asimd asimdhp asimddp", ["neon", "plain"]),
@@ -135,7 +135,7 @@ def test_a_slower_variant_takes_the_place_of_one_that_does_not_compile(
         return folder / "plain.so"
 
     monkeypatch.setenv("THISTHAT_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(compiler, "variants_here", lambda: ["amx", "vnni", "plain"])
+    monkeypatch.setattr(compiler, "variants_here", lambda: ["amx", "vnni", "avx512", "plain"])
     monkeypatch.setattr(compiler, "compiled", only_plain)
     monkeypatch.setattr(compiler, "_prove", lambda library: None)
     assert library_here() == Library(tmp_path / "home" / "native" / "plain.so", "plain")
@@ -144,8 +144,9 @@ def test_a_slower_variant_takes_the_place_of_one_that_does_not_compile(
 def test_what_a_library_wants_and_costs() -> None:
     wants = {name: Library(Path("x"), name) for name in get_args(Variant)}
     assert [name for name, it in wants.items() if it.order == "by ones"] == ["plain"]
-    assert [name for name, it in wants.items() if not it.multiplies_bytes] == ["avx2", "plain"]
-    assert [name for name, it in wants.items() if it.doubling_costs] == ["vnni", "avxvnni", "neon"]
+    assert [name for name, it in wants.items() if not it.multiplies_bytes] == ["plain"]
+    assert [name for name, it in wants.items() if not it.doubling_costs] == ["amx", "plain"]
+    assert [name for name, it in wants.items() if it.levels == 63] == ["avx512", "avx2"]
 
 
 @pytest.fixture

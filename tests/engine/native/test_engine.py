@@ -55,6 +55,7 @@ NEAR: dict[Variant, float] = {
     "plain": 0.02,
     "vnni": 0.05,
     "avxvnni": 0.05,
+    "avx512": 0.05,
     "avx2": 0.05,
     "neon": 0.2,
     "amx": 0.4,
@@ -245,17 +246,21 @@ def test_others_run_between_the_parts_of_a_pass_and_no_bit_changes(
 @pytest.mark.skipif(not TASKS.exists(), reason="needs /proc")
 def test_an_engine_that_nobody_holds_ends_its_threads(model: Any, folder: Path) -> None:
     engine_of(model, folder).close()  # what closes engines has a thread too, and keeps it
-    gc.collect()  # threads of engines of other tests may end at any time, so fewer may be left
-    before = len(list(TASKS.iterdir()))
+    others = threads_here()
     engine = engine_of(model, folder, threads=3)
     engine.run([long_row(40)])
-    assert len(list(TASKS.iterdir())) > before
+    started = threads_here() - others  # by number: threads of engines of other tests may still end
+    assert started
     del engine
     gc.collect()
-    until = time.monotonic() + 10
-    while len(list(TASKS.iterdir())) > before and time.monotonic() < until:
+    until = time.monotonic() + 60
+    while started & threads_here() and time.monotonic() < until:
         time.sleep(0.01)
-    assert len(list(TASKS.iterdir())) <= before
+    assert not started & threads_here()
+
+
+def threads_here() -> set[str]:
+    return {task.name for task in TASKS.iterdir()}
 
 
 def test_an_engine_may_be_collected_where_no_job_can_be_submitted(model: Any, folder: Path) -> None:
@@ -286,12 +291,12 @@ def test_one_term_is_near_and_two_are_nearer(model: Any, folder: Path, variant: 
         wanted = path_by_path(model, row)
         found = engine.run([row])[0].logits
         errors.append(max(np.abs(one - two).max() for one, two in zip(found, wanted, strict=True)))
-        assert engine.rounds == (terms == 1 and variant not in ("avx2", "plain"))
+        assert engine.rounds == (terms == 1 and variant != "plain")
         engine.close()
     assert errors[1] < near(variant)
     assert errors[0] < 0.6
     # Attention in bfloat16 rounds about as much off as a single term.
-    if variant in ("vnni", "avxvnni", "neon"):
+    if variant not in ("amx", "plain"):
         assert errors[0] > errors[1]
 
 

@@ -53,7 +53,7 @@ def test_a_plain_step_is_the_model_s_own() -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("variant", sorted({"vnni", "avxvnni", "neon"} & set(variants_to_try())))
+@pytest.mark.parametrize("variant", sorted(set(variants_to_try()) - {"amx", "plain"}))
 def test_loud_inputs_coarsen_no_others(variant: Variant) -> None:
     random = np.random.default_rng(1)
     whole = random.integers(-127, 128, (64, 192), np.int8)

@@ -2,13 +2,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from thisthat.engine.onnx.graph_writer import GraphWriter
+from thisthat.engine.onnx.graph_writer import CONTRIB, GraphWriter
 from thisthat.engine.onnx.int8_probe import (
     SMALL_ACTIVATIONS,
     SMALL_WEIGHTS,
@@ -113,3 +114,12 @@ def test_weights_are_rounded_to_their_limit(limits: ProbeLimits, tmp_path: Path)
     np.testing.assert_allclose(whole, np.rint(whole), atol=1e-3)
     assert np.abs(whole).max() == pytest.approx(limit)
     assert np.abs(columns.T - weight).max() <= 0.51 * np.abs(weight).max() / limit
+
+
+def test_bytes_are_made_by_operators_that_the_oldest_runtime_has(tmp_path: Path) -> None:
+    """onnxruntime 1.23 has none of opset 23; it is the last one for Python 3.10."""
+    session_of(on_the_grid(127), WHOLE, tmp_path)
+    nodes = onnx.load(str(tmp_path / "graph.onnx"), load_external_data=False).graph.node
+    made = [node.domain for node in nodes if node.op_type.endswith("uantizeLinear")]
+    assert len(made) == 3, "two terms, and what the first left"
+    assert set(made) == {CONTRIB}

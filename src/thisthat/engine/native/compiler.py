@@ -32,6 +32,7 @@ _FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-Wno-psabi")
 _INSTRUCTIONS = {
     "amx": ("-march=native", "-mamx-tile", "-mamx-int8", "-mamx-bf16", "-mavx512bf16"),
     "vnni": ("-march=native", "-mavx512vnni"),
+    "avx512": ("-march=native",),
     # Vectors of 512 bits would be counted in other blocks.
     "avxvnni": ("-march=native", "-mno-avx512f", "-mavxvnni"),
     "avx2": ("-march=native", "-mno-avx512f", "-mavx2", "-mfma", "-mf16c"),
@@ -64,6 +65,7 @@ def variants_here(cpu_info: Path = _CPU_INFO) -> list[Variant]:
             found.append("amx")
         if "avx512_vnni" in flags:
             found.append("vnni")
+        found.append("avx512")
     if machine == "x86_64" and {"avx2", "fma", "f16c"} <= flags:
         found += ["avxvnni", "avx2"] if "avx_vnni" in flags else ["avx2"]
     return [*found, "plain"]

@@ -17,7 +17,7 @@ from thisthat.engine.flat_engine import PREFIX_CACHE_BYTES, FlatEngine
 from thisthat.engine.llama_shape import LlamaShape, read_shape, supports
 from thisthat.engine.native.compiler import CannotCompileError, library_here, variants_here
 from thisthat.engine.native.library import Library
-from thisthat.engine.native.pack import inner_size, obstacle, write_packed
+from thisthat.engine.native.pack import LEVELS, inner_size, obstacle, write_packed
 from thisthat.engine.native.runtime import NativeRuntime
 from thisthat.engine.runtime_form import WEIGHTS_FILE, open_form
 from thisthat.errors import CheckpointError, InvalidInputError
@@ -87,6 +87,7 @@ class NativeEngine(FlatEngine):
         if threads is not None and threads < 1:
             raise InvalidInputError("threads", f"{threads}, but must be at least 1")
         self.rounds = library.multiplies_bytes and terms == 1
+        self.seven_bits = library.levels < LEVELS
         opened = partial(
             NativeRuntime,
             library,

@@ -15,7 +15,7 @@ from thisthat.checkpoint.trust import open_trusted, read_trusted
 from thisthat.errors import CheckpointError
 from thisthat.files import write_atomically
 
-Variant: TypeAlias = Literal["amx", "vnni", "avxvnni", "avx2", "neon", "plain"]
+Variant: TypeAlias = Literal["amx", "vnni", "avx512", "avxvnni", "avx2", "neon", "plain"]
 Order: TypeAlias = Literal["by fours", "by ones"]
 """How weights are packed: four inputs of an output together, for dot products of bytes, or one."""
 
@@ -67,7 +67,7 @@ class Library:
     @property
     def multiplies_bytes(self) -> bool:
         """Whether activations become bytes; else they stay finer than any rounding shows."""
-        return self.variant not in ("avx2", "plain")
+        return self.variant != "plain"
 
     @property
     def order(self) -> Order:
@@ -77,7 +77,12 @@ class Library:
     @property
     def doubling_costs(self) -> bool:
         """Whether a second term of activations makes a pass much longer."""
-        return self.variant in ("vnni", "avxvnni", "neon")
+        return self.variant not in ("amx", "plain")
+
+    @property
+    def levels(self) -> int:
+        """Steps of a term of an activation either way, as in rounding.h."""
+        return 63 if self.variant in ("avx512", "avx2") else 127
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from thisthat.engine.native.library import Library
 from thisthat.engine.native.pack import packed_parts, span_of
 
 Floats = NDArray[np.float32]
+
+_LINE = 64
 
 
 PARTS = ("sums", "loud", "loud_weights", "loud_sums")
@@ -46,7 +49,7 @@ class Product:
         span = span_of(name, whole.shape[1])
         parts = {".steps": steps, **packed_parts(whole, library.order, span, loud)}
         # Held here, because the kernels only point to them.
-        self._parts = {name: np.ascontiguousarray(part) for name, part in parts.items()}
+        self._parts = {name: _as_in_a_form(part) for name, part in parts.items()}
         places = (self._parts.get(name) for name in ("", ".steps", *(f".{name}" for name in PARTS)))
         self._matrix = Matrix(
             *(None if part is None else part.ctypes.data for part in places),
@@ -65,3 +68,12 @@ class Product:
         if self._multiply(*where, *sizes, out.ctypes.data):
             raise MemoryError(f"no memory for a product of {len(values)} rows")
         return out
+
+
+def _as_in_a_form(part: NDArray[Any]) -> NDArray[Any]:
+    """A copy that begins where a register fits a line of the cache, as kept weights do."""
+    room = np.empty(part.nbytes + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
+    copy = room[start : start + part.nbytes].view(part.dtype).reshape(part.shape)
+    copy[...] = part
+    return copy

@@ -100,10 +100,10 @@ def largest_rounding(library: Library) -> float:
     """How far products are off, in standard deviations of what rounding may leave.
 
     All the ways in which kernels take rows and inputs: groups of them whole and not, with one term
-    and with two, spans of every length, loud inputs.
+    and with two, spans of every length, loud inputs; and sums as large as they come.
     """
     random = np.random.default_rng(0)
-    found = []
+    found = [_largest_sums(library)]
     for inputs, loud in itertools.product((64, 128, 576), ((), range(1, 4 * LOUD, 4))):
         whole = random.integers(-LEVELS, LEVELS + 1, (96, inputs), np.int8)
         steps = random.uniform(0.5, 1.5, 96).astype(np.float32)
@@ -125,11 +125,23 @@ def largest_rounding(library: Library) -> float:
     return float(np.max(found))
 
 
+def _largest_sums(library: Library) -> float:
+    """The same of products whose weights and activations are all as large as they come."""
+    whole = np.full((32, 64), LEVELS, np.int8)
+    whole[1::2] *= -1
+    values = np.ones((4, 64), np.float32)
+    wanted = values.astype(np.float64) @ whole.T.astype(np.float64)
+    spread = np.abs(wanted) / library.levels / np.sqrt(12 * 64)
+    product = Product(library, whole, np.ones(32, np.float32))
+    return float(max(np.abs((product(values, terms) - wanted) / spread).max() for terms in (1, 2)))
+
+
 def _step_of_each(
     values: NDArray[np.float32], span: int, loud: Sequence[int], terms: int, library: Library
 ) -> Array:
     """The step that rounds each of ``values`` [rows, inputs], or a longer one."""
-    levels, inputs = LEVELS * 254 ** (terms - 1), values.shape[1]
+    finest = 2 * library.levels**2
+    levels, inputs = (library.levels, finest)[terms - 1], values.shape[1]
     sizes: Array = np.abs(values).astype(np.float64)
     if library.variant == "amx":  # tiles have one step for all inputs, loud ones among them
         largest: Array = sizes.max(axis=1, keepdims=True) / levels
@@ -138,7 +150,7 @@ def _step_of_each(
     others: Array = np.where(apart, 0, sizes).reshape(len(values), -1, span).max(axis=2) / levels
     step = others.repeat(span, axis=1)
     if apart.any():
-        step[:, apart] = sizes[:, apart].max(axis=1, keepdims=True) / (254 * LEVELS)
+        step[:, apart] = sizes[:, apart].max(axis=1, keepdims=True) / finest
     return step
 
 

@@ -9,11 +9,17 @@
 #define SECOND 1
 
 /* As many sums as registers hold: GROUP lines, PIECES registers of each. */
-#if defined(VARIANT_VNNI)
+#if defined(VARIANT_VNNI) || defined(VARIANT_AVX512)
 #define GROUP 12
 #define PIECES 2
 #define STEP_OF_LINES 4
 #define CHUNK 16 /* bytes of a line that stand together */
+typedef integers Sum;
+#elif defined(VARIANT_AVX2)
+#define GROUP 4
+#define PIECES 2
+#define STEP_OF_LINES 2
+#define CHUNK 16
 typedef integers Sum;
 #elif defined(VARIANT_AVXVNNI)
 #define GROUP 6
@@ -38,7 +44,17 @@ static int steps_of(const Rows *rows) { return spans_of(rows) + (rows->matrix->l
 
 #if !defined(VARIANT_NEON)
 /* ``sum`` grows by four products a lane. Given the intrinsic, compilers copy every sum before and after. */
-#if defined(__AVXVNNI__) && defined(VARIANT_AVXVNNI)
+#if defined(VARIANT_AVX512) || defined(VARIANT_AVX2)
+/* Without dot products: pairs are added in sixteen bits, where seven bits times eight never overflow, then pairs of
+ * pairs. */
+#define ADD_DOTS(sum, raised, weights)                                              \
+    do {                                                                            \
+        Sum pairs, ones = (Sum){0} + 0x10001;                                       \
+        __asm__("vpmaddubsw %3, %2, %1\n\tvpmaddwd %4, %1, %1\n\tvpaddd %1, %0, %0" \
+                : "+v"(sum), "=&v"(pairs)                                           \
+                : "v"(raised), "v"(weights), "v"(ones));                            \
+    } while (0)
+#elif defined(__AVXVNNI__) && defined(VARIANT_AVXVNNI)
 #define ADD_DOTS(sum, raised, weights) __asm__("{vex} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(raised), "x"(weights))
 #elif defined(__AVX512VNNI__) || defined(VARIANT_AVXVNNI)
 #define ADD_DOTS(sum, raised, weights) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(raised), "v"(weights))

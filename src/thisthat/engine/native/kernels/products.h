@@ -1,8 +1,7 @@
 /* Activations times weights of eight bits, in the way the processor does it fastest.
  *
- * VARIANT_AMX, VARIANT_VNNI, VARIANT_AVXVNNI and VARIANT_NEON multiply bytes: an activation is one or two eight-bit
- * terms, with a step for every span of a token's inputs. For VARIANT_AVX2 it is sixteen bits. VARIANT_PLAIN widens
- * weights to float32 as they are read and rounds nothing.
+ * All but VARIANT_PLAIN multiply bytes: an activation is one or two terms, with a step for every span of a token's
+ * inputs. VARIANT_PLAIN widens weights to float32 as they are read and rounds nothing.
  */
 
 #pragma once
@@ -15,8 +14,6 @@
 
 #if defined(VARIANT_PLAIN)
 #include "plain_sums.h"
-#elif defined(VARIANT_AVX2)
-#include "word_sums.h"
 #elif defined(VARIANT_AMX)
 #include "tile_sums.h"
 #else
@@ -64,9 +61,6 @@ static void lay_out_row(const Rows *rows, int row, float *values, int8_t *bytes)
     float *out = (float *)rows->laid_out + (size_t)(line / GROUP) * width * GROUP + line % GROUP;
     for (int k = 0; k < width; k++) out[(size_t)k * GROUP] = values[k];
     (void)bytes;
-#elif defined(VARIANT_AVX2)
-    lay_out_words(rows, line, values);
-    (void)bytes;
 #else
     int width = width_of(rows), spans = spans_of(rows), span = rows->inputs / spans, steps = steps_of(rows);
     int terms = row < rows->coarse ? 1 : 2;
@@ -74,7 +68,7 @@ static void lay_out_row(const Rows *rows, int row, float *values, int8_t *bytes)
 #if defined(VARIANT_AMX)
     bytes = (int8_t *)rows->laid_out + (size_t)line * width;
     second = (size_t)SECOND * width;
-#elif defined(VARIANT_VNNI) || defined(VARIANT_AVXVNNI)
+#elif !defined(VARIANT_NEON)
     /* A chunk of every line of a group, then the next chunk; a group holds both lines of a row. */
     bytes = (int8_t *)rows->laid_out + (size_t)(line / GROUP) * GROUP * width + line % GROUP * CHUNK;
     apart = GROUP * CHUNK;

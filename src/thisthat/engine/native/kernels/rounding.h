@@ -1,4 +1,4 @@
-/* Activations as bytes: one or two terms of eight bits, with a step. */
+/* Activations as bytes: one or two terms, with a step. */
 
 #pragma once
 
@@ -6,13 +6,21 @@
 
 #define TERMS 2
 
-/* A pair of terms leaves half a step of the first to the second, which has 127 steps either way. */
-#define FINER 254
-
-#if defined(VARIANT_VNNI) || defined(VARIANT_AVXVNNI)
-#define RAISED 128 /* one factor must not have a sign */
+/* Steps of a term either way. Where two products of bytes are added in sixteen bits, seven bits of a term are what fits
+ * beside whole weights. */
+#if defined(VARIANT_AVX512) || defined(VARIANT_AVX2)
+#define LEVELS 63
 #else
+#define LEVELS 127
+#endif
+
+/* A pair of terms leaves half a step of the first to the second. */
+#define FINER (2 * LEVELS)
+
+#if defined(VARIANT_AMX) || defined(VARIANT_NEON)
 #define RAISED 0
+#else
+#define RAISED (LEVELS + 1) /* one factor must not have a sign */
 #endif
 
 /* LANES whole numbers as bytes. */
@@ -41,7 +49,7 @@ static inline __attribute__((always_inline)) float round_terms(const int terms, 
         more = larger(more, larger(two, -two));
     }
     float limit = largest(larger(most, more));
-    float step = limit / 127, inverse = limit > 0 ? 127 / limit : 0;
+    float step = limit / LEVELS, inverse = limit > 0 ? LEVELS / limit : 0;
     for (int k = 0; k < width; k += LANES, coarse += apart, fine += apart) {
         integers near[PARTS], rest[PARTS];
         UNROLL for (int p = 0; p < PARTS; p++) {
