@@ -4,7 +4,7 @@ Every stage is a command of the package, is skipped when its output is there alr
 below one folder, so that the same call goes on after an interruption. A stage that fails is
 reported and does not stop the ones that can go on without it.
 
-    python scripts/train_and_measure.py recipes/deepening.toml --data data --out half-hour
+    python scripts/train_and_measure.py recipes/long-texts.toml --data data --out half-hour
 
 ``--first`` and ``--last`` choose stages: train, ship, calibrate, measure, pack. With ``--quick``
 measurements take their fixed subset.

@@ -28,8 +28,9 @@ def test_a_recipe_reads_and_its_suites_take_their_settings(path: Path) -> None:
             suite_stream(source)
 
 
-def test_what_deepening_spares_exists() -> None:
-    run = Run.model_validate(tomllib.loads((ROOT / "recipes" / "deepening.toml").read_text()))
+@pytest.mark.parametrize("recipe", ["deepening", "long-texts"])
+def test_what_a_recipe_spares_exists(recipe: str) -> None:
+    run = Run.model_validate(tomllib.loads((ROOT / "recipes" / f"{recipe}.toml").read_text()))
     (source,) = (source for source in run.sources if source.name == "written")
     domains = {task.domain for task in read_tasks(ROOT / "data" / "branches")}
     assert set(source.whole) <= domains
