@@ -2,8 +2,10 @@
 
 import gc
 import os
+from functools import cache
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 LONGEST = (
@@ -14,6 +16,9 @@ LONGEST = (
     "tests/site/",
     "tests/serve/test_real_checkpoint.py",
 )
+
+# A runner would read the parameters of all 73 commands at each call.
+typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 settings.register_profile(
     "repeatable",

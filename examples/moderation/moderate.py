@@ -26,7 +26,7 @@ KIND = thisthat.Choice(
     },
     "What kind of comment is it?",
 )
-SURE = 0.85
+SURE = 0.75
 HANDLED = {"fine": "publish", "insult": "hide", "spam": "hide"}
 
 

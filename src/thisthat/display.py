@@ -167,8 +167,19 @@ def label(answer: Answer, option: str) -> str:
     legend: Sequence[Any] = getattr(answer, "legend", ())
     if option == answer.abstain or not legend:
         return option
-    level = legend[int(option)]
-    return f"{option}: {level if isinstance(level, str) else json.dumps(level)}"
+    return level_told(option, legend[int(option)])
+
+
+def option_told(question: Question, option: str) -> str:
+    """The same, of a question's option."""
+    if question.kind != "score" or (question.abstain and option == question.abstain.name):
+        return option
+    return level_told(option, question.levels[int(option)])
+
+
+def level_told(number: str, text: Any) -> str:
+    """A score's level: its number with its text."""
+    return f"{number}: {text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)}"
 
 
 def _outcome(answer: Answer) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from thisthat.items.item import Item
 from thisthat.rng import Rng
 from thisthat_lab.suites.base.settings import BranchSettings
 from thisthat_lab.suites.branch.registry import families
+
+Answering = Callable[[int, int], tuple[NDArray[np.float64], NDArray[np.int64]]]
+"""What is said of so many rows and their labels, by a seed."""
 
 
 def drawn(rows: int, options: int, seed: int, heat: float = 0.7) -> Scored:
@@ -41,20 +44,23 @@ def suite_items(name: str, count: int) -> list[Item]:
     return found
 
 
-def noisy_oracle(
-    items: Sequence[Item], rows: int, seed: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def noisy_oracle(items: Sequence[Item]) -> Answering:
     """What a scorer says that knows the answers but sees long states less clearly, and the labels.
 
     Every row is an item taken at random with noise of its own: rows are independent.
     """
-    random = np.random.default_rng(seed)
-    taken = random.integers(0, len(items), rows)
-    lengths = np.array([len(str(item.state)) for item in items])[taken]
-    labels = np.array([item.answer for item in items])[taken]
-    logits = random.normal(scale=1.5, size=(rows, len(items[0].options)))
-    logits[np.arange(rows), labels] += random.gamma(2.0, 9.0 / (1 + lengths / 400))
-    return softmax(logits), labels
+    lengths = np.array([len(str(item.state)) for item in items])
+    labels = np.array([item.answer for item in items])
+
+    def answers(rows: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        random = np.random.default_rng(seed)
+        taken = random.integers(0, len(items), rows)
+        logits = random.normal(scale=1.5, size=(rows, len(items[0].options)))
+        sure = random.gamma(2.0, 9.0 / (1 + lengths[taken] / 400))
+        logits[np.arange(rows), labels[taken]] += sure
+        return softmax(logits), labels[taken]
+
+    return answers
 
 
 def scored_of(said: NDArray[np.float64], labels: NDArray[np.int64]) -> Scored:

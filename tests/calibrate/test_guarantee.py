@@ -84,10 +84,11 @@ def known_law(options: int) -> Law:
 def suite_law(family: str) -> Law:
     items = suite_items(family, 500)
     assert len({len(item.options) for item in items}) == 1
-    scored = scored_of(*noisy_oracle(items, POPULATION, seed=1))
+    answers = noisy_oracle(items)
+    scored = scored_of(*answers(POPULATION, 1))
 
     def draw(rows: int, seed: int) -> Scored:
-        return scored_of(*noisy_oracle(items, rows, seed))
+        return scored_of(*answers(rows, seed))
 
     return Law(draw, scored, (~scored.right).astype(float))
 

@@ -96,6 +96,39 @@ def test_scores_get_a_calibrated_level_and_choices_a_set() -> None:
     assert outcome_of(POLICY, "refund", [0.5, 0.5]).level is None
 
 
+def test_a_score_is_told_with_the_texts_of_its_levels() -> None:
+    cutoff = POLICY.questions["anger"].cutoffs["2"].value
+    assert cutoff is not None
+    sure = outcome_of(POLICY, "anger", [0.0, 0.0, 1.0])
+    assert sure.reason == f"'2: furious' at 1.0000 reaches its cut-off {cutoff:.4f}"
+    assert sure.option == "2"
+    assert any(line.startswith("  2: furious: from") for line in lines_about(POLICY))
+    assert ">2: furious</td>" in POLICY._repr_html_()
+
+
+def test_a_file_from_before_legends_were_kept_is_the_policy_it_was() -> None:
+    value = POLICY.as_json()
+    assert value["questions"]["anger"].pop("legend") == ["calm", "annoyed", "furious"]
+    assert "legend" not in value["questions"]["queue"]
+    older = Policy.from_json(value)
+    assert older.as_json() == value
+    assert any(line.startswith("  2: from") for line in lines_about(older))
+    value["questions"]["anger"]["legend"] = ["calm", "annoyed", "furious", "mad"]
+    with pytest.raises(InvalidInputError, match="legend has 4 for 3 options"):
+        Policy.from_json(value)
+
+
+def test_levels_that_are_json_are_told_as_json() -> None:
+    levels: list[Any] = [{"days": 1}, {"days": 30}]
+    score = Score(levels, "How long?")
+    rows = [answer_for(score, [1, 0])] * 60 + [answer_for(score, [0, 1])] * 60
+    target, by = parse_target("error<=0.1"), DECIDER.conditions()
+    policy = policy_from_answers(
+        {"late": score}, {"late": rows}, {"late": [0] * 60 + [1] * 60}, target, by
+    )
+    assert policy.questions["late"].told("1") == '1: {"days": 30}'
+
+
 def test_a_cost_target_abstains_and_acts_on_yes_only() -> None:
     policy, _ = fitted("cost(fp=5,fn=1)", options=None)
     assert list(policy.questions["refund"].cutoffs) == ["yes"]
@@ -209,6 +242,21 @@ def test_a_target_for_every_option_is_refused_by_the_name_of_one() -> None:
             {"r": labels},
             parse_target("precision>=0.99"),
             DECIDER.conditions(),
+        )
+
+
+def test_labels_of_a_few_options_are_told_by_their_names() -> None:
+    answers, labels = answered(REFUND, 60)
+    with pytest.raises(
+        UnsupportedTargetError, match=r": \d+ labels of 'r' where the best option is 'yes', and at"
+    ):
+        policy_from_answers(
+            {"r": REFUND},
+            {"r": answers},
+            {"r": labels},
+            parse_target("error<=0.07"),
+            DECIDER.conditions(),
+            options=["yes"],
         )
 
 
@@ -434,7 +482,8 @@ def test_the_decider_applies_a_policy() -> None:
 
 @pytest.mark.parametrize("given", ["triage.policy.json", Path("p.json"), POLICY.as_json()])
 def test_what_is_no_policy_is_named(given: Any) -> None:
-    message = rf"policy: must be a Policy, not {type(given).__name__}; Policy.load\(path\) reads"
+    kind = type(given).__name__
+    message = rf"policy: must be a Policy, not {kind}; thisthat\.decide\.policy\.Policy\.load"
     with pytest.raises(InvalidInputError, match=message):
         DECIDER.ask("s", REFUND, policy=given)
 
@@ -463,6 +512,17 @@ def test_given_options_are_acted_on_in_the_questions_that_have_them() -> None:
     assert "queue: acts on 0.0% of 1500 labelled states" in list(lines_about(policy))
     both, _ = fitted("error<=0.1", options=["other", "yes", "billing", "yes"])
     assert list(both.questions["queue"].cutoffs) == ["billing", "other"]
+    levels, _ = fitted("error<=0.1", options=["furious", "0"])
+    assert {name: list(part.cutoffs) for name, part in levels.questions.items()} == {
+        "queue": [],
+        "refund": [],
+        "anger": ["0", "2"],
+    }
+
+
+def test_an_unknown_option_is_told_which_there_are() -> None:
+    with pytest.raises(InvalidInputError, match=r"'mad' is not an .* yes, 0: calm, 1: annoyed"):
+        fitted(options=["mad"])
 
 
 def test_the_coverage_of_sets_is_chosen_and_stated() -> None:

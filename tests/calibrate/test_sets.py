@@ -23,7 +23,7 @@ def test_the_cut_is_the_highest_that_conformal_prediction_allows(
 
 
 def test_sets_cover_as_often_as_they_say_and_are_small() -> None:
-    distributions, labels = noisy_oracle(suite_items("shipping", 400), 4000, seed=4)
+    distributions, labels = noisy_oracle(suite_items("shipping", 400))(4000, 4)
     p, y = np.array(distributions), np.array(labels)
     truths = p[np.arange(len(y)), y]
     random = np.random.default_rng(5)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -156,3 +159,14 @@ def test_targets_are_read_and_written(text: str, rate: float) -> None:
 def test_bad_targets_are_refused(text: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message.replace("(", r"\(")):
         parse_target(text)
+
+
+def test_the_page_tells_how_many_labels_each_target_takes() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "thresholds.md").read_text(encoding="utf-8")
+    head, _, *rows = page[page.index("| acted on |") :].partition("\n\n")[0].splitlines()
+    targets = [parse_target(found) for found in re.findall(r"`(error<=[0-9.]+)`", head)]
+    assert len(rows) == 4
+    assert len(targets) == 5
+    for row in rows:
+        questions, *told = map(int, re.findall(r"\d+", row))
+        assert told == [least_labels(each.wrong_rate, 0.05 / questions) for each in targets]

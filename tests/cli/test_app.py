@@ -22,6 +22,31 @@ def _help(made: typer.Typer, *command: str) -> str:
     return said.output
 
 
+def test_only_what_is_named_is_built(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built: list[str] = []
+    read = typer.main.get_params_from_function
+    monkeypatch.setattr(
+        typer.main,
+        "get_params_from_function",
+        lambda function: built.append(function.__name__) or read(function),
+    )
+    for words in ([], ["bench"]):
+        with pytest.raises(SystemExit, match="0"):
+            app([*words, "--help"])
+        assert len(built) > 40, words
+        built.clear()
+    with pytest.raises(SystemExit, match="0"):
+        app(["loop", "report", "--help"])
+    assert "report" in built
+    assert not {"review", "ask"} & set(built)
+    assert "loop report" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        app(["loop", "reprt"])
+    assert "Did you mean 'report'?" in capsys.readouterr().err
+
+
 def test_a_flag_is_on_or_not_given() -> None:
     small = App()
 

@@ -7,9 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.lab.train import tiny
+from thisthat.checkpoint import open_checkpoint
 from thisthat.cli import app, diagnosis
 from thisthat.cli.diagnosis import Diagnosis, HostFact, diagnose
 from thisthat.engine import select
+from thisthat.engine.speed import Candidate, Speed
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def facts(found: Diagnosis) -> dict[str, HostFact]:
 def test_everything_is_told_about_a_checkpoint(folder: Path) -> None:
     found = facts(diagnose(str(folder)))
     wanted = {"package", "processor", "instructions", "memory", "cache", "compiler", "GPU"}
-    assert wanted | {"checkpoint", "engine", "faster", "extras"} <= set(found)
+    assert wanted | {"checkpoint", "engine", "why this engine", "extras"} <= set(found)
     assert found["checkpoint"].mend is None
     assert str(folder.parent / "store") in found["cache"].fact
     assert "serve" in found["extras"].fact
@@ -98,6 +100,45 @@ def test_a_store_that_cannot_be_written_is_to_be_mended(
 )
 def test_why_it_is_not_faster_says_what_to_do(reason: str, mend: str | None) -> None:
     assert diagnosis._how_to_compile(reason) == mend
+
+
+TIMED = Speed(((Candidate("onnx", 2), 31.25), (Candidate("native", 2), float("inf"))))
+
+
+@pytest.mark.parametrize(
+    ("engine", "untimed", "speed", "fact"),
+    [
+        ("onnxruntime 1.31, cpu, int8", "no C compiler", None, "is not used: no C compiler"),
+        # A record from when there was one says nothing about now.
+        ("onnxruntime 1.31, cpu, int8", "no C compiler", TIMED, "is not used: no C compiler"),
+        (
+            "onnxruntime 1.31, cpu, int8",
+            None,
+            TIMED,
+            "64 tokens: onnx, 2 threads: 31.2 ms; native, 2 threads: did not open",
+        ),
+        ("native kernels (vnni), cpu", "never asked", TIMED, "chosen by a short measurement"),
+        ("native kernels (vnni), cpu", "never asked", None, "it is the fastest for this machine"),
+        ("torch 2.13, cuda", "never asked", TIMED, "it is the fastest for this machine"),
+    ],
+)
+def test_the_choice_of_an_engine_is_told_with_what_was_measured(
+    engine: str,
+    untimed: str | None,
+    speed: Speed | None,
+    fact: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(select, "why_not_timed", lambda _: untimed)
+    monkeypatch.setattr(select, "default_form", lambda _: "int8")
+    monkeypatch.setattr("thisthat.engine.speed.known_speed", lambda _: speed)
+    assert fact in diagnosis.why_this_engine(open_checkpoint(folder), engine).fact
+
+
+def test_weights_that_are_not_of_eight_bits_are_told_so(folder: Path) -> None:
+    why = diagnosis.why_this_engine(open_checkpoint(folder), "onnxruntime 1.31, cpu, float32")
+    assert "eight-bit weights, which these are not" in why.fact
 
 
 def test_secrets_are_not_shown() -> None:

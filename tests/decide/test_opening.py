@@ -13,6 +13,7 @@ from tests.lab.train import tiny
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import CARD_FILE, write_card
 from thisthat.engine import second_reading, select
+from thisthat.engine.native import compiler
 from thisthat.engine.native import engine as native_engine
 from thisthat.engine.native.compiler import CannotCompileError, library_here
 from thisthat.engine.native.library import Library, Variant
@@ -125,6 +126,30 @@ def test_why_native_is_not_the_faster_engine(
     found = native_engine.why_not_faster(open_checkpoint(tmp_path / "model"))
     assert (found is None) == (reason is None)
     assert (found or "").startswith(reason or "")
+
+
+@pytest.mark.parametrize(
+    ("here", "reason"),
+    [
+        (["avx2", "plain"], None),
+        (["plain"], "this processor has no dot products of bytes that its kernels know"),
+    ],
+)
+def test_with_avx2_alone_native_is_timed_where_it_opens(
+    here: list[Variant], reason: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_engine, "variants_here", lambda: here)
+    monkeypatch.setattr(compiler, "variants_here", lambda: here)
+    monkeypatch.setattr(native_engine, "library_here", lambda: Library(Path("nowhere"), "avx2"))
+    native_checkpoint(tmp_path / "model")
+    checkpoint = open_checkpoint(tmp_path / "model")
+    assert select.why_not_timed(checkpoint) == reason
+
+    def fails() -> Library:
+        raise CannotCompileError("there is no C compiler")
+
+    monkeypatch.setattr(native_engine, "library_here", fails)
+    assert select.why_not_timed(checkpoint) == (reason or "there is no C compiler")
 
 
 def test_native_can_be_asked_for_and_says_when_it_cannot_be(

@@ -189,7 +189,7 @@ def test_what_is_odd_is_told() -> None:
     contradiction, one_answer = labelled.doubts()
     assert contradiction.startswith("refund: 1 of 3 rows contradict an earlier one")
     assert contradiction.endswith("the first is 2, against 1")
-    assert one_answer == "anger: every row has the answer '0'"
+    assert one_answer == "anger: every row has the answer '0: calm'"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,16 @@ def test_rows_of_labels_are_told_from_states(row: object, labelled: bool) -> Non
     ("question", "label", "known"),
     [
         (Boolean("Is it?"), "1", "no, yes, true, false"),
-        (Score(["no hurry", "today"], "How soon?"), "today", "0 (no hurry), 1 (today)"),
+        (Score(["no hurry", "now"], "How soon?"), "today", "0 or 'no hurry', 1 or 'now'"),
+        (
+            Score(["no hurry", "now"], "How soon?", True),
+            2,
+            "0 or 'no hurry', 1 or 'now', none of these",
+        ),
+        (Score(["1", "10"], "How many?"), 10, "0, 1 or '10'"),
+        (Score(["now"], "How soon?"), "0: now", "0 or 'now'"),
+        (Score(["x", "0"], "How many?"), "y", "0 or 'x', 1"),
+        (Score([{"days": 1}, "more"], "How soon?"), "days", "0: {\"days\": 1}, 1 or 'more'"),
         (Choice({"a": "first", "b": None}, "Which?"), "c", "a, b"),
     ],
 )
@@ -220,6 +229,59 @@ def test_a_wrong_label_is_told_what_it_may_be(question: Any, label: str, known: 
     with pytest.raises(InvalidInputError) as caught:
         option_index(question, label)
     assert caught.value.message == f"{label!r} is not an option; known are {known}"
+
+
+@pytest.mark.parametrize(
+    ("levels", "label", "place"),
+    [
+        (["calm", "angry"], "angry", 1),
+        (["calm", "angry"], "1", 1),
+        (["calm", "angry"], 1, 1),
+        (["calm", "angry"], "none of these", 2),
+        (["0", "1"], "1", 1),  # number and text say the same
+        (["10", "20"], "20", 1),  # only a text
+        (["10", "20"], "1", 1),  # only a number
+        (["1", "2"], 1, 1),  # a number is never a text
+    ],
+)
+def test_a_level_is_named_by_number_or_text(levels: list[str], label: object, place: int) -> None:
+    assert option_index(Score(levels, "How much?", abstain=True), label) == place
+
+
+@pytest.mark.parametrize("label", ["no", "NO", "No", "FALSE", "False", False])
+def test_a_boolean_is_labelled_in_any_case(label: object) -> None:
+    assert option_index(Boolean("Is it?"), label) == 0
+
+
+@pytest.mark.parametrize("label", [" no", "0", "0.0", 0, "n", ""])
+def test_what_only_looks_like_a_boolean_is_refused(label: object) -> None:
+    with pytest.raises(InvalidInputError, match="is not an option"):
+        option_index(Boolean("Is it?"), label)
+
+
+@pytest.mark.parametrize("label", ["1", "none of these"])
+def test_a_label_that_may_mean_two_levels_is_refused(label: str, tmp_path: Path) -> None:
+    score = Score(["1", "2", "none of these"], "How much?", abstain=True)
+    with pytest.raises(InvalidInputError, match=r"may mean .*reword that level") as caught:
+        option_index(score, label)
+    for row in ({"state": "s", "answers": {"stars": label}}, {"state": "s", "stars": label}):
+        path = tmp_path / ("a.jsonl" if "answers" in row else "a.csv")
+        path.write_text(json.dumps(row) if "answers" in row else f"state,stars\ns,{label}\n")
+        with pytest.raises(InvalidInputError) as read:
+            read_labelled(path, {"stars": score})
+        assert read.value.message == caught.value.message
+    assert read.value.field.endswith("line 2, answers.stars")
+
+
+def test_every_format_may_name_levels_by_their_texts(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = [{"state": "s", "anger": "angry"}, {"state": "t", "anger": "calm"}]
+    csv = tmp_path / "a.csv"
+    csv.write_text("state,anger\ns,angry\nt,calm\n")
+    lines = [{"state": row["state"], "answers": {"anger": row["anger"]}} for row in rows]
+    sources = [csv, parquet(tmp_path / "a.parquet", rows), jsonl(tmp_path / "a.jsonl", lines)]
+    for source in [*sources, pandas.DataFrame(rows)]:
+        assert list(read_labelled(source, QUESTIONS).labels) == [{"anger": 1}, {"anger": 0}]
 
 
 @pytest.mark.parametrize(
@@ -237,6 +299,13 @@ def test_a_table_without_states_is_told_its_columns(
     with pytest.raises(InvalidInputError) as caught:
         read_labelled(path, {"refund": Boolean("Is it?")})
     assert caught.value.message == f'has no column "state"; {told}'
+
+
+def test_spaces_around_a_column_are_shown(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("state, refund\nIt broke.,yes\n", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="csv, column ' refund': is not a question"):
+        read_labelled(path, {"refund": Boolean("Is it?")})
 
 
 @pytest.mark.parametrize("text", ["", "\ufeff", "\n\n"])

@@ -14,7 +14,7 @@ from thisthat.loop.labels import REASONS, make_labels
 from thisthat.loop.outcome_files import import_outcomes, read_outcomes
 from thisthat.loop.outcomes import Outcome, Recorded
 from thisthat.loop.review import review_queue, review_tasks
-from thisthat.questions import Choice
+from thisthat.questions import Choice, Score
 
 
 @pytest.fixture
@@ -29,6 +29,20 @@ def test_a_decision_becomes_one_label_with_its_questions(store: SQLiteStore) -> 
     [label] = made.labels
     assert (label.id, label.state, label.answers) == ("r", "text", {"q": "a", "p": "b"})
     assert made.excluded == {"censored": 1}
+
+
+def test_levels_are_labelled_by_number(store: SQLiteStore, tmp_path: Path) -> None:
+    said = json.dumps({"0": 0.2, "1": 0.7, "unknown": 0.1})
+    score = {"kind": "score", "probabilities": said, "best": "1"}
+    store.append([decided(0, name, **score) for name in ("r", "s")])
+    put(store, (1, of("r", option="1")), (1, of("s", option="unknown")))
+    made = make_labels(store, DAY, T0 + DAY)
+    assert [each.answers for each in made.labels] == [{"q": 1}, {"q": "unknown"}]
+    made.save(tmp_path / "a.jsonl")
+    # As a text, "1" could be taken for the wording of the first level.
+    score_of_numbers = Score(["1", "2"], "How many?", abstain="unknown")
+    read = read_labelled(tmp_path / "a.jsonl", {"q": score_of_numbers})
+    assert list(read.labels) == [{"q": 1}, {"q": 2}]
 
 
 def test_ids_tell_states_of_one_request_apart(store: SQLiteStore) -> None:

@@ -55,6 +55,11 @@ def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(key: str) -> No
     assert "secret" not in str(caught.value)
 
 
+def test_an_address_where_nothing_listens_is_asked_about() -> None:
+    with pytest.raises(ServerError, match=r"refused; is a server running there \(thisthat serve\)"):
+        RemoteServer("http://127.0.0.1:9").post("/v1/decide", {}, "1 state")
+
+
 def test_a_key_is_not_taken_to_where_a_server_redirects() -> None:
     asked: list[str] = []
 

@@ -62,7 +62,7 @@ def test_globs_are_sorted_and_rows_are_numbered_through(tmp_path: Path) -> None:
     ]
     for patterns, fault in (
         ([str(tmp_path)], "is a folder"),
-        ([str(tmp_path / "*.csv")], "matches none"),
+        ([str(tmp_path / "*.csv")], "no file matches it"),
         ([str(tmp_path / "a.jsonl"), str(tmp_path / "*.jsonl")], "given twice"),
     ):
         with pytest.raises(InvalidInputError, match=fault):

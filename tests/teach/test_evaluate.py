@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
@@ -15,7 +16,7 @@ from tests.path_engine import path_decider
 from thisthat import Boolean, Choice, InvalidInputError, Score
 from thisthat.items.labels import LabelledStates
 from thisthat.questions import Question, Source
-from thisthat.teach.evaluate import Evaluation, Judged, evaluate
+from thisthat.teach.evaluate import Compared, Evaluation, Judged, evaluate
 from thisthat.teach.page import page
 
 QUESTIONS: dict[str, Question] = {
@@ -130,6 +131,57 @@ def test_before_and_after_are_paired() -> None:
     # The same accuracy on other rows is no difference either.
     other = [row if n % 6 != 1 else row[::-1] for n, row in enumerate(right)]
     assert compared(mixed, other, labels).compared["q"].verdict == "no difference in accuracy shown"
+
+
+def simulated(rows: int, worse: float, better: float, seed: int) -> Compared:
+    """Two that answer rows, of which shares are right only before or only now."""
+    drawn = np.random.default_rng(seed).random(rows)
+    right, wrong = [0.9, 0.1], [0.1, 0.9]
+    now = [wrong if each < worse else right for each in drawn]
+    before = [wrong if worse <= each < worse + better else right for each in drawn]
+    return compared(now, before, [0] * rows).compared["q"]
+
+
+def test_what_the_rows_could_show_is_what_they_show_four_times_in_five() -> None:
+    least = float(np.mean([simulated(80, 0.1, 0.1, seed).shown_from for seed in range(20)]))
+    # Other shares of rows that differ, with that difference between them.
+    worse = (0.2 - least) / 2
+    found = [simulated(80, worse, worse + least, seed).verdict for seed in range(60)]
+    assert 0.65 <= found.count("better") / 60 <= 0.95
+
+
+@pytest.mark.parametrize("rows", [15, 30])
+def test_few_rows_that_are_all_for_it_show_it_four_times_in_five(rows: int) -> None:
+    least = simulated(rows, 0, 1 / rows, 0).shown_from
+    found = [simulated(rows, 0, least, seed).verdict for seed in range(100)]
+    assert 0.65 <= found.count("better") / 100 <= 0.95
+
+
+def test_no_difference_says_how_many_rows_would_show_it() -> None:
+    labels = [0] * 40
+    right, wrong = [0.9, 0.1], [0.1, 0.9]
+    now = [wrong] * 6 + [right] * 34
+    before = [right] * 6 + [wrong] * 10 + [right] * 24
+    each = compared(now, before, labels).compared["q"]
+    least = each.shown_from
+    assert each.gains["accuracy"].value == pytest.approx(0.1)
+    needed = 40 * (least / 0.1) ** 2
+    said = re.fullmatch(
+        r"no difference in accuracy shown: 40 rows show one of about (0\.\d\d) or more; "
+        r"one of 0\.10, as seen here, takes about (\d+)",
+        each.told(),
+    )
+    assert said is not None
+    assert float(said[1]) == pytest.approx(least, abs=0.006)
+    assert needed <= int(said[2]) <= needed * 1.1
+    # Equally often right: no difference that could be asked for is named.
+    equal = compared(now, [right] * 6 + [wrong] * 6 + [right] * 28, labels).compared["q"]
+    assert re.fullmatch(r".* shown: 40 rows show one of about 0\.\d\d or more", equal.told())
+    few = compared([wrong, right], [right, wrong], [0, 0]).compared["q"]
+    assert few.told() == "no difference in accuracy shown: 2 rows are too few to show any"
+    same = compared(now, now, labels).compared["q"]
+    assert same.told() == "no difference in accuracy shown: both are right on the same rows"
+    assert compared([right] * 20, [wrong] * 20, [0] * 20).compared["q"].told() == "better"
 
 
 def test_a_state_that_cannot_be_read_is_named_by_its_line() -> None:

@@ -77,6 +77,12 @@ def test_a_case_can_bring_its_own_questions_and_least_probabilities(tmp_path: Pa
     assert cases[1].questions["refund"] == Boolean("Is it x?")
 
 
+def test_a_level_is_expected_by_number_or_text(tmp_path: Path) -> None:
+    for wanted in (1, "1", "annoyed", {"option": "annoyed"}):
+        cases = read(tmp_path, changed("cases/1/expect/anger", wanted))
+        assert cases[1].expected[1].option == "1"
+
+
 def changed(path: str, value: Any) -> str:
     table = deepcopy(FILE)
     *steps, last = path.split("/")
@@ -108,15 +114,21 @@ def changed(path: str, value: Any) -> str:
         (changed("cases/0/expect", {"x": 1}), r"cases\[0\].expect.x: is not a question; known"),
         (
             changed("cases/0/expect/queue", "bills"),
-            "expect.queue: 'bills' is not one of the options",
+            "expect.queue: 'bills' is not an option; known are billing, shipping, none of these",
         ),
-        (changed("cases/0/expect/queue", True), "expect.queue: is True; name an option, in quotes"),
+        (
+            changed("cases/0/expect/queue", True),
+            "expect.queue: True is .*; write it in quotes",
+        ),
         (changed("cases/0/expect/refund", {}), "expect.refund.option: is missing"),
         (
             changed("cases/0/expect/refund/at_least", -1),
             r"cases\[0\].expect.refund.at_least: is -1",
         ),
-        (changed("cases/1/expect/anger", 3), "expect.anger: '3' is not one of the options"),
+        (
+            changed("cases/1/expect/anger", 3),
+            "expect.anger: 3 is not an option; known are 0 or .calm",
+        ),
         (changed("questions/queue/type", "chance"), "questions.queue.type: is 'chance'"),
     ],
 )

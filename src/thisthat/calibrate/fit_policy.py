@@ -33,11 +33,13 @@ from thisthat.decide.policy import (
 )
 from thisthat.decide.recalibration import MonotoneMap
 from thisthat.decide.target import Target
+from thisthat.display import option_told
 from thisthat.errors import InvalidInputError
 from thisthat.identity import question_hash, schema_hash
-from thisthat.items.labels import LabelledStates
+from thisthat.items.item import render_state
+from thisthat.items.labels import LabelledStates, find_option
 from thisthat.prompt_format import Layout, Packing
-from thisthat.questions import Answer, Question, ScoreAnswer
+from thisthat.questions import Answer, Question, Score, ScoreAnswer
 
 if TYPE_CHECKING:
     from thisthat.decide.protocol import Decides
@@ -134,7 +136,7 @@ def policy_from_answers(
         )
         fitted = fit_cutoffs(scored, [names.index(o) for o in acting[name]], target, delta)
         cutoffs[name] = {names[index]: cutoff for index, cutoff in fitted.items()}
-    by_labels = _by_labels(cutoffs, target)
+    by_labels = _by_labels(asked, cutoffs, target)
     if all(cutoff.value is None for cutoff in by_labels.values()):
         raise _unsupported(target, confidence, by_labels)
     return Policy(
@@ -176,8 +178,9 @@ def check_settings(
         return
     if not options:
         raise InvalidInputError("options", "none given; leave it out to act on all of them")
-    known = dict.fromkeys(option for name in counts for option in _names(questions[name]))
-    unknown = [option for option in options if option not in known]
+    asked = [questions[name] for name in counts]
+    known = dict.fromkeys(option_told(each, name) for each in asked for name in _names(each))
+    unknown = [option for option in options if not any(_meant(each, option) for each in asked)]
     if unknown:
         raise InvalidInputError(
             "options",
@@ -216,7 +219,10 @@ def _check_counts(
         least = least_labels(
             target.wrong_rate, alone / (1 if target.aim == "error" else len(acting[nearest]))
         )
-        shared = f". The questions share the risk: {nearest!r} by itself needs {least}{each}"
+        shared = (
+            f". The questions share the risk: {nearest!r} by itself needs {least}{each} "
+            "(--question fits one alone)"
+        )
     raise TooFewLabelsError(
         f"{target} at confidence {confidence:g} cannot be supported even if every answer is right: "
         f"{told}{shared}",
@@ -248,9 +254,16 @@ def _acting_options(question: Question, target: Target, options: Sequence[str] |
     """The options of a question that may be acted on; none if it has none of those given."""
     names = _names(question)
     if options is not None:
-        return [name for name in names if name in options]
+        meant = {_meant(question, option) for option in options}
+        return [name for name in names if name in meant]
     # A false positive of a boolean is a yes that should be a no.
     return ["yes"] if target.aim == "cost" and question.kind == "boolean" else names
+
+
+def _meant(question: Question, option: str) -> str | None:
+    """The name of the option that is meant, as a label would name it; None if it is not here."""
+    place = find_option(question, option)
+    return None if place is None else question.declared[place].name
 
 
 def _names(question: Question) -> list[str]:
@@ -279,6 +292,7 @@ def _part(
     return QuestionPart(
         question=question_hash(question),
         options=names,
+        legend=list(map(render_state, question.levels)) if isinstance(question, Score) else [],
         labels=len(labels),
         coverage=acted / len(labels),
         cutoffs={name: CutoffPart(**asdict(cutoff)) for name, cutoff in cutoffs.items()},
@@ -328,14 +342,20 @@ def _thinned(values: list[float]) -> list[float]:
     return [ordered[place] for place in places]
 
 
-def _by_labels(cutoffs: Mapping[str, Mapping[str, Cutoff]], target: Target) -> dict[str, Cutoff]:
+def _by_labels(
+    questions: Mapping[str, Question],
+    cutoffs: Mapping[str, Mapping[str, Cutoff]],
+    target: Target,
+) -> dict[str, Cutoff]:
     """Every cut-off with the labels behind it; under ``error`` a question's options share one."""
-    where = "" if target.aim == "error" else " where the best option is {!r}"
-    return {
-        f"of {name!r}{where.format(option)}": cutoff
-        for name, each in cutoffs.items()
-        for option, cutoff in each.items()
-    }
+    found: dict[str, Cutoff] = {}
+    for name, each in cutoffs.items():
+        for option, cutoff in each.items():
+            options = list(each) if target.aim == "error" else [option]
+            told = " or ".join(repr(option_told(questions[name], one)) for one in options)
+            every = len(options) == len(_names(questions[name]))
+            found[f"of {name!r}{'' if every else f' where the best option is {told}'}"] = cutoff
+    return found
 
 
 def _unsupported(
@@ -358,8 +378,9 @@ def _unsupported(
         nearest = min(likely, key=lambda name: likely[name] - cutoffs[name].labels)
         needed, missing = likely[nearest], likely[nearest] - cutoffs[nearest].labels
         why = (
-            f"{cutoffs[nearest].labels} labels {nearest} are too few for the wrong answers among "
-            f"them; if further labels look like these, about {missing} more {nearest} would do"
+            f"{cutoffs[nearest].labels} labels {nearest} are too few: some answers are wrong, or "
+            "too few are as sure as the cut-offs tested; if further labels look like these, "
+            f"about {missing} more {nearest} would do"
         )
     else:
         why = "the surest answers are wrong too often for more labels to help"

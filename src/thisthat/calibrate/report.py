@@ -32,7 +32,7 @@ def lines_about(policy: Policy) -> Iterator[str]:
         else:
             yield f"{name}: acts on {part.coverage:.1%} of {part.labels} labelled states"
         for options, cutoff in _by_options(policy, part).items():
-            yield f"  {', '.join(options)}: {_about_cutoff(cutoff)}"
+            yield f"  {', '.join(map(part.told, options))}: {_about_cutoff(cutoff)}"
         yield from _about_tighter(policy, part)
         if part.set is not None:
             yield (
@@ -108,6 +108,7 @@ def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
         yield f"  {tighter} at these cut-offs needs about {max(known.values())} more labels"
     else:
         told = ", ".join(
-            f"{n} where the best option is {' or '.join(options)}" for options, n in known.items()
+            f"{n} where the best option is {' or '.join(map(part.told, options))}"
+            for options, n in known.items()
         )
         yield f"  {tighter} at these cut-offs needs about this many more labels: {told}"

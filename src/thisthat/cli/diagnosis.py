@@ -142,14 +142,13 @@ def _gpu() -> HostFact:
 
 
 def _answers(ref: str) -> Iterator[HostFact]:
-    """What opens, and what reads it."""
+    """What opens, what reads it, and why."""
     missing = missing_base() if ref == "default" else None
     if missing is not None:
         yield missing
         return
     from thisthat.checkpoint import open_checkpoint
     from thisthat.decide.opening import open_decider
-    from thisthat.engine.speed import known_speed
 
     try:
         opened = open_checkpoint(ref)
@@ -160,10 +159,8 @@ def _answers(ref: str) -> Iterator[HostFact]:
         return
     card = opened.card
     yield HostFact("checkpoint", f"{card.name} {card.version}, λ = {opened.lam:g}")
-    speed = known_speed(opened)
-    timed = "" if speed is None else f"; 64 tokens when first opened: {speed}"
-    yield HostFact("engine", engine + timed)
-    yield _faster(opened, engine)
+    yield HostFact("engine", engine)
+    yield why_this_engine(opened, engine)
 
 
 def missing_base() -> HostFact | None:
@@ -189,20 +186,23 @@ def _how_to_open(error: ThisThatError) -> str:
     return "see the message"
 
 
-def _faster(checkpoint: Checkpoint, engine: str) -> HostFact:
-    """Why no faster engine answers, and what would change that."""
-    from thisthat.engine.native.engine import why_not_faster
-    from thisthat.engine.select import default_form
+def why_this_engine(checkpoint: Checkpoint, engine: str) -> HostFact:
+    """Why this one answers and no other, and what would change that."""
+    from thisthat.engine.select import default_form, why_not_timed
+    from thisthat.engine.speed import known_speed
 
-    if engine.startswith(("native", "torch")):
-        return HostFact("faster", "this is the fastest engine for this machine")
-    if default_form(checkpoint) != "int8":
-        why = "its weights are not made for eight bits, which the native engine reads"
-        return HostFact("faster", f"the native engine is not used: {why}")
-    reason = why_not_faster(checkpoint)
-    if reason is None:
-        return HostFact("faster", "the native engine was timed here, and is not faster")
-    return HostFact("faster", f"the native engine is not used: {reason}", _how_to_compile(reason))
+    name, unused = "why this engine", "the native engine is not used"
+    if not engine.startswith(("native", "torch")):
+        if default_form(checkpoint) != "int8":
+            return HostFact(name, f"{unused}: it reads eight-bit weights, which these are not")
+        reason = why_not_timed(checkpoint)
+        if reason is not None:
+            return HostFact(name, f"{unused}: {reason}", _how_to_compile(reason))
+    speed = known_speed(checkpoint)
+    if speed is None or engine.startswith("torch"):
+        return HostFact(name, "it is the fastest for this machine")
+    how = "chosen by a short measurement when first opened here, 64 tokens"
+    return HostFact(name, f"{how}: {speed}")
 
 
 def _how_to_compile(reason: str) -> str | None:

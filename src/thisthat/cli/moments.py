@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import datetime, timezone
 
+from thisthat.dates import seconds_since_1970
 from thisthat.errors import InvalidInputError
 
 _AGE = re.compile(r"(\d+)([dhms])")
@@ -27,9 +27,8 @@ def moment(text: str | None, field: str) -> float | None:
     if _AGE.fullmatch(text):
         return time.time() - duration(text, field)
     try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
+        return seconds_since_1970(text)
+    except (ValueError, OverflowError):
         raise InvalidInputError(
             field, f"{text!r} is neither an age (90d, 12h, 30m, 45s) nor a date (2026-01-31)"
         ) from None
-    return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
@@ -174,6 +173,8 @@ class Asks(ABC):
 
     async def _aside(self, call: Callable[[], T]) -> T:
         """A call's result, from a thread beside the event loop."""
+        import asyncio  # Brings sockets and TLS, which few programs need.
+
         return await asyncio.to_thread(call)
 
 

@@ -105,10 +105,14 @@ class ReferencePart(_Part):
 
 
 class QuestionPart(_Part):
-    """Everything fitted for one question."""
+    """Everything fitted for one question; ``legend`` are the texts of a score's levels.
+
+    Files older than ``legend`` have none.
+    """
 
     question: str
     options: list[str]
+    legend: list[str] = []
     labels: int
     coverage: Probability
     cutoffs: dict[str, CutoffPart]
@@ -122,6 +126,8 @@ class QuestionPart(_Part):
         unknown = sorted(set(self.cutoffs) - set(self.options))
         if unknown:
             raise ValueError(f"cutoffs has {unknown[0]!r}, which is not among the options")
+        if len(self.legend) > len(self.options):
+            raise ValueError(f"legend has {len(self.legend)} for {len(self.options)} options")
         for name in ("biases", "maps"):
             given = len(getattr(self.recalibration, name))
             if given not in (0, len(self.options)):
@@ -129,6 +135,19 @@ class QuestionPart(_Part):
         if self.recalibration.way == "isotonic" and not self.recalibration.maps:
             raise ValueError("recalibration.maps is empty")
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_it_was_read(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A policy without the field keeps its hash, by which the decision log knows it.
+        found: dict[str, Any] = dump(self)
+        return found if self.legend else {k: found[k] for k in found if k != "legend"}
+
+    def told(self, option: str) -> str:
+        """An option for people to read: a score's level with its text."""
+        place = self.options.index(option)
+        if place >= len(self.legend):
+            return option
+        return display.level_told(option, self.legend[place])
 
 
 class ConditionsPart(_Part):
@@ -145,7 +164,7 @@ class ConditionsPart(_Part):
 
     @model_serializer(mode="wrap")
     def _as_it_was_read(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # A policy without the field keeps its hash, by which the decision log knows it.
+        # As above.
         found: dict[str, Any] = dump(self)
         return found if self.weights is not None else {k: found[k] for k in found if k != "weights"}
 
@@ -165,7 +184,7 @@ class Policy(_Part):
 
     @model_serializer(mode="wrap")
     def _as_it_was_read(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # A policy without the field keeps its hash, as above.
+        # As above.
         found: dict[str, Any] = dump(self)
         return found if self.tries > 1 else {k: found[k] for k in found if k != "tries"}
 
@@ -221,7 +240,7 @@ class Policy(_Part):
         rows = [
             (
                 display.bold(name) if number == 0 else "",
-                escape(option),
+                escape(part.told(option)),
                 "never" if cutoff.value is None else f"from {cutoff.value:.4f}",
                 f"{cutoff.acted} of {cutoff.labels}, {cutoff.wrong} wrong",
                 display.bar(cutoff.acted / cutoff.labels if cutoff.labels else 0.0),
@@ -351,26 +370,26 @@ class Policy(_Part):
         self, part: QuestionPart, answer: Answer, was_cut: bool
     ) -> tuple[Literal["act", "abstain", "escalate"], str | None, str]:
         best = answer.best_name
-        sure = answer.probabilities[best]
+        sure, said = answer.probabilities[best], repr(display.label(answer, best))
         otherwise: Literal["abstain", "escalate"] = (
             "abstain" if self.parsed_target.aim == "cost" else "escalate"
         )
         if was_cut:
             return "escalate", None, "the state was cut; the policy was fitted on whole states"
         if best == answer.abstain:
-            return "abstain", None, f"the answer is {best!r}"
+            return "abstain", None, f"the answer is {said}"
         if best not in part.cutoffs:
-            return otherwise, None, f"{best!r} is not an option the policy acts on"
+            return otherwise, None, f"{said} is not an option the policy acts on"
         cutoff = part.cutoffs[best]
         if cutoff.value is None:
             enough = max(cutoff.likely_labels or 0, cutoff.least_labels)
             why = f"wrong too often in {cutoff.labels} labels"
             if enough > cutoff.labels:
                 why = f"{cutoff.labels} labels, about {enough - cutoff.labels} more needed"
-            return otherwise, None, f"{best!r} has no cut-off for {self.target}: {why}"
+            return otherwise, None, f"{said} has no cut-off for {self.target}: {why}"
         if sure >= cutoff.value:
-            return "act", best, f"{best!r} at {sure:.4f} reaches its cut-off {cutoff.value:.4f}"
-        return otherwise, None, f"{best!r} at {sure:.4f} is below its cut-off {cutoff.value:.4f}"
+            return "act", best, f"{said} at {sure:.4f} reaches its cut-off {cutoff.value:.4f}"
+        return otherwise, None, f"{said} at {sure:.4f} is below its cut-off {cutoff.value:.4f}"
 
 
 def prediction_set(probabilities: Mapping[str, float], least: float) -> tuple[str, ...]:

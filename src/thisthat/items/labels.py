@@ -1,7 +1,8 @@
 """Labelled states: the one reader of labels, whatever command they are for.
 
 With a schema a row is ``{"id"?, "state": …, "answers": {"question name": label}}``; a label is the
-name of an option, true or false for a boolean, a level's index for a score; null is no label yet.
+name of an option, true or false for a boolean, a level's index or its text for a score; null is no
+label yet.
 In a table (CSV, Parquet, a pandas frame) answers are a column for each question by its name, where
 an empty cell is no label, or one column ``answers`` of JSON. No id stands twice. Without a schema
 the file is a decision file, whose rows bring their questions; a question is then called by its
@@ -18,19 +19,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from thisthat import display
 from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
 from thisthat.inputs import load_json, read_text
 from thisthat.items.files import placed_items, read_items, read_rows
 from thisthat.items.item import Item
-from thisthat.questions import Question, Text, check_characters, check_text
+from thisthat.questions import Question, Score, Text, check_characters, check_text
 
 ALONE = "question"
 LABEL_FILES = (".jsonl", ".csv", ".parquet", ".zst")
 _MOST_NAMED = 20
 _MISSING = ("nan", "<NA>", "None")
-_WRITTEN = {"true": "yes", "false": "no"}
-"""A boolean as tables write it."""
+_WRITTEN = {"true": "yes", "false": "no", "yes": "yes", "no": "no"}
+"""A boolean as tables write it, in any case."""
 
 _OWN_QUESTION = {"kind", "state", "question", "options", "answer"}
 _Row: TypeAlias = tuple[str, "dict[str, Any]"]
@@ -97,6 +99,23 @@ class LabelledStates:
             "rows without a schema share one question",
         )
 
+    def only(self, names: Sequence[str]) -> LabelledStates:
+        """The labels of these questions; all questions stay. Raises InvalidInputError."""
+        for name in names:
+            if name not in self.counts:
+                known = ", ".join(self.counts)
+                raise InvalidInputError(
+                    "question", f"{name!r} is no labelled question; known are {known}"
+                )
+        kept = [
+            (state, {name: label for name, label in right.items() if name in names}, place, called)
+            for state, right, place, called in zip(
+                self.states, self.labels, self.places, self.ids, strict=True
+            )
+            if not right.keys().isdisjoint(names)
+        ]
+        return LabelledStates(self.questions, *map(list, zip(*kept, strict=True)))
+
     def contradictions(self) -> list[tuple[str, int, int]]:
         """Question, row and earlier row, where the same state has another label."""
         first: dict[tuple[str, str], int] = {}
@@ -124,6 +143,7 @@ class LabelledStates:
             labels = {right[name] for right in self.labels if name in right}
             if len(labels) == 1:
                 only = self.questions[name].declared[labels.pop()].name
+                only = display.option_told(self.questions[name], only)
                 doubts.append(f"{name}: every row has the answer {only!r}")
         return doubts
 
@@ -179,26 +199,50 @@ def labelled_items(path: Path, questions: Mapping[str, Question]) -> Iterator[It
 
 
 def option_index(question: Question, label: object) -> int:
-    """The index of the labelled option. Raises InvalidInputError for one that is not declared."""
+    """The index of the labelled option. Raises InvalidInputError where there is none, too."""
+    found = find_option(question, label)
+    if found is None:
+        raise InvalidInputError("", f"{label!r} is not an option; known are {_known(question)}")
+    return found
+
+
+def find_option(question: Question, label: object) -> int | None:
+    """The index of the option that a label means, None if it means none.
+
+    A number is a level's number. Raises InvalidInputError for a text that is the number of one
+    level and the wording of another.
+    """
     names = [option.name for option in question.declared]
-    name = label
+    name, worded = label, None
     if question.kind == "boolean" and isinstance(label, bool):
         name = "yes" if label else "no"
     elif question.kind == "boolean" and isinstance(label, str) and label not in names:
         name = _WRITTEN.get(label.lower(), label)
-    elif question.kind == "score" and isinstance(label, int) and not isinstance(label, bool):
+    elif isinstance(question, Score) and isinstance(label, int) and not isinstance(label, bool):
         name = str(label)
-    if not isinstance(name, str) or name not in names:
-        raise InvalidInputError("", f"{label!r} is not an option; known are {_known(question)}")
-    return names.index(name)
+    elif isinstance(question, Score) and isinstance(label, str) and label in question.levels:
+        worded = question.levels.index(label)
+    named = names.index(name) if isinstance(name, str) and name in names else None
+    if named is not None and worded is not None and named != worded:
+        one, other = (display.option_told(question, names[place]) for place in (named, worded))
+        raise InvalidInputError(
+            "",
+            f"{label!r} may mean {one!r} or {other!r}; reword that level, or write its number "
+            "without quotes, in JSON",
+        )
+    return worded if named is None else named
 
 
 def _known(question: Question) -> str:
     """What a label may be, as a user would write it."""
-    if question.kind == "score":
-        known = [f"{option.name} ({option.description})" for option in question.declared]
-    else:
-        known = [option.name for option in question.declared]
+    names = [option.name for option in question.declared]
+    known = list(names)
+    if isinstance(question, Score):
+        for number, level in enumerate(question.levels):
+            if not isinstance(level, str):
+                known[number] = display.option_told(question, known[number])
+            elif level not in names:
+                known[number] += f" or {level!r}"
     if question.kind == "boolean":
         known += [written for written in _WRITTEN if written not in known]
     return ", ".join(known[:_MOST_NAMED]) + (", …" if len(known) > _MOST_NAMED else "")
@@ -309,8 +353,12 @@ def _table(
             message = 'stands beside "answers", which holds all labels'
             raise InvalidInputError(f"{name}, column {column}", message)
         if not in_one and column not in questions:
-            message = f"is not a question; known are {', '.join(questions)}"
-            raise InvalidInputError(f"{name}, column {column}", message)
+            message = (
+                f"is not a question; known are {', '.join(questions)}. Add it to the schema, or "
+                "remove the column"
+            )
+            told = column if column == column.strip() and column else repr(column)
+            raise InvalidInputError(f"{name}, column {told}", message)
     for where, row in rows:
         cells = {column: _cell(row[column]) for column in columns if column != "state"}
         answers: Any = {column: cells[column] for column in asked if cells[column] is not None}

@@ -1,6 +1,7 @@
 """Labels from decisions and outcomes: only what was known at a moment, and why the rest is not.
 
-A label is ``{"id": …, "state": …, "answers": {question: option}}``, one for each decision.
+A label is ``{"id": …, "state": …, "answers": {question: option}}``, one for each decision; a
+score's level is a number.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Label:
 
     id: str
     state: str
-    answers: dict[str, str]
+    answers: dict[str, str | int]
 
 
 @dataclass(slots=True)
@@ -108,5 +109,11 @@ def _labels(decisions: list[list[Joined]]) -> Iterator[Label]:
         # A request may have asked about several states, or none may be named.
         alone = request is not None and used[request] == 1
         name = request if alone else f"{request or 'line'}#{first.line}"
-        answers = {each.entry.question: str(each.option) for each in lines}
+        answers = {each.entry.question: _answer(each) for each in lines}
         yield Label(str(name), str(first.entry.state), answers)
+
+
+def _answer(found: Joined) -> str | int:
+    option = str(found.option)
+    # As a text, a number could be taken for the wording of another level.
+    return int(option) if found.entry.kind == "score" and option.isdecimal() else option

@@ -13,7 +13,6 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, OUTCOMES, Key
 from thisthat.audit.entry import Entry
 from thisthat.audit.protocol import NoLogYetError, Store
 from thisthat.audit.store import open_store
+from thisthat.dates import seconds_since_1970
 from thisthat.errors import InvalidInputError, shown
 
 AT_ONCE = 1_000
@@ -259,8 +259,7 @@ def received_of(row: Row) -> Received:
 def moment(text: str) -> float:
     """Seconds since 1970 for an ISO date; UTC, if it does not say. Raises InvalidInputError."""
     try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
+        return seconds_since_1970(text)
     except (ValueError, OverflowError):
         why = f"{shown(text)} is neither seconds since 1970 nor a date such as 2026-01-31T12:00:00Z"
         raise InvalidInputError("time", why) from None

@@ -5,7 +5,6 @@ Needs no model and no tokenizer: requests go out as JSON, and responses are read
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import time
@@ -145,6 +144,8 @@ class RemoteDecider(Asks):
         self.close()
 
     async def _aside(self, call: Callable[[], T]) -> T:
+        import asyncio  # As in ``Asks``.
+
         # Calls that wait for a server must not take the threads that others compute in.
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 

@@ -82,6 +82,8 @@ class RemoteServer:
                 time.sleep(wait(error.headers, attempt))
             except LOST as error:
                 why = getattr(error, "reason", error)
+                if isinstance(why, ConnectionRefusedError):
+                    why = f"{why}; is a server running there (thisthat serve)?"
                 raise ServerError(f"{address}: no answer to {about}: {why}") from None
         raise AssertionError("every try ends in an answer or an error")
 

@@ -248,7 +248,7 @@ def find_files(patterns: Sequence[str]) -> list[Path]:
         matches = sorted(Path(each) for each in matched)
         files = [each for each in matches if each.is_file()]
         if not files:
-            raise InvalidInputError(pattern, "is no file and matches none")
+            raise InvalidInputError(pattern, "there is no such file, and no file matches it")
         found += files
     twice = next((path for number, path in enumerate(found) if path in found[:number]), None)
     if twice is not None:

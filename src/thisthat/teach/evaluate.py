@@ -33,6 +33,13 @@ _BINS = 10
 _SHOWN_CHARACTERS = 66
 _STATE = re.compile(r"states\[(\d+)\]\.?(.*)")
 
+# A 95 % interval clears zero four times in five if the difference is (1.96 + 0.84) / 1.96 times its
+# half width.
+_CLEARS = 1.43
+# One without a row against it needs 4 rows for it, which four times in five takes a mean of 5.5.
+_FEWEST = 5.5
+_MOST_TIMES = 20
+
 Verdict: TypeAlias = Literal["better", "worse", "no difference in accuracy shown"]
 
 
@@ -151,13 +158,8 @@ class Judged:
 
     def told(self, row: int) -> tuple[str, str]:
         """The same for people to read: a score's levels with their texts."""
-        return self._told(self.labels[row]), self._told(self.chosen[row])
-
-    def _told(self, place: int) -> str:
-        option, level = self.question.declared[place], self.question.declared[place].description
-        if self.question.kind != "score" or option == self.question.abstain or level is None:
-            return option.name
-        return f"{option.name}: {render_state(level)}"
+        right, said = (display.option_told(self.question, option) for option in self.said(row))
+        return right, said
 
     def surest_wrong(self, most: int = MOST_WRONG) -> list[int]:
         """The rows that are answered wrong, surest first, by place in this question."""
@@ -180,6 +182,33 @@ class Compared:
         if gain.low > 0:
             return "better"
         return "worse" if gain.high < 0 else "no difference in accuracy shown"
+
+    @property
+    def shown_from(self) -> float:
+        """The difference in accuracy that as many rows show four times in five."""
+        return max(self._spread, _FEWEST / self.before.hits.size)
+
+    @property
+    def _spread(self) -> float:
+        """How far from zero a difference lies whose interval, as wide as this, clears it."""
+        gain = self.gains["accuracy"]
+        return _CLEARS * (gain.high - gain.low) / 2
+
+    def told(self) -> str:
+        """The verdict in words; where none is shown, what it would take."""
+        if self.verdict != "no difference in accuracy shown":
+            return self.verdict
+        gain, rows = self.gains["accuracy"], self.before.hits.size
+        if gain.low == gain.high:
+            return f"{self.verdict}: both are right on the same rows"
+        seen, least = abs(gain.value), self.shown_from
+        if least >= 1:
+            return f"{self.verdict}: {rows} rows are too few to show any"
+        words = f"{self.verdict}: {rows} rows show one of about {least:.2f} or more"
+        needed = max(rows * (self._spread / seen) ** 2, _FEWEST / seen) if seen else math.inf
+        if rows < needed <= _MOST_TIMES * rows:
+            words += f"; one of {seen:.2f}, as seen here, takes about {_rounded(needed)}"
+        return words
 
 
 @dataclass(frozen=True, repr=False)
@@ -258,7 +287,7 @@ class Evaluation:
             if name in self.compared:
                 compared = self.compared[name]
                 lines.append(f"{error}, before {compared.before.calibration_error:.3f}")
-                lines.append(f"  {compared.verdict}")
+                lines.append(f"  {compared.told()}")
             else:
                 lines.append(error)
             wrong = judged.surest_wrong(_WRONG_SHOWN)
@@ -297,6 +326,7 @@ class Evaluation:
             record["before"] = _numbers(compared.before)
             record["difference"] = _intervals(compared.gains)
             record["verdict"] = compared.verdict
+            record["shown_from"] = compared.shown_from
         return record
 
 
@@ -333,6 +363,12 @@ def evaluate(
 def shown(interval: Interval) -> str:
     """An interval in a line of text."""
     return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def _rounded(rows: float) -> int:
+    """A number of rows to two digits, never fewer."""
+    unit: int = 10 ** max(0, len(str(int(rows))) - 2)
+    return math.ceil(rows / unit) * unit
 
 
 def _begun(state: Text) -> str:

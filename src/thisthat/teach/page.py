@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
+from thisthat.display import option_told
 from thisthat.items import metrics
 from thisthat.items.item import render_state
 from thisthat.teach.evaluate import Compared, Evaluation, Judged, shown
@@ -31,7 +32,7 @@ def _section(found: Evaluation, judged: Judged) -> str:
     compared = found.compared.get(judged.name)
     verdict = ""
     if compared is not None:
-        told = escape(f"{compared.verdict}: accuracy {shown(compared.gains['accuracy'])}")
+        told = escape(f"{compared.told()}; accuracy {shown(compared.gains['accuracy'])}")
         verdict = f'<p class="{compared.verdict.partition(" ")[0]}">{told}</p>\n'
     plots = [_reliability(judged, compared), _curve(judged, compared)]
     return (
@@ -59,7 +60,8 @@ def _measures(judged: Judged, compared: Compared | None) -> str:
 
 
 def _confusion(judged: Judged) -> str:
-    counts, options = judged.confusion, judged.options
+    counts = judged.confusion
+    options = [option_told(judged.question, option) for option in judged.options]
     if len(options) > _MOST_OPTIONS:
         pairs = [
             (int(counts[right, said]), options[right], options[said])

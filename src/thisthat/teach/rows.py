@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from thisthat.display import option_told
 from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
 from thisthat.items.labels import Frame, read_labelled
@@ -37,13 +38,15 @@ class Rows:
             return
         earlier = self._seen[key]
         if self.labels[earlier] != label:
-            names = [option.name for option in self.question.declared]
             raise InvalidInputError(
                 place,
-                f"answers {names[label]!r} where the same state in {self.places[earlier]} has "
-                f"{names[self.labels[earlier]]!r}",
+                f"answers {self._told(label)!r} where the same state in {self.places[earlier]} has "
+                f"{self._told(self.labels[earlier])!r}",
             )
         self.repeated += 1
+
+    def _told(self, label: int) -> str:
+        return option_told(self.question, self.question.declared[label].name)
 
 
 def read_rows(
@@ -72,5 +75,5 @@ def _check(source: str, name: str, rows: Rows) -> None:
             field_name, f"has {len(rows.states)} different rows; at least {LEAST_ROWS} are needed"
         )
     if len(set(rows.labels)) == 1:
-        only = rows.question.declared[rows.labels[0]].name
+        only = option_told(rows.question, rows.question.declared[rows.labels[0]].name)
         raise InvalidInputError(field_name, f"has the answer {only!r} in every row")

@@ -14,8 +14,8 @@ from typing import Any
 
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.inputs import read_text, reason
-from thisthat.items.labels import LABEL_FILES, read_labelled
-from thisthat.questions import Boolean, Question, Text, check_text
+from thisthat.items.labels import LABEL_FILES, option_index, read_labelled
+from thisthat.questions import Question, Text, check_text
 from thisthat.questions_json import question_as_json, questions_from_json
 
 _FILE_KEYS = {"questions", "cases", "at_least"}
@@ -143,16 +143,13 @@ def _expectation(name: str, question: Question, wanted: object, least: float) ->
             raise InvalidInputError(f"{where}.option", "is missing")
         least = _least(table.get("at_least", least), f"{where}.at_least")
         wanted, where = table["option"], f"{where}.option"
-    names = [option.name for option in question.declared]
-    if isinstance(wanted, bool) and isinstance(question, Boolean):
-        wanted = "yes" if wanted else "no"
-    elif isinstance(wanted, int) and not isinstance(wanted, bool):
-        wanted = str(wanted)
-    if not isinstance(wanted, str):
-        raise InvalidInputError(where, f"is {wanted!r}; name an option, in quotes: {names}")
-    if wanted not in names:
-        raise InvalidInputError(where, f"{wanted!r} is not one of the options {names}")
-    return Expectation(name, wanted, least)
+    try:
+        right = option_index(question, wanted)
+    except InvalidInputError as error:
+        # YAML reads a bare yes or on as true.
+        quotes = "; write it in quotes" if isinstance(wanted, bool) else ""
+        raise InvalidInputError(where, f"{error.message}{quotes}") from None
+    return Expectation(name, question.declared[right].name, least)
 
 
 def _least(value: object, where: str) -> float:

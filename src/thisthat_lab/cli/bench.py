@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -174,6 +175,14 @@ def _command() -> list[str]:
     return shown
 
 
+@cache
+def _shared_options() -> list[inspect.Parameter]:
+    # The command line is built from real annotations; `Context` is only imported for checking.
+    hints = get_type_hints(_context, {**globals(), "Context": Any}, include_extras=True)
+    shared = inspect.signature(_context).parameters.values()
+    return [each.replace(annotation=hints[each.name]) for each in shared]
+
+
 def _with_shared_options(
     act: Callable[..., None], extra: Sequence[inspect.Parameter] = ()
 ) -> Callable[..., None]:
@@ -183,10 +192,7 @@ def _with_shared_options(
         own = {parameter.name: given.pop(parameter.name) for parameter in extra}
         act(_context(**given), **own)
 
-    # The command line is built from real annotations; `Context` is only imported for checking.
-    hints = get_type_hints(_context, {**globals(), "Context": Any}, include_extras=True)
-    shared = inspect.signature(_context).parameters.values()
-    parameters = [*extra, *(each.replace(annotation=hints[each.name]) for each in shared)]
+    parameters = [*extra, *_shared_options()]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command

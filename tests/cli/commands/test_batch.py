@@ -61,7 +61,7 @@ def test_standard_input_is_read_and_named() -> None:
     rows = read_parts(Path("out"))
     assert [row["id"] for row in rows] == [1, 2, 3]
     assert rows[2]["error"].startswith("standard input, line 3: is not JSON")
-    assert "1 rows have an error, the first: standard input, line 3" in done.output
+    assert "1 row has an error: standard input, line 3" in done.output
     assert manifest_of(Path("out"))["declared"]["input"][0]["name"] == "standard input"
     batch("-", "--format", "jsonl", given=given)
     with pytest.raises(InvalidInputError, match="standard input changed"):
@@ -113,7 +113,7 @@ def test_a_server_gives_the_same_answers() -> None:
         (["a.jsonl", "--input-format", "xml"], "--input-format: 'xml' is none of"),
         (["a.jsonl", "--force-policy"], "--force-policy: needs --policy"),
         (["-", "a.jsonl"], "standard input goes alone"),
-        (["none.jsonl"], "none.jsonl: is no file and matches none"),
+        (["none.jsonl"], "none.jsonl: there is no such file, and no file matches it"),
         (["a.jsonl"], "a.jsonl, line 1: has no column 'state'; it has ticket, body"),
         (["a.jsonl", "--id", "body", "--state", "none"], "has no column 'none'"),
     ],

@@ -13,6 +13,7 @@ from tests.serve.support import on_loopback, service_for
 from thisthat.checkpoint import open_checkpoint
 from thisthat.cli import app
 from thisthat.decide.opening import open_decider
+from thisthat.errors import InvalidInputError
 from thisthat.questions import Boolean
 from thisthat.teach.light import teach
 from thisthat.teach.rows import Rows
@@ -110,6 +111,14 @@ def test_a_server_is_judged_too(labels: Path) -> None:
         done = run(labels, "--server", address, "--json")
     assert done.exit_code == 0, done.exception
     assert json.loads(done.stdout)["questions"]["red"]["labels"] == 80
+
+
+def test_a_server_that_answers_both_is_not_compared_with_itself(labels: Path) -> None:
+    with on_loopback(service_for()) as address:
+        done = run(labels, "--server", address, "--against", "default")
+    assert isinstance(done.exception, InvalidInputError)
+    assert done.exception.field == "--against"
+    assert "so there is nothing to compare" in str(done.exception)
 
 
 def test_bad_input_is_refused_before_a_checkpoint_is_opened(

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 import thisthat
 from tests.lab.train import tiny
 from thisthat import checkpoint
-from thisthat.cli import app
+from thisthat.cli import app, diagnosis
 from thisthat.cli.commands.info import _shown
+from thisthat.cli.diagnosis import HostFact
 from thisthat.cli.plain_questions import plain_items
 from thisthat.decide import opening
-from thisthat.engine.native import engine as native_engine
 
 
 def test_the_version_is_shown_without_a_command() -> None:
@@ -42,10 +42,12 @@ def test_pull_says_why_the_fastest_engine_does_not_answer(
     )
     monkeypatch.setattr(opening, "open_decider", lambda _: decider)
     monkeypatch.setattr(checkpoint, "open_checkpoint", lambda _: None)
-    monkeypatch.setattr(native_engine, "why_not_faster", lambda _: "there is no C compiler (cc)")
+    monkeypatch.setattr(
+        diagnosis, "why_this_engine", lambda *_: HostFact("why", "there is no C compiler (cc)")
+    )
     found = CliRunner().invoke(app, ["pull"])
     assert found.output.startswith(f"small 1, λ = 1: {engine}\n")
-    assert ("there is no C compiler (cc)" in found.output) == said
+    assert ("Why: there is no C compiler (cc).\n" in found.output) == said
 
 
 def test_the_check_shows_what_is_read_and_counts_right_answers(tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ def test_lines_have_ids_and_are_found_by_the_clients(log: str) -> None:
     done = RUNNER.invoke(app, ["log", "query", log, "--request", "mine"], catch_exceptions=False)
     assert (done.stdout, done.exit_code) == ("", 0)
     assert "--client mine finds it" in done.stderr
+    nobody = RUNNER.invoke(app, ["log", "query", log, "--request", "nobody's"])
+    assert (nobody.stdout, nobody.stderr, nobody.exit_code) == ("", "no line matches\n", 0)
     assert run("log", "outcome", log, "--decision", "4", "--reward", "0.5", "--at", "5s")
 
 

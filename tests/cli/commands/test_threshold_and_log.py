@@ -17,6 +17,7 @@ from thisthat.cli import app
 from thisthat.cli.commands import log, threshold
 from thisthat.decide.policy import ConditionsPart, Policy
 from thisthat.errors import InvalidInputError
+from thisthat.questions_json import questions_from_json
 
 RUNNER = CliRunner()
 
@@ -107,6 +108,50 @@ def test_a_policy_is_fitted_for_what_a_server_answers(
         fit(labelled, "--target", "error<=0.05", "--server", "localhost")
 
 
+@pytest.fixture
+def two_questions(labelled: Path) -> Path:
+    """The same states, with a second question that has a few labels."""
+    schema = labelled.with_name("triage.json")
+    asked = {**json.loads(schema.read_text()), "late": "Is it late?"}
+    schema.write_text(json.dumps(asked), encoding="utf-8")
+    rows = [json.loads(line) for line in labelled.read_text().splitlines()]
+    for row in rows[:9]:
+        row["answers"]["late"] = True
+    rows.append({"state": "one more", "answers": {"late": False}})
+    labelled.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return labelled
+
+
+def test_one_question_alone_has_the_whole_risk_and_the_schema_stays(two_questions: Path) -> None:
+    path = two_questions.with_name("triage.policy.json")
+    fit(two_questions, "--target", "error<=0.05")
+    both = Policy.load(path)
+    fit(two_questions, "--target", "error<=0.05", "--question", "refund")
+    alone = Policy.load(path)
+    assert (list(both.questions), list(alone.questions)) == (["refund", "late"], ["refund"])
+    least = [each.questions["refund"].cutoffs["yes"].least_labels for each in (both, alone)]
+    assert least[1] < least[0]
+    assert alone.schema_hash == both.schema_hash
+    assert alone.tries == 2
+    questions = questions_from_json(json.loads(two_questions.with_name("triage.json").read_text()))
+    decision = DECIDER.decide("state 1", questions, policy=alone)
+    assert decision["refund"].outcome is not None
+    assert decision["late"].outcome is None
+
+
+def test_tries_of_one_question_and_of_all_are_told_apart(two_questions: Path) -> None:
+    schema = str(two_questions.with_name("triage.json"))
+
+    def tried(*more: str) -> str:
+        arguments = [str(two_questions), "--schema", schema, "--target", "error<=0.1", *more]
+        return RUNNER.invoke(threshold.app, ["fit", *arguments]).stderr
+
+    assert "fitted before" not in tried("--question", "refund")
+    assert "fitted before" not in tried("--question", "refund")
+    assert "fitted before: error<=0.1 at 0.95 of refund. " in tried()
+    assert "fitted before: error<=0.1 at 0.95. " in tried("--question", "refund")
+
+
 def test_further_tries_on_the_same_labels_are_warned_about(labelled: Path) -> None:
     def tried(target: str, *more: str) -> str:
         arguments = [str(labelled), "--schema", str(labelled.with_name("triage.json")), *more]
@@ -167,6 +212,7 @@ def test_ten_labels_are_refused_with_the_number_needed(labelled: Path) -> None:
         (["--coverage", "1"], "--coverage: is 1; it must lie between 0 and 1"),
         (["--coverage", "0.9"], "--coverage: is for choices, and no choice is labelled"),
         (["--option", "maybe"], "--option: 'maybe' is not an option of any labelled question"),
+        (["--question", "mood"], "--question: 'mood' is no labelled question; known are refund"),
         (["--target", "recall>=1"], "target: 'recall>=1' is not known"),
     ],
 )
@@ -231,7 +277,7 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
     assert rows[0]["best"] in rows[0]["probabilities"]
     found = run("query", path, "--question", "queue", "--since", "1h").splitlines()
     assert len(found) == 60
-    assert run("query", path, "--until", "2020-01-01") == ""
+    assert run("query", path, "--until", "2020-01-01") == "no line matches\n"
     assert "180 lines" in run("export", path, str(tmp_path / "log.parquet"))
     with pytest.raises(InvalidInputError, match="is an input; write to another file"):
         run("export", path, path)

@@ -152,6 +152,7 @@ def test_problems_stand_beside_their_fields_and_nothing_is_sent(page: Page) -> N
     asked = questions_asked(page)
     page.fill("#state", '{"open": ')
     expect(page.locator("#state-problem")).to_contain_text("Not valid JSON")
+    expect(page.locator("#state-problem")).to_contain_text("For plain text choose Text.")
     expect(page.locator("#state")).to_have_attribute("aria-invalid", "true")
     page.fill("#state", "12")
     expect(page.locator("#state-problem")).to_contain_text("an object, an array or a text")

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.path_engine import path_decider
 from tests.serve.page.live import live_server, opened
@@ -61,6 +61,17 @@ def test_evidence_ranks_the_parts_of_the_library(page: Page) -> None:
         expect(first.locator(".share")).to_have_text(f"moves {percent(parts[0].moved)}")
     extra = expected.usage.extra_tokens
     expect(shown).to_contain_text(f"{extra} more to explain them")
+
+
+def test_a_view_says_that_it_asks_until_the_first_answer(page: Page) -> None:
+    held: list[Route] = []
+    page.route("**/v1/decide", lambda route: held.append(route))
+    with page.expect_request("**/v1/decide"):
+        shown = view(page, "Evidence")
+    expect(shown.locator(".results")).to_have_text("Asking the server …")
+    held[0].continue_()
+    expect(shown.locator("section").first).to_be_visible()
+    expect(shown).not_to_contain_text("Asking the server")
 
 
 def test_a_view_follows_the_form(page: Page) -> None:

@@ -210,4 +210,5 @@ def _print_result(asked: Batch, manifest: Manifest) -> None:
     told = f"; {saved} of {tokens} tokens saved by the kept schema" if saved else ""
     typer.echo(f"{asked.folder}: {manifest.done} rows in {parts}, {_time(seconds)}{told}")
     if errors:
-        typer.echo(f"{errors} rows have an error, the first: {manifest.first_errors[0]}", err=True)
+        told = "1 row has an error" if errors == 1 else f"{errors} rows have errors, the first"
+        typer.echo(f"{told}: {manifest.first_errors[0]}", err=True)

@@ -23,6 +23,7 @@ from thisthat.cli.options import (
 )
 from thisthat.cli.outputs import check_output
 from thisthat.cli.terminal import progress_bar, say
+from thisthat.errors import InvalidInputError
 
 
 def evaluate(
@@ -80,6 +81,13 @@ def evaluate(
     if against is not None or against_lam is not None:
         before = answered(checkpoint if against is None else against, against_lam)
     found = answered(checkpoint, lam, before)
+    if server is not None and before is not None and before.source == found.source:
+        option = "--against-lambda" if against is None else "--against"
+        raise InvalidInputError(
+            option,
+            f"the server answers both with {found.label}, so there is nothing to compare; start "
+            "it with the other one too, or compare checkpoints without --server",
+        )
     if output is not None:
         write_atomically(output, page(found, labelled.name))
     if as_json:

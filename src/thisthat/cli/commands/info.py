@@ -64,7 +64,7 @@ def pull(
 ) -> None:
     """Fetch and verify a checkpoint, and build its runtime forms so that later starts are quick.
 
-    Reports which engine answers and, if it is not the fastest for a CPU, why.
+    Reports which engine answers and, if it is not the native one, why.
     """
     from thisthat.checkpoint.store import forget_hashes
     from thisthat.decide.opening import open_decider
@@ -78,10 +78,9 @@ def pull(
     print(f"{source.name} {source.version}, λ = {source.lam:g}: {engine}")
     if engine.startswith("onnxruntime") and "int8" in engine:
         from thisthat.checkpoint import open_checkpoint
-        from thisthat.engine.native.engine import why_not_faster
+        from thisthat.cli.diagnosis import why_this_engine
 
-        reason = why_not_faster(open_checkpoint(checkpoint))
-        print(f"The native engine is not used: {reason}.")
+        print(f"Why: {why_this_engine(open_checkpoint(checkpoint), engine).fact}.")
 
 
 def version(wanted: bool) -> None:

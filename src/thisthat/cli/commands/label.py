@@ -100,15 +100,19 @@ def label(
 
 
 def _told(doubts: Sequence[Doubt], known: LabelledStates) -> list[str]:
+    from thisthat.display import option_told
+
     if not doubts:
         return ["no label seems wrong"]
     count = "1 label" if len(doubts) == 1 else f"{len(doubts)} labels"
     lines = [f"{count} may be wrong; look again:"]
     for each in doubts[:_SHOWN]:
         beginning = " ".join(str(known.states[each.row]).split())[:_BEGINNING]
+        question = known.questions[each.question]
+        label, answer = (option_told(question, name) for name in (each.label, each.answer))
         lines.append(
-            f"  {known.called(each.row)}, {each.question}: labelled {each.label!r}, rather "
-            f"{each.answer!r} ({each.probability:.2f}): {beginning}"
+            f"  {known.called(each.row)}, {each.question}: labelled {label!r}, rather "
+            f"{answer!r} ({each.probability:.2f}): {beginning}"
         )
     return lines
 

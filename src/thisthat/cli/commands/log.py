@@ -67,9 +67,10 @@ def query(
         row["probabilities"] = json.loads(entry.probabilities)
         row["time"] = datetime.fromtimestamp(entry.time, timezone.utc).isoformat()
         typer.echo(json.dumps(row, ensure_ascii=False))
-    if not found and request is not None and store.rows(CLIENT_REQUESTS, {"client": request}):
-        told = f"no line has this request id, but a client sent it: --client {request} finds it"
-        typer.echo(told, err=True)
+    if not found:
+        sent = request is not None and any(store.rows(CLIENT_REQUESTS, {"client": request}))
+        hint = f", but a client sent this request id: --client {request} finds it" if sent else ""
+        typer.echo(f"no line matches{hint}", err=True)
 
 
 @app.command()

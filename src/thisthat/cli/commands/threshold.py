@@ -58,6 +58,10 @@ def fit(
             help="How often a choice's prediction set holds the right option; 0.95 if not given."
         ),
     ] = None,
+    question: Annotated[
+        list[str] | None,
+        typer.Option(help="Fit this question only; the others get no outcome; may be repeated."),
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(help="Act on this option only, where a question has it; may be repeated."),
@@ -86,16 +90,17 @@ def fit(
     from thisthat.decide.target import parse_target
 
     wanted = parse_target(target)
-    rows = read_labels(labelled, schema)
-    rows = rows.alone() if schema is None else rows
+    every = read_labels(labelled, schema)
+    every = every.alone() if schema is None else every
+    rows = _only(every, question)
     _check(rows, wanted, confidence, coverage, option)
     path = output or _policy_beside(schema or labelled)
     check_output(path, labelled, schema)
     if server is None:
-        _refuse_taught(labelled, rows, checkpoint, lam)
+        _refuse_taught(labelled, every, checkpoint, lam)
 
     remembered = tries_beside(labelled)
-    before = read_tries(remembered, rows)
+    before = read_tries(remembered, every)
     how: DecideKeywords = {"layout": layout, "packing": packing, "order": order}  # type: ignore[typeddict-item]
     with (
         answering(checkpoint, lam, "auto", server, key, timeout) as decider,
@@ -104,7 +109,8 @@ def fit(
 
         def tried(supported: bool) -> Try:
             by = decider.conditions(**how).named
-            return Try(str(wanted), confidence, tuple(option or ()), by, supported)
+            options, questions = tuple(option or ()), tuple(sorted(question or ()))
+            return Try(str(wanted), confidence, options, by, supported, questions)
 
         try:
             policy = fit_policy(
@@ -121,14 +127,14 @@ def fit(
             )
         except UnsupportedTargetError as error:
             now = tried(False)
-            _warn(before.others(now), wanted, confidence)
+            _warn(before.others(now), now)
             # Who counts labels has not looked at them.
             if not isinstance(error, TooFewLabelsError):
                 _remember(remembered, before.having(now))
             raise
         now = tried(True)
     others = before.others(now)
-    _warn(others, wanted, confidence)
+    _warn(others, now)
     if others:
         policy = policy.model_copy(update={"tries": len(others) + 1})
     _remember(remembered, before.having(now))
@@ -154,12 +160,12 @@ def _refuse_taught(path: Path, rows: LabelledStates, checkpoint: str, lam: float
         typer.echo(f"warning: {words}; the guarantee is for others", err=True)
 
 
-def _warn(others: list[Try], target: Target, confidence: float) -> None:
+def _warn(others: list[Try], now: Try) -> None:
     """Say what was tried on the same labels, if anything was."""
     from thisthat.calibrate.tries import warning_about
 
     if others:
-        typer.echo(f"warning: {warning_about(others, target, confidence)}", err=True)
+        typer.echo(f"warning: {warning_about(others, now)}", err=True)
 
 
 def _remember(path: Path, tries: Tries) -> None:
@@ -186,6 +192,14 @@ def show(policy: Annotated[Path, typer.Argument(help="Policy file.")]) -> None:
     from thisthat.decide.policy import Policy
 
     _print(Policy.load(policy))
+
+
+def _only(rows: LabelledStates, names: list[str] | None) -> LabelledStates:
+    """The labels of the named questions, all without names. Raises InvalidInputError."""
+    try:
+        return rows.only(names) if names else rows
+    except InvalidInputError as error:
+        raise InvalidInputError("--question", error.message) from None
 
 
 def _check(

@@ -124,12 +124,13 @@ class Int8Linear(_Float16Embedding):
             # A row of zeros would be divided by zero; its scale of zero still gives zeros back.
             steps = graph.node("Mul", largest, graph.constant(self._share))
             middle = self._middle(graph, rows.places)
-            terms = graph.node("QuantizeLinear", values, steps, middle, axis=0)
+            # onnxruntime 1.23, the last for Python 3.10, does not have those of opset 23.
+            terms = graph.node("QuantizeLinear", values, steps, middle, axis=0, domain=CONTRIB)
             if not self._one_term:
-                known = graph.node("DequantizeLinear", terms, steps, middle, axis=0)
+                known = graph.node("DequantizeLinear", terms, steps, middle, axis=0, domain=CONTRIB)
                 rest = graph.node("Sub", values, known)
                 finer = graph.node("Mul", steps, graph.constant(np.float32(1 / self._finer)))
-                fine = graph.node("QuantizeLinear", rest, finer, middle, axis=0)
+                fine = graph.node("QuantizeLinear", rest, finer, middle, axis=0, domain=CONTRIB)
                 terms = graph.node("Concat", terms, fine, axis=0)
             column = graph.node("Unsqueeze", steps, graph.constant([-1], np.int64))
             self._quantised[values] = (terms, column)

@@ -22,7 +22,7 @@ from thisthat.errors import InvalidInputError
 
 Form: TypeAlias = Literal["int8", "block8", "float32"]
 
-_BUILDER = 7
+_BUILDER = 8
 """Raised when graphs change, so that kept forms are built again."""
 
 

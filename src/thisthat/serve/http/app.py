@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -70,11 +71,11 @@ def create_app(service: Service) -> ASGIApp:
         # Last: it takes every other path under /page/.
         *page_operations(),
     ]
-    described = document([each for each in operations if each.public])
+    described = cache(lambda: document([each for each in operations if each.public]))
     operations += api_operations(described)
 
     async def openapi(request: Request) -> Response:
-        return JSONResponse(described)
+        return JSONResponse(described())
 
     routes = [PlainRoute(each.method, each.path, each.endpoint) for each in operations]
     app = Starlette(

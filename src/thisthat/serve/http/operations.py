@@ -86,7 +86,8 @@ def admin_operations(service: Service) -> list[Operation]:
 def check_admin(service: Service, request: Request) -> None:
     """Raise Problem: 403 without any admin key or for another key, 401 for an unknown one."""
     if not service.keys.guards("admin"):
-        raise Problem(403, "no_admin_key", "this server was started without an admin key")
+        why = "this server was started without an admin key (--admin-keys FILE)"
+        raise Problem(403, "no_admin_key", why)
     request.state.fields["caller"] = service.keys.caller(request, "admin")
 
 

@@ -154,7 +154,7 @@ def allowed(service: Service, request: Request) -> Teacher:
     elif service.settings.teach:
         service.admit(request)
     else:
-        why = "this server was started without an admin key and without --teach"
+        why = "this server was started without an admin key (--admin-keys FILE) and without --teach"
         raise Problem(403, "no_admin_key", why)
     return service.teacher
 

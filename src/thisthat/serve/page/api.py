@@ -6,8 +6,9 @@ Written once, here, as plain HTML: no script, nothing fetched but this server's 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -31,9 +32,12 @@ _LIMITS = {
 }
 
 
-def api_operations(document: Mapping[str, Any]) -> list[Operation]:
-    """The page about this document. It holds no secrets and needs no key."""
-    content = page(document).encode()
+def api_operations(document: Callable[[], Mapping[str, Any]]) -> list[Operation]:
+    """The page about this document, written when it is first read.
+
+    It holds no secrets and needs no key.
+    """
+    written = cache(lambda: page(document()).encode())
     headers = {
         "Cache-Control": "no-cache",
         "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -42,7 +46,7 @@ def api_operations(document: Mapping[str, Any]) -> list[Operation]:
     }
 
     async def docs(request: Request) -> Response:
-        return Response(content, media_type="text/html; charset=utf-8", headers=headers)
+        return Response(written(), media_type="text/html; charset=utf-8", headers=headers)
 
     return [Operation(PATH, docs, method="GET", public=False)]
 
@@ -226,9 +230,10 @@ def _limits(schema: Mapping[str, Any]) -> str:
 
 def _table(fields: Sequence[_Field]) -> str:
     rows = []
-    for each in dict.fromkeys((f.path, _type(f.schema), f.required) for f in fields):
-        path, kind, required = each
-        first = next(f for f in fields if (f.path, _type(f.schema), f.required) == each)
+    named: dict[tuple[str, str, bool], _Field] = {}
+    for field in fields:
+        named.setdefault((field.path, _type(field.schema), field.required), field)
+    for (path, kind, required), first in named.items():
         limits = _limits(first.schema)
         told = " ".join([first.description, f"({limits})" if limits else ""]).strip()
         rows.append(

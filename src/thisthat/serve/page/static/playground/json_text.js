@@ -44,7 +44,7 @@ export function problemOfState(text) {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return `Not valid JSON: ${error.message}`;
+    return `Not valid JSON: ${error.message}. For plain text choose Text.`;
   }
   const fits = typeof value === "string" || (typeof value === "object" && value !== null);
   return fits ? null : "A state is an object, an array or a text.";

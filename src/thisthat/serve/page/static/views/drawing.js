@@ -34,6 +34,7 @@ export function results(load, draw) {
       said(text);
     },
     refresh() {
+      if (node.childElementCount === 0) said("Asking the server …");
       node.setAttribute("aria-busy", "true");
       work.schedule();
     },
