@@ -33,7 +33,7 @@ from thisthat_lab.bench.measurements.speed import audit, latency
 from thisthat_lab.bench.measurements.trust import forms
 from thisthat_lab.bench.measurements.trust.forms import LEADS
 from thisthat_lab.bench.registry import REGISTRY
-from thisthat_lab.bench.report.table import print_result
+from thisthat_lab.bench.report.terminal import print_result
 from thisthat_lab.bench.result import Result, read_result
 from thisthat_lab.bench.systems.competitors import COMPETITORS
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
@@ -256,9 +256,9 @@ def test_latency_names_every_competitor_and_every_bar(context: Context) -> None:
     out = io.StringIO()
     print_result(found, Console(file=out, width=250))
     printed = out.getvalue()
-    assert "not measured (they run on the CPU" in printed
+    assert "not measured\n    they run on the CPU" in printed
     assert "≥ 3.5×" in printed
-    assert "not measured (left out of a quick run" in printed
+    assert "not measured\n    left out of a quick run" in printed
     assert "(a) thisthat, 4 questions" in printed
     assert f"python {platform.python_version()}" in printed
 
