@@ -129,8 +129,7 @@ def sheets_of(result: Result) -> list[Sheet]:
     """The tables of bars, of systems timed in turns and of fits on splits; none when empty."""
     sheets = []
     if result.bars:
-        machine = str(result.hardware.get("machine", ""))
-        bars = tuple(_bar_cells(bar, machine) for bar in result.bars)
+        bars = tuple(_bar_cells(bar, result.machine) for bar in result.bars)
         notes = tuple(bar.note for bar in result.bars)
         sheets.append(Sheet(("bar", "measured", "has to be", "reached"), bars, notes=notes))
     for workload in dict.fromkeys(timing.workload for timing in result.timings):

@@ -250,7 +250,14 @@ def test_latency_names_every_competitor_and_every_bar(context: Context) -> None:
     absent = [caveat for caveat in found.caveats if "absent. they run on the CPU" in caveat]
     assert len(absent) == len(COMPETITORS)
     # The memory and start of a fresh process are measured for engines on a CPU alone.
-    assert len(found.bars) == 10
+    assert len(found.bars) == 13
+    booleans = [(bar.limit, bar.machine, bar.note) for bar in found.bars[:3]]
+    assert [limit for limit, _, _ in booleans] == [48, 165, 850]
+    assert {machine for _, machine, _ in booleans} == {"vnni"}
+    assert booleans[0][2] == "set for two cores with AVX-512 VNNI"
+    assert found.bars[0].value == np.median(found.series["latency"]["1 boolean, 80 tokens"])
+    assert found.bars[0].reached(found.machine) is None, "its kernels are others"
+    assert [bar.note for bar in found.bars[1:3]] == ["left out of a quick run"] * 2
     assert found.timings
     assert not list(context.setting.out.glob("turns-*"))
     out = io.StringIO()
@@ -317,6 +324,7 @@ def test_a_form_is_faithful_to_itself(context: Context, monkeypatch: pytest.Monk
     assert [line.value for line in found.lines[:4]] == [0, 0, 0, 0]
     assert found.caveats[2] == "Reference: paths, float32."
     assert [bar.value for bar in found.bars] == [None, None]
+    assert [bar.limit for bar in found.bars] == [0.005, 0.005]
     assert all("decisions_dev" in bar.note for bar in found.bars)
 
 

@@ -26,7 +26,7 @@ from thisthat_lab.bench.systems.replies import Reply
 PER_FAMILY = {"spatial": 30, "branch": 12, "dev": 60}
 QUICK_PER_FAMILY = {"spatial": 6, "branch": 3, "dev": 12}
 BARRED = ("branch", "dev")
-MOST_CHANGED, MOST_MOVED = 0.01, 0.01
+MOST_CHANGED, MOST_MOVED = 0.005, 0.005
 LEADS = (0.05, 0.1, 0.15, 0.2, 0.3)
 """Leads, in logits, below which close calls might be read again."""
 
