@@ -17,8 +17,11 @@ from rich.console import Console
 from tests.lab.bench.conftest import ROOT
 from tests.lab.suites.written import samples
 from tests.path_engine import PathEngine, path_decider
-from thisthat.engine.protocol import Capabilities
-from thisthat.engine.rows import Row, RowResult
+from thisthat.engine.prefix_cache import CacheStatistics
+from thisthat.engine.protocol import Capabilities, Engine
+from thisthat.engine.rows import Logits, Row, RowResult
+from thisthat.engine.second_reading import SecondReading
+from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
 from thisthat.questions import Source
@@ -270,6 +273,43 @@ def test_latency_names_every_competitor_and_every_bar(context: Context) -> None:
     assert f"python {platform.python_version()}" in printed
 
 
+class Counting(PathEngine):
+    """Has counts, as an engine must that is read twice."""
+
+    statistics = EngineStatistics(0, 0, 0, 0, CacheStatistics(0, 0, 0, 0, 0, 0, 0, 0))
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        return [RowResult(tuple(map(self.moved, each.logits)), 0) for each in super().run(rows)]
+
+    def moved(self, logits: Logits) -> Logits:
+        return logits
+
+
+class Hesitating(Counting):
+    """No answer leads."""
+
+    def moved(self, logits: Logits) -> Logits:
+        return np.zeros_like(logits)
+
+
+def reading_twice(fast: Engine) -> EngineSystem:
+    decider = path_decider()
+    decider.engine = SecondReading(fast, Counting)
+    decider.source = Source("paths", "1", 1.0)
+    return EngineSystem(decider)
+
+
+@pytest.mark.parametrize(("fast", "share"), [(Counting(), 0.0), (Hesitating(), 1.0)])
+def test_how_often_close_calls_were_read_twice_is_told(
+    context: Context, monkeypatch: pytest.MonkeyPatch, fast: Engine, share: float
+) -> None:
+    monkeypatch.setattr(measure, "open_system", lambda *_: reading_twice(fast))
+    monkeypatch.setattr(EngineSystem, "open", open_reference)
+    for name in ("latency", "fidelity"):
+        twice = [each for each in measured(context, name).lines if "read twice" in each.label]
+        assert [each.value for each in twice] == [pytest.approx(share, abs=0.1)]
+
+
 def test_audit_compares_the_same_decisions_and_misses_no_line(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +362,7 @@ def test_a_form_is_faithful_to_itself(context: Context, monkeypatch: pytest.Monk
     monkeypatch.setattr(EngineSystem, "open", open_reference)
     found = measured(context, "fidelity")
     assert [line.value for line in found.lines[:4]] == [0, 0, 0, 0]
+    assert not [line for line in found.lines if "read twice" in line.label]
     assert found.caveats[2] == "Reference: paths, float32."
     assert [bar.value for bar in found.bars] == [None, None]
     assert [bar.limit for bar in found.bars] == [0.005, 0.005]

@@ -19,6 +19,7 @@ from thisthat.questions import Boolean, Choice, Question
 from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Bar, Line
+from thisthat_lab.bench.second_readings import SecondReadings
 from thisthat_lab.bench.systems.competitors import COMPETITORS, Absent, Competitor, Listed
 from thisthat_lab.bench.timing.busy import busy_caveats
 from thisthat_lab.bench.timing.comparison import (
@@ -97,6 +98,7 @@ def run(context: Context) -> Findings:
     """
     decider = context.engine.decider
     lines: list[Line] = []
+    readings, answers = SecondReadings(decider.engine), 0
     series: dict[str, list[float]] = {}
     caveats = busy_caveats()
     quick = context.setting.quick
@@ -109,7 +111,10 @@ def run(context: Context) -> Findings:
                 timed = _time(decider, workload, quick, context.seed)
                 series[workload.name] = [round(value, 3) for value in timed]
                 lines += _lines(workload, timed)
+                calls = WARM_UP + len(timed)
+                answers += calls * workload.states * workload.questions
             advance(1)
+    lines += readings.lines(answers)
     compared = _compared(context)
     footprint = _footprint(context) if _on_cpu(context) else Footprint()
     return Findings(
