@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from thisthat_lab.bench import anchors
 from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.report.fastest import fastest_first, seconds_of_one
-from thisthat_lab.bench.report.table import group_cells, kinds_of, line_cells, sheets_of
+from thisthat_lab.bench.report.table import (
+    GROUP_HEADINGS,
+    LINE_HEADINGS,
+    group_cells,
+    kinds_of,
+    line_cells,
+    sheets_of,
+)
 from thisthat_lab.bench.result import Result
 
 SPEED = (
@@ -139,13 +146,12 @@ def _section(result: Result, title: str) -> str:
     for name, file in pictures_of(result):
         lines += _picture(name, file)
     headline = [line_cells(line) for line in result.lines]
-    lines += _folded("Every number", ("", "ours", "95 % interval", "paper", "others"), headline)
+    lines += _folded("Every number", LINE_HEADINGS, headline)
     for sheet in sheets_of(result):
-        lines += _folded(sheet.headings[0], sheet.headings, sheet.rows)
+        lines += _folded(sheet.page_headings[0], sheet.page_headings, sheet.page_rows)
     for by in kinds_of(result.groups):
-        headings = (by, "questions", "no answer", "accuracy", "95 % interval", "chance", "paper")
         groups = [group_cells(group) for group in result.grouped(by)]
-        lines += _folded(f"By {by}", headings, groups, always=True)
+        lines += _folded(f"By {by}", (by, *GROUP_HEADINGS), groups, always=True)
     if result.problems:
         told = ", ".join(f"{number} {why}" for why, number in result.problems.items())
         lines += [f"No answer: {told}.", ""]

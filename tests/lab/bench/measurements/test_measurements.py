@@ -17,8 +17,11 @@ from rich.console import Console
 from tests.lab.bench.conftest import ROOT
 from tests.lab.suites.written import samples
 from tests.path_engine import PathEngine, path_decider
-from thisthat.engine.protocol import Capabilities
-from thisthat.engine.rows import Row, RowResult
+from thisthat.engine.prefix_cache import CacheStatistics
+from thisthat.engine.protocol import Capabilities, Engine
+from thisthat.engine.rows import Logits, Row, RowResult
+from thisthat.engine.second_reading import SecondReading
+from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
 from thisthat.questions import Source
@@ -33,7 +36,7 @@ from thisthat_lab.bench.measurements.speed import audit, latency
 from thisthat_lab.bench.measurements.trust import forms
 from thisthat_lab.bench.measurements.trust.forms import LEADS
 from thisthat_lab.bench.registry import REGISTRY
-from thisthat_lab.bench.report.table import print_result
+from thisthat_lab.bench.report.terminal import print_result
 from thisthat_lab.bench.result import Result, read_result
 from thisthat_lab.bench.systems.competitors import COMPETITORS
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
@@ -250,17 +253,61 @@ def test_latency_names_every_competitor_and_every_bar(context: Context) -> None:
     absent = [caveat for caveat in found.caveats if "absent. they run on the CPU" in caveat]
     assert len(absent) == len(COMPETITORS)
     # The memory and start of a fresh process are measured for engines on a CPU alone.
-    assert len(found.bars) == 10
+    assert len(found.bars) == 13
+    booleans = [(bar.limit, bar.machine, bar.note) for bar in found.bars[:3]]
+    assert [limit for limit, _, _ in booleans] == [48, 165, 850]
+    assert {machine for _, machine, _ in booleans} == {"vnni"}
+    assert booleans[0][2] == "set for two cores with AVX-512 VNNI"
+    assert found.bars[0].value == np.median(found.series["latency"]["1 boolean, 80 tokens"])
+    assert found.bars[0].reached(found.machine) is None, "its kernels are others"
+    assert [bar.note for bar in found.bars[1:3]] == ["left out of a quick run"] * 2
     assert found.timings
     assert not list(context.setting.out.glob("turns-*"))
     out = io.StringIO()
     print_result(found, Console(file=out, width=250))
     printed = out.getvalue()
-    assert "not measured (they run on the CPU" in printed
+    assert "not measured\n    they run on the CPU" in printed
     assert "≥ 3.5×" in printed
-    assert "not measured (left out of a quick run" in printed
+    assert "not measured\n    left out of a quick run" in printed
     assert "(a) thisthat, 4 questions" in printed
     assert f"python {platform.python_version()}" in printed
+
+
+class Counting(PathEngine):
+    """Has counts, as an engine must that is read twice."""
+
+    statistics = EngineStatistics(0, 0, 0, 0, CacheStatistics(0, 0, 0, 0, 0, 0, 0, 0))
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        return [RowResult(tuple(map(self.moved, each.logits)), 0) for each in super().run(rows)]
+
+    def moved(self, logits: Logits) -> Logits:
+        return logits
+
+
+class Hesitating(Counting):
+    """No answer leads."""
+
+    def moved(self, logits: Logits) -> Logits:
+        return np.zeros_like(logits)
+
+
+def reading_twice(fast: Engine) -> EngineSystem:
+    decider = path_decider()
+    decider.engine = SecondReading(fast, Counting)
+    decider.source = Source("paths", "1", 1.0)
+    return EngineSystem(decider)
+
+
+@pytest.mark.parametrize(("fast", "share"), [(Counting(), 0.0), (Hesitating(), 1.0)])
+def test_how_often_close_calls_were_read_twice_is_told(
+    context: Context, monkeypatch: pytest.MonkeyPatch, fast: Engine, share: float
+) -> None:
+    monkeypatch.setattr(measure, "open_system", lambda *_: reading_twice(fast))
+    monkeypatch.setattr(EngineSystem, "open", open_reference)
+    for name in ("latency", "fidelity"):
+        twice = [each for each in measured(context, name).lines if "read twice" in each.label]
+        assert [each.value for each in twice] == [pytest.approx(share, abs=0.1)]
 
 
 def test_audit_compares_the_same_decisions_and_misses_no_line(
@@ -315,8 +362,10 @@ def test_a_form_is_faithful_to_itself(context: Context, monkeypatch: pytest.Monk
     monkeypatch.setattr(EngineSystem, "open", open_reference)
     found = measured(context, "fidelity")
     assert [line.value for line in found.lines[:4]] == [0, 0, 0, 0]
+    assert not [line for line in found.lines if "read twice" in line.label]
     assert found.caveats[2] == "Reference: paths, float32."
     assert [bar.value for bar in found.bars] == [None, None]
+    assert [bar.limit for bar in found.bars] == [0.005, 0.005]
     assert all("decisions_dev" in bar.note for bar in found.bars)
 
 

@@ -24,7 +24,7 @@ from thisthat_lab.bench.measure import Context, Measurement, Setting, run_measur
 from thisthat_lab.bench.measurements.speed import gpu
 from thisthat_lab.bench.measurements.speed.gpu import Found, Report, Work
 from thisthat_lab.bench.report.results_page import pictures_of
-from thisthat_lab.bench.report.table import print_result
+from thisthat_lab.bench.report.terminal import print_result
 from thisthat_lab.bench.result import Result, read_result
 from thisthat_lab.bench.timing import contest, gpu_variants, growth
 from thisthat_lab.bench.timing.contest import Chosen
