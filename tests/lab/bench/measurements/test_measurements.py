@@ -150,6 +150,8 @@ def test_parity_counts_pairs(context: Context) -> None:
         ("parity", "mixture", "No readout that determines a parity was trained"),
         ("parity", "deepening", "trained on no maze"),
         ("surfaces", "worlds", "in all three surfaces"),
+        ("lambda", "further", "trained on the cohort's own wording"),
+        ("lambda", "worlds", "trained on these fifteen families"),
     ],
 )
 def test_what_training_saw_stands_beside_the_figure(
@@ -177,6 +179,11 @@ def test_every_recipe_with_mazes_is_named_beside_their_figures() -> None:
     for name in ("cohort", "spatial", "surfaces", "heldout", "parity", "ladder"):
         named = {recipe for recipes in REGISTRY[name].trained.values() for recipe in recipes}
         assert named == with_mazes, name
+
+
+def test_the_sweep_says_what_the_sets_it_asks_say() -> None:
+    for name in ("cohort", "spatial", "actuator"):
+        assert REGISTRY[name].trained.items() <= REGISTRY["lambda"].trained.items()
 
 
 def test_a_rung_that_does_not_fit_is_a_result(context: Context) -> None:
@@ -297,11 +304,19 @@ def test_cost_is_power_times_time(context: Context) -> None:
     assert any(caveat.startswith("State length stops at 512") for caveat in found.caveats)
 
 
-def test_cost_with_the_cohort(context: Context, shared_data: Path, tmp_path: Path) -> None:
-    setting = Setting(quick=True, out=tmp_path, data=shared_data)
-    found = measured(Context(setting, Console(file=io.StringIO())), "cost")
+def test_cost_with_the_cohort(
+    context: Context, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = Setting(quick=True, out=tmp_path / "cohort", data=shared_data, watts=80.0)
+    asked = Context(setting, Console(file=io.StringIO()))
+    monkeypatch.setattr(asked.system, "recipes", ("further",))
+    found = measured(asked, "cost")
     assert found.line("cost.cohort_dollars") is not None
     assert found.questions["count"] == 68
+    assert "trained on the cohort's own wording" in found.caveats[0]
+    # Branch questions say nothing about the cohort.
+    monkeypatch.setattr(context.system, "recipes", ("further",))
+    assert "cohort" not in " ".join(measured(context, "cost").caveats)
 
 
 def open_reference(ref: str, **how: Any) -> EngineSystem:

@@ -14,6 +14,7 @@ from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.questions.cohort import FILE, cohort_items
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
 from thisthat_lab.bench.timing import growth
@@ -35,7 +36,8 @@ def run(context: Context) -> Findings:
     system = context.system
     asked = OneAtATime(system, questions_apart=True) if isinstance(system, EngineSystem) else system
     replies = context.ask("cost", items, asked)
-    setting, caveats = context.setting, []
+    setting = context.setting
+    caveats = context.seen_in_training(REGISTRY["cohort"].trained) if recorded else []
     lines = [scoring.accuracy_line(items, replies, "cohort.accuracy" if recorded else None)]
     seconds = [reply.seconds for reply in replies if reply.seconds is not None]
     anchor = "cost.cohort_dollars" if recorded else None
