@@ -29,7 +29,7 @@ from thisthat_lab.bench.measure import Context, Setting, run_measurement
 from thisthat_lab.bench.measurements.questions import actuator, branch, heldout, parity
 from thisthat_lab.bench.measurements.questions import ladder as ladder_module
 from thisthat_lab.bench.measurements.questions import lambda_sweep as sweep_module
-from thisthat_lab.bench.measurements.speed import audit, latency
+from thisthat_lab.bench.measurements.speed import audit, cost, latency
 from thisthat_lab.bench.measurements.trust import forms
 from thisthat_lab.bench.measurements.trust.forms import LEADS
 from thisthat_lab.bench.registry import REGISTRY
@@ -302,6 +302,17 @@ def test_cost_is_power_times_time(context: Context) -> None:
     assert {point["axis"] for point in found.series["growth"]} == set(growth.AXES)
     assert any(line.label.endswith("tokens grow") for line in found.lines)
     assert any(caveat.startswith("State length stops at 512") for caveat in found.caveats)
+
+
+def test_an_unknown_power_gives_no_dollars(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cost, "device_watts", lambda stated, on_gpu: None)
+    found = measured(context, "cost")
+    assert found.series["cost"]["dollars"] is None
+    assert found.series["cost"]["accuracy"] == found.lines[0].value
+    assert not [line for line in found.lines if line.unit == "dollars"]
+    assert "--watts" in found.caveats[0]
 
 
 def test_cost_with_the_cohort(

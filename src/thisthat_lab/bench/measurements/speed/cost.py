@@ -23,6 +23,9 @@ from thisthat_lab.bench.timing.power import device_watts
 
 JOULES_PER_KWH = 3.6e6
 OTHER_QUESTIONS = 68
+NO_POWER = (
+    "This device does not report its power, so no cost is reported: state its watts with --watts."
+)
 
 
 def electricity(seconds: float, watts: float, dollars_per_kwh: float) -> float:
@@ -43,13 +46,17 @@ def run(context: Context) -> Findings:
     anchor = "cost.cohort_dollars" if recorded else None
     dollars: float | None = None
     if isinstance(system, EngineSystem):
-        watts, origin = device_watts(setting.watts, system.decider.engine.capabilities.on_gpu)
-        dollars = electricity(sum(seconds), watts, setting.dollars_per_kwh)
-        caveats.append(
-            f"Electricity only, at {watts:g} W ({origin}) and ${setting.dollars_per_kwh:g} per "
-            "kWh, on hardware already bought; power is not measured. A hosted price also covers "
-            "serving and margin."
-        )
+        power = device_watts(setting.watts, system.decider.engine.capabilities.on_gpu)
+        if power is None:
+            caveats.append(NO_POWER)
+        else:
+            watts, origin = power
+            dollars = electricity(sum(seconds), watts, setting.dollars_per_kwh)
+            caveats.append(
+                f"Electricity only, at {watts:g} W ({origin}) and ${setting.dollars_per_kwh:g} per "
+                "kWh, on hardware already bought; power is not measured. A hosted price also "
+                "covers serving and margin."
+            )
     elif (priced := context.price_of(replies)) is not None:
         dollars, source = priced
         caveats.append(f"Price per million tokens: {source}.")
