@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +31,7 @@ from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 from thisthat.loop.explore import Exploration, explorer
 from thisthat.loop.registry import Registry
+from thisthat.prompt_format import Family
 from thisthat.questions import Decision, Question, Text
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.formats.fields import MOST_CHARACTERS
@@ -75,6 +76,7 @@ class ParsedRequest:
 
     ``state_at`` is the state's place in the format, for errors about it. ``legend``: questions are
     worded, and put into one pass, as the makers of the served checkpoint do on this wire.
+    ``turns``: of a conversation, who said what before the question.
     """
 
     model: str
@@ -82,6 +84,13 @@ class ParsedRequest:
     questions: Mapping[str, Question]
     state_at: Place = ("state",)
     legend: bool = False
+    turns: Sequence[tuple[str, str]] = ()
+
+    def read_by(self, family: Family) -> ParsedRequest:
+        """The request as a checkpoint of that family reads it: flock's no speakers of turns."""
+        if family != "flock" or not self.turns:
+            return self
+        return replace(self, state="\n\n".join(text for _, text in self.turns if text))
 
 
 class ClientDisconnectedError(Exception):
@@ -198,11 +207,13 @@ class Service:
         if self.trials is None or champion is not self.checkpoints.main():
             return await answer(champion)
         decision = await self.trials.decide(request, champion, answer)
-        self.trials.shadow(request, asked.state, asked.questions)
+        read = asked.read_by(champion.builder.form.family)
+        self.trials.shadow(request, read.state, read.questions)
         return decision
 
     async def _answer(self, request: Request, asked: ParsedRequest, decider: Decider) -> Decision:
         deadline: Deadline = request.state.deadline
+        asked = asked.read_by(decider.builder.form.family)
         builder = decider.builder.with_legend if asked.legend else decider.builder
         decider = decider.worded(builder)
         self._check_room(request)

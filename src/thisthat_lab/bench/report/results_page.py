@@ -123,7 +123,8 @@ def _place(result: Result) -> tuple[int, str, str, float, str]:
     """The suite's order; of one measurement the fastest engine first."""
     known = [name for name, entry in REGISTRY.items() if not entry.takes_arguments]
     name = result.measurement
-    place = known.index(name) if name in known else len(known)
+    kind = name.partition("-")[0]
+    place = known.index(kind) if kind in known else len(known)
     engine = str(result.system.get("engine", ""))
     return place, name, result.label, seconds_of_one(result) or 0.0, engine
 

@@ -32,7 +32,7 @@ from thisthat_lab.bench.measure import Context, Setting, run_measurement
 from thisthat_lab.bench.measurements.questions import actuator, branch, heldout, parity
 from thisthat_lab.bench.measurements.questions import ladder as ladder_module
 from thisthat_lab.bench.measurements.questions import lambda_sweep as sweep_module
-from thisthat_lab.bench.measurements.speed import audit, latency
+from thisthat_lab.bench.measurements.speed import audit, cost, latency
 from thisthat_lab.bench.measurements.trust import forms
 from thisthat_lab.bench.measurements.trust.forms import LEADS
 from thisthat_lab.bench.registry import REGISTRY
@@ -153,6 +153,8 @@ def test_parity_counts_pairs(context: Context) -> None:
         ("parity", "mixture", "No readout that determines a parity was trained"),
         ("parity", "deepening", "trained on no maze"),
         ("surfaces", "worlds", "in all three surfaces"),
+        ("lambda", "further", "trained on the cohort's own wording"),
+        ("lambda", "worlds", "trained on these fifteen families"),
     ],
 )
 def test_what_training_saw_stands_beside_the_figure(
@@ -180,6 +182,11 @@ def test_every_recipe_with_mazes_is_named_beside_their_figures() -> None:
     for name in ("cohort", "spatial", "surfaces", "heldout", "parity", "ladder"):
         named = {recipe for recipes in REGISTRY[name].trained.values() for recipe in recipes}
         assert named == with_mazes, name
+
+
+def test_the_sweep_says_what_the_sets_it_asks_say() -> None:
+    for name in ("cohort", "spatial", "actuator"):
+        assert REGISTRY[name].trained.items() <= REGISTRY["lambda"].trained.items()
 
 
 def test_a_rung_that_does_not_fit_is_a_result(context: Context) -> None:
@@ -344,11 +351,30 @@ def test_cost_is_power_times_time(context: Context) -> None:
     assert any(caveat.startswith("State length stops at 512") for caveat in found.caveats)
 
 
-def test_cost_with_the_cohort(context: Context, shared_data: Path, tmp_path: Path) -> None:
-    setting = Setting(quick=True, out=tmp_path, data=shared_data)
-    found = measured(Context(setting, Console(file=io.StringIO())), "cost")
+def test_an_unknown_power_gives_no_dollars(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cost, "device_watts", lambda stated, on_gpu: None)
+    found = measured(context, "cost")
+    assert found.series["cost"]["dollars"] is None
+    assert found.series["cost"]["accuracy"] == found.lines[0].value
+    assert not [line for line in found.lines if line.unit == "dollars"]
+    assert "--watts" in found.caveats[0]
+
+
+def test_cost_with_the_cohort(
+    context: Context, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = Setting(quick=True, out=tmp_path / "cohort", data=shared_data, watts=80.0)
+    asked = Context(setting, Console(file=io.StringIO()))
+    monkeypatch.setattr(asked.system, "recipes", ("further",))
+    found = measured(asked, "cost")
     assert found.line("cost.cohort_dollars") is not None
     assert found.questions["count"] == 68
+    assert "trained on the cohort's own wording" in found.caveats[0]
+    # Branch questions say nothing about the cohort.
+    monkeypatch.setattr(context.system, "recipes", ("further",))
+    assert "cohort" not in " ".join(measured(context, "cost").caveats)
 
 
 def open_reference(ref: str, **how: Any) -> EngineSystem:
