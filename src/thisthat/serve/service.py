@@ -31,7 +31,6 @@ from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import DeviceMemoryError, InvalidInputError
 from thisthat.loop.explore import Exploration, explorer
 from thisthat.loop.registry import Registry
-from thisthat.prompt_format import Family
 from thisthat.questions import Decision, Question, Text
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.formats.fields import MOST_CHARACTERS
@@ -86,11 +85,15 @@ class ParsedRequest:
     legend: bool = False
     turns: Sequence[tuple[str, str]] = ()
 
-    def read_by(self, family: Family) -> ParsedRequest:
-        """The request as a checkpoint of that family reads it: flock's no speakers of turns."""
-        if family != "flock" or not self.turns:
+    def read_by(self, decider: Decider) -> ParsedRequest:
+        """The request as that checkpoint reads it: one of the family flock no speakers of turns."""
+        if decider.builder.form.family != "flock" or not self.turns:
             return self
         return replace(self, state="\n\n".join(text for _, text in self.turns if text))
+
+    def worded(self, decider: Decider) -> Decider:
+        """The decider that words questions as the makers of its checkpoint do on this wire."""
+        return decider.worded(decider.builder.with_legend) if self.legend else decider
 
 
 class ClientDisconnectedError(Exception):
@@ -207,18 +210,16 @@ class Service:
         if self.trials is None or champion is not self.checkpoints.main():
             return await answer(champion)
         decision = await self.trials.decide(request, champion, answer)
-        read = asked.read_by(champion.builder.form.family)
-        self.trials.shadow(request, read.state, read.questions)
+        self.trials.shadow(request, asked.read_by(champion).state, asked.questions)
         return decision
 
     async def _answer(self, request: Request, asked: ParsedRequest, decider: Decider) -> Decision:
         deadline: Deadline = request.state.deadline
-        asked = asked.read_by(decider.builder.form.family)
-        builder = decider.builder.with_legend if asked.legend else decider.builder
-        decider = decider.worded(builder)
+        asked, decider = asked.read_by(decider), asked.worded(decider)
         self._check_room(request)
-        options = DecideOptions(packing=builder.packing, request_id=request.state.request_id)
-        with self.tokenising(options.request_id) as span:
+        own = request.state.request_id
+        options = DecideOptions(packing=decider.builder.packing, request_id=own)
+        with self.tokenising(own) as span:
             procedure = await self._begin(decider, asked, options, request)
             tell_job(span, procedure.next_job())
         work = self.run(decider, procedure, lambda: deadline, request)
