@@ -2,9 +2,9 @@
 
 Hidden states and words are two kernels. For a few mixtures of both and a few strengths a ridge
 regression onto the labels predicts every row from the others; a small logistic regression then
-weighs those predictions against the checkpoint's own answer. Candidates, one of which is to learn
-nothing, are averaged by how well they predict rows held out. A choice's options lend their own
-texts as rows. Independent of engines and files.
+weighs those predictions against the checkpoint's own answer. Candidates are averaged by how well
+they predict rows held out; to learn nothing is as likely beforehand as all others together. A
+choice's options lend their own texts as rows. Independent of engines and files.
 """
 
 from __future__ import annotations
@@ -189,8 +189,12 @@ def log_softmax(logits: Floats) -> Floats:
 
 
 def _weights(gains: Floats) -> Floats:
-    """How much each candidate counts: by its likelihood on rows [candidates, rows] held out."""
+    """How much each candidate counts: by its likelihood on rows [candidates, rows] held out.
+
+    The first, to learn nothing, has half of the weight before any row is seen.
+    """
     total = gains.sum(axis=1)
+    total[0] += np.log(len(total) - 1)
     weights = np.exp(total - total.max())
     weights[weights < _LEAST_WEIGHT] = 0
     found: Floats = weights / weights.sum()

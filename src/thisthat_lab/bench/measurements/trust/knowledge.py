@@ -86,7 +86,7 @@ def run(context: Context) -> Findings:
         lines,
         series={"probes": points},
         caveats=CAVEATS,
-        bars=[Bar("below the base by", below, 0.01, at_least=False)],
+        bars=[Bar("below the base by", below, 0.01, False, "score")],
         system=Identity(opened.card.name, "checkpoint", opened.card.version, opened.lam),
     )
 

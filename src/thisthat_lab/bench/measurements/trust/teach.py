@@ -352,10 +352,10 @@ def _bars(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[Ba
         for other, margin in _MARGINS.items():
             gaps = [means[name, count, "light teach"] - means[name, count, other] for name in taken]
             label = f"{count} labels: light teach over {other}, mean"
-            bars.append(Bar(label, float(np.mean(gaps)), margin, at_least=True))
+            bars.append(Bar(label, float(np.mean(gaps)), margin, True, "score"))
     if errors.get(_BAR_COUNT):
         error = float(np.mean(errors[_BAR_COUNT]))
-        bars.append(Bar(f"calibration error, {_BAR_COUNT} labels", error, 0.06, at_least=False))
+        bars.append(Bar(f"calibration error, {_BAR_COUNT} labels", error, 0.06, False, "score"))
         for name, limit in _ABSOLUTE.items():
             reached = means.get((name, _BAR_COUNT, "light teach"))
             bars.append(Bar(f"{name}, {_BAR_COUNT} labels", reached, limit, True, "share"))
