@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from scripts.make_loop_picture import COLOURS
 from scripts.make_loop_picture import drawn as loop_drawn
 
 import thisthat
+from tests.test_commands import found_command, refused
 from thisthat_lab.suites.written import read_tasks
 
 ROOT = Path(__file__).parents[1]
@@ -126,11 +128,33 @@ def test_rules_and_calibration() -> None:
     familiar = line("decisions-decisions_dev", "ECE, 15 bins: seen_task (n = 7511)")
     assert row("calibration error")[1] == f"{public:.3f}, {ours:.3f}"
     assert row("calibration error")[3].startswith(f"{familiar:.3f} on tasks it was trained on")
-    hosted = anchors["latency.milliseconds"]["others"]
-    fastest, slowest = hosted["hosted, fastest"], hosted["hosted, slowest"]
-    cells = row("one recorded question")
-    assert cells[1:4] == ["", "", ""]
-    assert cells[4] == f"{fastest} to {slowest:,}"
+
+
+def test_published_latency_stands_beside_ours() -> None:
+    anchors = json.loads((ROOT / "src/thisthat_lab/bench/anchors.json").read_text())["values"]
+    published = anchors["latency.milliseconds"]
+    low, high, fastest, slowest = (
+        published["others"][each]
+        for each in ("Jev, stated low", "Jev, stated high", "hosted, fastest", "hosted, slowest")
+    )
+    cells = row("one question, 256 tokens, the same Xeon")
+    assert cells[2:5] == [
+        "",
+        "",
+        f"the paper's 1.88 B model, laptop GPU: {published['paper']}; "
+        f"Jev, a hosted decision service: {low} to {high}; hosted LLMs: "
+        f"{fastest} (deepseek-v4.1-flash) to {slowest:,} (claude-opus-5)",
+    ]
+    ours = line("latency-native-amx", "1 question, 256 tokens (n = 76): p50")
+    assert float(cells[1]) == pytest.approx(ours, rel=0.005)
+
+
+def test_latency_says_which_checkpoint_was_measured() -> None:
+    versions = {
+        result(name)["system"]["version"] for name in ("latency-native", "latency-native-amx")
+    }
+    (version,) = versions
+    assert row("one decision, milliseconds")[1].startswith(f"`thisthat`, checkpoint {version} ")
 
 
 @pytest.mark.parametrize(
@@ -152,6 +176,22 @@ def test_latency(beginning: str, name: str, workload: str) -> None:
     systems = ["(a)", other] if name == "gpu" else ["(a)", other, "(c1) llama.cpp"]
     for value, system in zip(shown, systems, strict=True):
         assert value == pytest.approx(median(name, workload, system), rel=0.005)
+
+
+def test_every_command_behind_a_figure_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("DATA/decisions_dev.jsonl.zst", "WHEEL"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    figures = README[README.index("## Is it any good?") : README.index("| use it when")]
+    found = re.findall(r"`thisthat (bench [^`]+)`", figures)
+    assert len(found) >= 6
+    for words in map(shlex.split, found):
+        assert refused(words) is None, words
+        command, _, given = found_command(words)
+        assert "needs --data" not in command.help or "--data" in given, words
 
 
 def test_accuracy_is_that_of_the_version_that_ships() -> None:
