@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from scripts.make_badges import drawn as badge_drawn
 from scripts.make_badges import said
 from scripts.make_loop_picture import COLOURS
 from scripts.make_loop_picture import drawn as loop_drawn
+from scripts.make_one_pass_picture import COLOURS as ONE_PASS_COLOURS
+from scripts.make_one_pass_picture import asked
+from scripts.make_one_pass_picture import drawn as one_pass_drawn
 
 import thisthat
 from tests.test_commands import found_command, refused
@@ -208,6 +212,21 @@ def test_the_citation_has_the_same_version() -> None:
 def test_the_loop_is_drawn_by_its_script() -> None:
     for file, colours in COLOURS.items():
         assert (ROOT / "docs" / "pictures" / file).read_text() == loop_drawn(**colours)
+
+
+@pytest.mark.weights
+def test_the_one_pass_is_that_of_the_example() -> None:
+    found = asked()
+    count = sum(map(len, found.percents))
+    for file, colours in ONE_PASS_COLOURS.items():
+        text = (ROOT / "docs" / "pictures" / file).read_text(encoding="utf-8")
+        shown = [int(each) for each in re.findall(r">(\d+) %<", text)]
+        assert len(shown) == count
+        rest = iter(shown)
+        percents = [[next(rest) for _ in each] for each in found.percents]
+        assert text == one_pass_drawn(replace(found, percents=percents), **colours)
+        # Engines differ by a few percent.
+        assert shown == pytest.approx([p for each in found.percents for p in each], abs=6)
 
 
 def test_the_badges_say_what_the_package_says() -> None:
