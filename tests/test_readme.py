@@ -182,6 +182,13 @@ def test_latency(beginning: str, name: str, workload: str) -> None:
         assert value == pytest.approx(median(name, workload, system), rel=0.005)
 
 
+def test_the_first_page_of_the_site_shows_rows_of_the_readme() -> None:
+    page = (ROOT / "docs" / "site" / "index.md").read_text(encoding="utf-8")
+    rows = [each for each in page.splitlines() if each.startswith("|")]
+    assert len(rows) > 12
+    assert [each for each in rows if each not in README.splitlines()] == []
+
+
 def test_every_command_behind_a_figure_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
