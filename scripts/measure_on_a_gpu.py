@@ -1,11 +1,13 @@
 """What only a GPU can say, in named parts with a time limit each, for a machine that is lent.
 
-    python scripts/measure_on_a_gpu.py --data data --out measured [--dry-run] [PART …]
+    python scripts/measure_on_a_gpu.py --data data --out measured [--pack FILE] [--dry-run] [PART …]
 
 Every part is one command. What it prints is shown as it comes and kept in a log of its own; result
 files, in the form of docs/results, lie in ``results/NAME``. A part that ran to its end is skipped
 by the next call, and one that fails or takes too long does not stop those after it. Without PART
-all are run, the shortest first. ``--dry-run`` shows the commands and their limits and needs no GPU.
+all are run, the shortest first. ``--pack FILE`` keeps results and logs of all parts in one tar file
+outside that folder, anew after every part. ``--dry-run`` shows the commands and their limits and
+needs no GPU.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -68,14 +71,30 @@ PARTS = (
         needs_data=True,
     ),
     Part(
-        "stand-ins",
+        "lambda",
         240,
-        (*PYTHON, "pytest", "-v", "-p", "no:cacheprovider", "tests/lab/bench/test_published.py"),
-        figures=(("passed", r"(\d+) passed"),),
+        bench("lambda", *ON_TORCH, "bfloat16", "--data", "{data}"),
+        needs_data=True,
     ),
     Part("one-card", 240, ONE_CARD, figures=ONE_CARD_SAYS),
     Part("one-card-without-cap", 240, (*ONE_CARD, "--without-cap"), figures=ONE_CARD_SAYS),
+    Part(
+        "stand-ins",
+        300,
+        (*PYTHON, "pytest", "-v", "-p", "no:cacheprovider", "tests/lab/bench/test_published.py"),
+        figures=(("passed", r"(\d+) passed"),),
+    ),
     Part("gpu", 400, bench("gpu", "--quick")),
+    Part(
+        "deep-teach-one-card",
+        480,
+        (*PYTHON, "tests.lab.train.one_card_teach", "--folder", "{out}/{part}"),
+        figures=(
+            ("right before", r"held-out rows: ([\d.]+)"),
+            ("right afterwards", r"before, ([\d.]+) \[.*after"),
+            ("peak, GiB", r"peak ([\d.]+) GiB"),
+        ),
+    ),
     Part(
         "deep-teach",
         540,
@@ -209,6 +228,14 @@ class Run:
                 timer.cancel()
         return process.returncode, late
 
+    def pack(self, file: Path) -> None:
+        """Results and logs of all parts so far, without the folders that parts work in."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(file, "w:gz") as packed:
+            for path in (self.out / "results", *sorted(self.out.glob("*.log"))):
+                if path.exists():
+                    packed.add(path, path.name)
+
     def tell(self, part: Part, state: str) -> None:
         """Say what became of a part."""
         self.states[part.name] = state
@@ -224,6 +251,7 @@ def main(arguments: Sequence[str] | None = None, parts: Sequence[Part] = PARTS) 
     parser.add_argument("part", nargs="*", help=f"of {', '.join(names)}; default: all")
     parser.add_argument("--data", type=Path, help="folder with branches and the dev file")
     parser.add_argument("--out", type=Path, default=Path("measured"), help="folder for everything")
+    parser.add_argument("--pack", type=Path, help="one tar.gz of all results and logs")
     parser.add_argument("--dry-run", action="store_true", help="show the commands alone")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.part if name not in names]
@@ -239,6 +267,8 @@ def main(arguments: Sequence[str] | None = None, parts: Sequence[Part] = PARTS) 
     work.out.mkdir(parents=True, exist_ok=True)
     for part in chosen:
         work.run(part)
+        if given.pack is not None:
+            work.pack(given.pack)
     print("\n".join(f"{name}: {state}" for name, state in work.states.items()))
     return int(any(not state.startswith("done") for state in work.states.values()))
 

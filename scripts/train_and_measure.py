@@ -7,7 +7,7 @@ reported and does not stop the ones that can go on without it.
     python scripts/train_and_measure.py recipes/long-texts.toml --data data --out half-hour
 
 ``--first`` and ``--last`` choose stages: train, ship, calibrate, measure, pack. With ``--quick``
-measurements take their fixed subset.
+measurements take their fixed subset. A recipe with mazes is measured on those of the paper, too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 STAGES = ("train", "ship", "calibrate", "measure", "pack")
 MEASUREMENTS = ("knowledge", "written", "decisions", "branch", "order", "injection")
+OF_MAZES = ("cohort", "spatial", "surfaces", "heldout", "actuator", "parity", "ladder")
 
 
 class HalfHour:
@@ -32,7 +33,10 @@ class HalfHour:
 
         self.given = given
         self.recipe = given.recipe
-        self.run = read_run(given.recipe).output
+        run = read_run(given.recipe)
+        self.run = run.output
+        mazes = any(source.suite == "spatial" for source in run.sources)
+        self.measurements = given.measurements or (*MEASUREMENTS, *(OF_MAZES if mazes else ()))
         self.out = given.out
         self.shipped = given.out / "shipped"
         self.items = given.out / "calibrate.jsonl"
@@ -75,7 +79,7 @@ class HalfHour:
 
     def measure(self) -> None:
         """The measurements, each in a folder of its own."""
-        for name in self.given.measurements:
+        for name in self.measurements:
             out = self.results / name
             if out.is_dir() and any(out.glob("*.json")):
                 continue
@@ -134,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--last", choices=STAGES, default=STAGES[-1])
     parser.add_argument("--base", default="default", help="checkpoint whose base is subtracted")
     parser.add_argument("--target-bytes", type=int, default=75_000_000, help="size of the delta")
-    parser.add_argument("--measurements", nargs="*", default=MEASUREMENTS)
+    parser.add_argument("--measurements", nargs="+", help="these alone")
     parser.add_argument("--engine", default="auto", help="engine of the measurements")
     parser.add_argument("--dtype", default="auto", help="numeric form of the torch engine")
     parser.add_argument("--quick", action="store_true", help="measure on fixed subsets")

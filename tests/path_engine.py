@@ -51,6 +51,22 @@ class PathEngine(Engine):
         return RowResult(tuple(logits), cached)
 
 
+class ListeningEngine(PathEngine):
+    """A path engine that keeps the tokens of every path it was asked about, prompt by prompt."""
+
+    longest = 65_536
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[list[int]] = []
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        self.read += [
+            [*row.prefix, *row.trunk, *branch.tokens] for row in rows for branch in row.branches
+        ]
+        return super().run(rows)
+
+
 def path_decider(
     form: PromptFormat | None = None, temperatures: Temperatures | None = None
 ) -> Decider:

@@ -2,6 +2,8 @@ import json
 import runpy
 import subprocess
 import sys
+import tarfile
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,22 @@ def test_the_half_hour_skips_what_is_there_and_stops_where_it_cannot_go_on(tmp_p
     assert (tmp_path / "out" / "log.txt").read_text() == log
 
 
+@pytest.mark.parametrize(("suite", "mazes"), [("spatial", True), ("scenes", False)])
+def test_a_recipe_with_mazes_is_measured_on_mazes(suite: str, mazes: bool, tmp_path: Path) -> None:
+    script = runpy.run_path(str(SCRIPT.parent / "train_and_measure.py"))
+    recipe = tmp_path / "run.toml"
+    recipe.write_text(
+        'name = "r"\noutput = "run"\nschedule = { steps = 1 }\n[model]\ninitial = "nowhere"\n'
+        f'[[sources]]\nname = "made"\nsuite = "{suite}"\n'
+    )
+    given = Namespace(recipe=recipe, out=tmp_path, measurements=None)
+    chosen = script["HalfHour"](given).measurements
+    assert ("spatial" in chosen, "cohort" in chosen) == (mazes, mazes)
+    assert set(chosen) <= set(REGISTRY)
+    given.measurements = ["order"]
+    assert script["HalfHour"](given).measurements == ["order"]
+
+
 def test_parts_on_a_gpu_are_shown_run_stopped_and_not_run_again(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,7 +113,7 @@ def test_parts_on_a_gpu_are_shown_run_stopped_and_not_run_again(
     out = tmp_path / "out"
     assert main(["--dry-run", "--out", str(out)]) == 0
     shown = capfd.readouterr().out
-    for name in ("host", "float8", "stand-ins", "one-card", "gpu", "deep-teach"):
+    for name in ("host", "lambda", "stand-ins", "one-card", "gpu", "deep-teach-one-card"):
         assert f"\n{name}, at most " in "\n" + shown
     assert "bench gpu --quick" in shown
     assert not out.exists()
@@ -123,8 +141,12 @@ def test_parts_on_a_gpu_are_shown_run_stopped_and_not_run_again(
     (line,) = read_result(out / "results" / "told" / "told.json").lines
     assert (line.label, line.value) == ("tokens a second", 6900)
     assert (out / "told" / "file").is_file()
-    assert main(["told", "--out", str(out)], parts) == 0
+    packed = tmp_path / "away" / "all.tar.gz"
+    assert main(["told", "--out", str(out), "--pack", str(packed)], parts) == 0
     assert "told: done before" in capfd.readouterr().out
+    with tarfile.open(packed) as opened:
+        files = {each.name for each in opened.getmembers() if each.isfile()}
+    assert files == {"results/told/told.json", "told.log", "broken.log", "slow.log"}
     with pytest.raises(SystemExit):
         main(["nothing", "--out", str(out)], parts)
 

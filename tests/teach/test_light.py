@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 import thisthat
-from tests.lab.train import tiny
-from thisthat import Boolean, Choice, InvalidInputError
+from tests.teach.small import RED, SHADE, STATES, labelled, rows_of
+from thisthat import Boolean, InvalidInputError
 from thisthat.checkpoint import open_checkpoint
 from thisthat.cli import app
 from thisthat.decide.heads import question_key, read_heads
@@ -27,35 +27,6 @@ from thisthat.teach.light import Learned, Taught, learn, teach, write
 from thisthat.teach.rows import Rows
 
 ROOT = Path(__file__).parents[2]
-RED = Boolean("Is it red?")
-SHADE = Choice(["dark", "light"], "Which shade?")
-WORDS = ["red", "green", "pale", "deep", "door", "car"]
-STATES = [
-    " ".join(np.random.default_rng(number).choice(WORDS, 4)) + f" {number}" for number in range(60)
-]
-
-
-def labelled() -> dict[str, Rows]:
-    red, shade = Rows(RED), Rows(SHADE)
-    for number, state in enumerate(STATES):
-        red.add(state, int("red" in state), f"line {number}")
-        shade.add(state, int("pale" in state), f"line {number}")
-    return {"red": red, "shade": shade}
-
-
-@pytest.fixture(scope="module")
-def parent(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that native kernels, onnxruntime and torch can all read."""
-    sizes = {"hidden_size": 128, "intermediate_size": 192, "head_dim": 64}
-    heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
-    folder = tmp_path_factory.mktemp("light") / "parent"
-    return tiny.write_checkpoint(folder, **sizes, **heads)
-
-
-@pytest.fixture(scope="module")
-def taught(parent: Path) -> Taught:
-    with open_decider(parent, engine="onnx", threads=1) as decider:
-        return teach(decider, open_checkpoint(parent), labelled(), parent.with_name("taught"))
 
 
 def test_what_the_words_say_is_learned_and_told(taught: Taught) -> None:
@@ -117,12 +88,9 @@ def test_every_engine_answers_as_taught_and_at_lambda_0_as_the_parent(
 def test_teaching_again_stands_on_what_was_taught(taught: Taught, tmp_path: Path) -> None:
     assert taught.folder is not None
     late = Boolean("Is it a car?")
-    rows = Rows(late)
-    for number, state in enumerate(STATES):
-        rows.add(state, int("car" in state), f"line {number}")
     again = open_checkpoint(taught.folder)
     with open_decider(taught.folder, engine="onnx", threads=1) as decider:
-        result = teach(decider, again, {"car": rows}, tmp_path / "twice")
+        result = teach(decider, again, {"car": rows_of(late, "car")}, tmp_path / "twice")
         below = decider.ask("red deep car", RED)
     assert result.folder is not None
     with thisthat.open(result.folder, engine="onnx", threads=1) as decider:

@@ -184,8 +184,13 @@ def labelled_items(path: Path, questions: Mapping[str, Question]) -> Iterator[It
 
     Raises InvalidInputError for a question that an item cannot hold, too.
     """
+    return (item for _, item in placed_labels(path, questions))
+
+
+def placed_labels(path: Path, questions: Mapping[str, Question]) -> Iterator[tuple[str, Item]]:
+    """Where each label stands, and the label as an item. Raises as ``labelled_items`` does."""
     labelled = read_labelled(path, questions)
-    for state, right in zip(labelled.states, labelled.labels, strict=True):
+    for state, right, place in zip(labelled.states, labelled.labels, labelled.places, strict=True):
         for name, label in right.items():
             question = questions[name]
             options = tuple((option.name, option.description) for option in question.declared)
@@ -195,7 +200,12 @@ def labelled_items(path: Path, questions: Mapping[str, Question]) -> Iterator[It
                 raise InvalidInputError(
                     f"questions.{name}", "needs instructions, only texts and no abstain option here"
                 )
-            yield item
+            yield label_place(place, name), item
+
+
+def label_place(place: str, name: str) -> str:
+    """Where the label of a question stands in the row that stands at ``place``."""
+    return f"{place}, answers.{name}"
 
 
 def option_index(question: Question, label: object) -> int:
@@ -399,7 +409,7 @@ def _read_row(
     check_text(row["state"], f"{where}, state")
     labels: dict[str, int] = {}
     for name, label in row["answers"].items():
-        field = f"{where}, answers.{name}"
+        field = label_place(where, name)
         if name not in questions:
             raise InvalidInputError(field, f"is not a question; known are {', '.join(questions)}")
         if label is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -75,6 +75,7 @@ class ParsedRequest:
 
     ``state_at`` is the state's place in the format, for errors about it. ``legend``: questions are
     worded, and put into one pass, as the makers of the served checkpoint do on this wire.
+    ``turns``: of a conversation, who said what before the question.
     """
 
     model: str
@@ -82,6 +83,17 @@ class ParsedRequest:
     questions: Mapping[str, Question]
     state_at: Place = ("state",)
     legend: bool = False
+    turns: Sequence[tuple[str, str]] = ()
+
+    def read_by(self, decider: Decider) -> ParsedRequest:
+        """The request as that checkpoint reads it: one of the family flock no speakers of turns."""
+        if decider.builder.form.family != "flock" or not self.turns:
+            return self
+        return replace(self, state="\n\n".join(text for _, text in self.turns if text))
+
+    def worded(self, decider: Decider) -> Decider:
+        """The decider that words questions as the makers of its checkpoint do on this wire."""
+        return decider.worded(decider.builder.with_legend) if self.legend else decider
 
 
 class ClientDisconnectedError(Exception):
@@ -198,16 +210,16 @@ class Service:
         if self.trials is None or champion is not self.checkpoints.main():
             return await answer(champion)
         decision = await self.trials.decide(request, champion, answer)
-        self.trials.shadow(request, asked.state, asked.questions)
+        self.trials.shadow(request, asked.read_by(champion).state, asked.questions)
         return decision
 
     async def _answer(self, request: Request, asked: ParsedRequest, decider: Decider) -> Decision:
         deadline: Deadline = request.state.deadline
-        builder = decider.builder.with_legend if asked.legend else decider.builder
-        decider = decider.worded(builder)
+        asked, decider = asked.read_by(decider), asked.worded(decider)
         self._check_room(request)
-        options = DecideOptions(packing=builder.packing, request_id=request.state.request_id)
-        with self.tokenising(options.request_id) as span:
+        own = request.state.request_id
+        options = DecideOptions(packing=decider.builder.packing, request_id=own)
+        with self.tokenising(own) as span:
             procedure = await self._begin(decider, asked, options, request)
             tell_job(span, procedure.next_job())
         work = self.run(decider, procedure, lambda: deadline, request)

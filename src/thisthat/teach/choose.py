@@ -110,6 +110,25 @@ def spread_out(doubt: Floats, vectors: Singles, others: Singles, count: int) -> 
     return found
 
 
+def judgeable(labelled: LabelledStates) -> dict[str, tuple[Rows, list[int]]]:
+    """By question, the rows whose labels can be judged, and which of all rows these are.
+
+    Left out are contradicted labels, and questions with too few rows or one answer only.
+    """
+    against = {(name, row) for name, *rows in labelled.contradictions() for row in rows}
+    found: dict[str, tuple[Rows, list[int]]] = {}
+    for name, question in labelled.questions.items():
+        rows, numbers = Rows(question), []
+        for number, right in enumerate(labelled.labels):
+            if name not in right or (name, number) in against:
+                continue
+            if rows.add(labelled.states[number], right[name], labelled.places[number]):
+                numbers.append(number)
+        if len(rows.states) >= LEAST_ROWS and len(set(rows.labels)) > 1:
+            found[name] = rows, numbers
+    return found
+
+
 def doubtful_labels(
     decider: Decider, labelled: LabelledStates, progress: Progress = lambda done: None
 ) -> list[Doubt]:
@@ -118,18 +137,9 @@ def doubtful_labels(
     A contradicted label is not judged: the same state has another one.
     """
     found: list[Doubt] = []
-    against = {(name, row) for name, *rows in labelled.contradictions() for row in rows}
     done = 0
-    for name, question in labelled.questions.items():
-        rows, numbers = Rows(question), []
-        for number, right in enumerate(labelled.labels):
-            if name in right and (name, number) not in against:
-                before = len(rows.states)
-                rows.add(labelled.states[number], right[name], labelled.places[number])
-                if len(rows.states) > before:
-                    numbers.append(number)
-        if len(rows.states) < LEAST_ROWS or len(set(rows.labels)) == 1:
-            continue
+    for name, (rows, numbers) in judgeable(labelled).items():
+        question = rows.question
         read = collect(decider, question, rows.states, lambda n, done=done: progress(done + n))  # type: ignore[misc]
         done += len(rows.states)
         shown = collect_options(decider, question)

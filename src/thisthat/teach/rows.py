@@ -9,7 +9,7 @@ from pathlib import Path
 from thisthat.display import option_told
 from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
-from thisthat.items.labels import Frame, read_labelled
+from thisthat.items.labels import Frame, label_place, read_labelled
 from thisthat.questions import Question, Text
 
 LEAST_ROWS = 20
@@ -27,15 +27,18 @@ class Rows:
     repeated: int = 0
     _seen: dict[str, int] = field(default_factory=dict)
 
-    def add(self, state: Text, label: int, place: str) -> None:
-        """Add a row. Raises InvalidInputError where the same state has another label."""
+    def add(self, state: Text, label: int, place: str) -> bool:
+        """Add a row; whether it is a new one.
+
+        Raises InvalidInputError where the same state has another label.
+        """
         key = state_hash(state)
         if key not in self._seen:
             self._seen[key] = len(self.states)
             self.states.append(state)
             self.labels.append(label)
             self.places.append(place)
-            return
+            return True
         earlier = self._seen[key]
         if self.labels[earlier] != label:
             raise InvalidInputError(
@@ -44,6 +47,14 @@ class Rows:
                 f"{self._told(self.labels[earlier])!r}",
             )
         self.repeated += 1
+        return False
+
+    def refuse_one_answer(self, where: str) -> None:
+        """Raise InvalidInputError if no row has another answer than the first."""
+        if len(set(self.labels)) == 1:
+            raise InvalidInputError(
+                where, f"has the answer {self._told(self.labels[0])!r} in every row"
+            )
 
     def _told(self, label: int) -> str:
         return option_told(self.question, self.question.declared[label].name)
@@ -62,7 +73,7 @@ def read_rows(
     entries = zip(labelled.states, labelled.labels, labelled.places, strict=True)
     for state, labels, place in entries:
         for name, label in labels.items():
-            found[name].add(state, label, f"{place}, answers.{name}" if questions else place)
+            found[name].add(state, label, label_place(place, name) if questions else place)
     for name, rows in found.items():
         _check(str(source) if isinstance(source, Path) else "frame", name, rows)
     return found
@@ -74,6 +85,4 @@ def _check(source: str, name: str, rows: Rows) -> None:
         raise InvalidInputError(
             field_name, f"has {len(rows.states)} different rows; at least {LEAST_ROWS} are needed"
         )
-    if len(set(rows.labels)) == 1:
-        only = option_told(rows.question, rows.question.declared[rows.labels[0]].name)
-        raise InvalidInputError(field_name, f"has the answer {only!r} in every row")
+    rows.refuse_one_answer(field_name)

@@ -134,6 +134,11 @@ class Context:
         """Whether the system is this-that-model, which is asked as its published scripts ask it."""
         return getattr(self.system, "family", "") == "flock"
 
+    def seen_in_training(self, trained: Mapping[str, Sequence[str]]) -> list[str]:
+        """Those caveats, each with its recipes, that hold for how the system was trained."""
+        recipes = set(getattr(self.system, "recipes", ()))
+        return [caveat for caveat, names in trained.items() if recipes & set(names)]
+
     def price_of(self, replies: Iterable[Reply]) -> tuple[float, str] | None:
         """What those replies cost at an endpoint's listed price, and whose list; None without."""
         price = self.setting.prices.get(self.system.identity.name)
@@ -268,8 +273,7 @@ def run_measurement(
         _ = context.engine
     findings = measurement.run(context)
     items = findings.items
-    recipes = set(() if findings.system else getattr(context.system, "recipes", ()))
-    known = [text for text, names in measurement.trained.items() if recipes & set(names)]
+    known = [] if findings.system else context.seen_in_training(measurement.trained)
     caveats = [*measurement.caveats, *known, *findings.caveats]
     quick = context.setting.quick and measurement.has_subset
     if quick:

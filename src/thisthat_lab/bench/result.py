@@ -11,6 +11,7 @@ import json
 import math
 import os
 import platform
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from thisthat.files import write_atomically
 from thisthat.items.metrics import Interval
 
 SCHEMA = 1
+_KERNELS = re.compile(r"native kernels \((\w+)\)")
 
 
 class ResultError(ThisThatError):
@@ -105,7 +107,8 @@ class Timing:
 class Bar:
     """A number that has to be reached. ``value`` None: not measured; ``note`` says why.
 
-    A bar set for one kind of ``machine`` is neither reached nor missed on another.
+    A bar set for one kind of ``machine``, or for one kind of our kernels, is neither reached nor
+    missed on another. A stored bar keeps the limit it was judged by.
     """
 
     label: str
@@ -117,8 +120,8 @@ class Bar:
     machine: str | None = None
 
     def reached(self, machine: str) -> bool | None:
-        """Whether it is, on a machine of that kind; None where that cannot be said."""
-        if self.value is None or self.machine not in (None, machine):
+        """Whether it is, on a machine of these kinds; None where that cannot be said."""
+        if self.value is None or self.machine not in (None, *machine.split()):
             return None
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
@@ -151,6 +154,12 @@ class Result:
         name, lam = self.system["name"], self.system.get("lambda")
         return f"{name}, λ = {lam:g}" if isinstance(lam, (int, float)) and lam != 1 else str(name)
 
+    @property
+    def machine(self) -> str:
+        """What bars may be set for: the kind of machine and, where they ran, of our kernels."""
+        kinds = (self.hardware.get("machine"), kernels_of(str(self.system.get("engine", ""))))
+        return " ".join(str(kind) for kind in kinds if kind)
+
     def line(self, anchor: str) -> Line | None:
         """The headline number of that anchor, if this result has it."""
         return next((line for line in self.lines if line.anchor == anchor), None)
@@ -158,6 +167,12 @@ class Result:
     def grouped(self, by: str) -> list[Group]:
         """The groups of one kind, in their order."""
         return [group for group in self.groups if group.by == by]
+
+
+def kernels_of(engine: str) -> str | None:
+    """The kind of our kernels that an engine describes itself with; None if it has none."""
+    found = _KERNELS.search(engine)
+    return found[1] if found else None
 
 
 def write_result(path: Path, result: Result) -> None:

@@ -153,7 +153,7 @@ def _measure(context: Context, chosen: Measurement) -> None:
     from rich.console import Console
 
     from thisthat_lab.bench.measure import run_measurement
-    from thisthat_lab.bench.report.table import print_result
+    from thisthat_lab.bench.report.terminal import print_result
 
     if context.setting.seed is not None and not chosen.seeded:
         raise InvalidInputError("--seed", f"{chosen.name} always asks the same questions")
@@ -253,7 +253,7 @@ def _guarantee(
 def _all(context: Context) -> None:
     from rich.console import Console
 
-    from thisthat_lab.bench.report.table import print_result
+    from thisthat_lab.bench.report.terminal import print_result
     from thisthat_lab.bench.suite import run_all
 
     console = Console()

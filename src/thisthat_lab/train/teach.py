@@ -8,7 +8,6 @@ often on the rows held out.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,9 +22,9 @@ from thisthat.checkpoint.ship import naming, ship_taught
 from thisthat.decide.opening import open_decider
 from thisthat.errors import InvalidInputError
 from thisthat.files import scratch_folder
-from thisthat.items.files import read_items, write_items
+from thisthat.items.files import placed_items, write_items
 from thisthat.items.item import Item
-from thisthat.items.labels import labelled_items
+from thisthat.items.labels import placed_labels
 from thisthat.items.metrics import Interval, paired_difference, wilson
 from thisthat.questions import Kind, Question
 from thisthat.rng import Rng
@@ -260,46 +259,44 @@ def usable_rows(
     data: Path, say: Say, questions: Mapping[str, Question] | None = None
 ) -> list[Item]:
     """The rows of the file without repetitions. Raises InvalidInputError as ``teach`` does."""
-    seen: dict[str, tuple[int, str]] = {}
-    options: dict[tuple[Kind, str], tuple[int, frozenset[str]]] = {}
+    found: dict[tuple[Kind, str], Rows] = {}
+    names: dict[tuple[Kind, str], str] = {}
     items: list[Item] = []
-    repeated = 0
-    read = read_items(data) if questions is None else labelled_items(data, questions)
-    for number, item in enumerate(read, 1):
-        where = f"{data}, row {number}"
-        names = frozenset(name for name, _ in item.options)
-        first_row, first_names = options.setdefault((item.kind, item.question), (number, names))
-        if names != first_names:
+    what = "rows" if questions is None else "labels"
+    read = placed_items(data) if questions is None else placed_labels(data, questions)
+    for where, item in read:
+        asked = (item.kind, item.question)
+        if asked not in found:
+            found[asked] = Rows(_question(item, where))
+            names[asked] = item.question if questions is None else item.family
+        rows = found[asked]
+        options = {name for name, _ in item.options}
+        known = {option.name for option in rows.question.declared}
+        if options != known:
             raise InvalidInputError(
                 where,
-                f"has other options than row {first_row} for the same question "
-                f"({', '.join(sorted(names ^ first_names))})",
+                f"has other options than {rows.places[0]} for the same question "
+                f"({', '.join(sorted(options ^ known))})",
             )
-        answer = item.options[item.answer][0]
-        earlier = seen.get(item.fingerprint)
-        if earlier is None:
-            seen[item.fingerprint] = (number, answer)
+        if rows.add(item.state, _place(rows.question, item), where):
             items.append(item)
-        elif earlier[1] != answer:
-            raise InvalidInputError(
-                where, f"answers {answer!r} where the same row {earlier[0]} says {earlier[1]!r}"
-            )
-        else:
-            repeated += 1
+    repeated = sum(rows.repeated for rows in found.values())
     if repeated:
-        say(f"{repeated} rows repeat others and are left out")
+        say(f"{repeated} {what} repeat others and are left out")
     if len(items) < LEAST_TAUGHT:
         raise InvalidInputError(
-            str(data), f"has {len(items)} different rows; at least {LEAST_TAUGHT} are needed"
+            str(data), f"has {len(items)} different {what}; at least {LEAST_TAUGHT} are needed"
         )
-    answers = Counter((item.question, item.options[item.answer][0]) for item in items)
-    for question in {item.question for item in items}:
-        given = [answer for asked, answer in answers if asked == question]
-        if len(given) == 1:
-            raise InvalidInputError(
-                str(data), f"every row of the question {question!r} has the answer {given[0]!r}"
-            )
+    for asked, rows in found.items():
+        rows.refuse_one_answer(f"{data}, {names[asked]}")
     return items
+
+
+def _question(item: Item, where: str) -> Question:
+    try:
+        return item.as_question()
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{where}, {error.field}", error.message) from None
 
 
 def split_rows(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:

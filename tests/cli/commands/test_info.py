@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import thisthat
 from tests.lab.train import tiny
+from tests.published import DECIDER, FLOCK, write_published
 from thisthat import checkpoint
 from thisthat.cli import app, diagnosis
 from thisthat.cli.commands.info import _shown
@@ -52,14 +54,30 @@ def test_pull_says_why_the_fastest_engine_does_not_answer(
 
 def test_the_check_shows_what_is_read_and_counts_right_answers(tmp_path: Path) -> None:
     folder = tiny.write_checkpoint(tmp_path / "model")
+    told = checked(folder)
+    printed = CliRunner().invoke(app, ["info", str(folder), "--check"]).output
+    assert printed.rstrip().endswith(f"{told['right']} of 20 right; guessing gets 8.5.")
+
+
+@pytest.mark.parametrize(
+    ("name", "family"), [("model", "thisthat"), (FLOCK, "flock"), (DECIDER, "decider")]
+)
+def test_the_check_reads_every_family(name: str, family: str, tmp_path: Path) -> None:
+    files = {"decider_config": {"version": "v10"}} if family == "decider" else {}
+    folder = write_published(tmp_path / name, **files)
+    assert checkpoint.open_checkpoint(str(folder)).card.prompt.family == family
+    checked(folder)
+
+
+def checked(folder: Path) -> dict[str, Any]:
+    """What `info --check --json` says of a checkpoint."""
     found = CliRunner().invoke(app, ["info", str(folder), "--check", "--json"])
     assert found.exit_code == 0, found.output
-    told = json.loads(found.stdout)
+    told: dict[str, Any] = json.loads(found.stdout)
     assert told["prompt"].startswith("Context:\nThe door is open.\n\nQuestion: Is the door open?")
     assert told["right"] == sum(row["right"] for row in told["answers"])
     assert len(told["answers"]) == 20
-    printed = CliRunner().invoke(app, ["info", str(folder), "--check"]).output
-    assert printed.rstrip().endswith(f"{told['right']} of 20 right; guessing gets 8.5.")
+    return told
 
 
 def test_no_answer_of_the_check_is_commonest_by_chance() -> None:

@@ -85,6 +85,14 @@ def test_a_wrong_label_is_found_and_to_be_judged_anew(folder: Path, checkpoint: 
     assert row == {"id": "r0", "state": STATES[0], "answers": {"red": None}}
 
 
+def test_too_few_labels_are_not_called_right(folder: Path, checkpoint: Path) -> None:
+    some = "\n".join((folder / "labelled.csv").read_text().splitlines()[:11])
+    (folder / "some.csv").write_text(some)
+    done = run(folder, checkpoint, "--labelled", folder / "some.csv", "-o", folder / "again.csv")
+    assert "nothing to judge by: no question has 20 states and two answers" in done.output
+    assert "no label seems wrong" not in done.output
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -211,6 +211,7 @@ def test_a_figure_is_drawn(place: str, results: dict[str, Result]) -> None:
 def test_the_subset_is_the_first_of_every_family(results: dict[str, Result]) -> None:
     subset = results["spatial"]
     assert subset.measurement == "spatial-test-5"
+    assert subset.title == "Spatial benchmark, test.jsonl, the first 5 of every family"
     assert {group.questions for group in subset.grouped("family")} == {5}
     assert {group.name for group in subset.grouped("surface")} == {"ascii", "json", "prose"}
     items = [item for item in few_released() for _ in range(2)]

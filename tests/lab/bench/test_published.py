@@ -24,7 +24,7 @@ from tests.lab.train import tiny
 from tests.published import DECIDER, FLOCK, write_published
 from tests.serve.support import post
 from thisthat import Boolean, Choice, Score
-from thisthat.checkpoint import open_checkpoint
+from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.card import CARD_FILE, PathBase, write_card
 from thisthat.checkpoint.ship import ship_delta
 from thisthat.decide.decider import Decider
@@ -57,9 +57,9 @@ EVERY_LAYOUT = [name + card for name in LAYOUTS for card in ("", WITH_A_CARD)]
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def stand_in(parent: Path, layout: str, **how: Any) -> Path:
+def stand_in(parent: Path, layout: str, name: str = FLOCK, **how: Any) -> Path:
     """A stand-in in one of ``EVERY_LAYOUT``, below ``parent``."""
-    made = write_published(parent / FLOCK, **LAYOUTS[layout.removesuffix(WITH_A_CARD)], **how)
+    made = write_published(parent / name, **LAYOUTS[layout.removesuffix(WITH_A_CARD)], **how)
     if layout.endswith(WITH_A_CARD):
         # Under any other name, what the card says counts.
         card = replace(open_checkpoint(made).card, base=PathBase("."))
@@ -72,6 +72,18 @@ def moved(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> 
     """Of every tensor, whether it is another."""
     assert before.keys() == after.keys()
     return {name: bool((before[name] != tensor).any()) for name, tensor in after.items()}
+
+
+def trained_on_colours(folder: Path, initial: Path) -> Checkpoint:
+    """What two steps make of a checkpoint, in the folder ``run``."""
+    tiny.write_colours(folder / "colours.jsonl", 60)
+    changes: dict[str, Any] = {
+        "device": DEVICE,
+        "model": {"initial": str(initial)},
+        "schedule": {"steps": 2, "warm_up_steps": 1},
+    }
+    train(parse_run(tiny.run_table(folder, **changes), folder, "run.toml"), lambda _: None)
+    return open_checkpoint(folder / "run" / "checkpoint")
 
 
 @pytest.fixture(autouse=True)
@@ -216,11 +228,14 @@ def test_a_decider_folder_reads_its_own_settings(tmp_path: Path) -> None:
         assert "Proposed answer: calm" in decider.prompt_text(STATE, QUESTIONS)[0]
 
 
-def test_a_decider_goes_through_every_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("layout", EVERY_LAYOUT)
+def test_a_decider_goes_through_every_verb(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = {"version": "v10", "temperature_by_type": {"noul": 2.0}, "schema_first": True}
-    (tmp_path / "Mapika").mkdir()
-    parent = write_published(tmp_path / "Mapika" / DECIDER, shards=2, decider_config=settings)
+    parent = stand_in(tmp_path, layout, DECIDER, decider_config=settings)
     with thisthat.open(parent, engine="torch", device=DEVICE) as decider:
+        assert decider.reading.temperatures.of("boolean", 2, "state-first") == 2
         service = Service(Settings(port=0), lambda ref, lam: decider)
         service.checkpoints.load("default", None)
         spec = {"type": "noul", "instructions": "Is it lost?", "criteria": {"true": "it is gone"}}
@@ -233,21 +248,19 @@ def test_a_decider_goes_through_every_verb(tmp_path: Path, monkeypatch: pytest.M
         EngineSystem(decider).answer(make_items(6), replies.__setitem__)
         assert all(reply.chosen is not None for reply in replies.values())
     monkeypatch.setattr("thisthat_lab.train.teach.fit_light", lambda *_: None)
-    rows = [item for item in tiny.colour_items(300) if item.kind == "boolean"]
+    rows = [item for item in tiny.colour_items(180) if item.kind == "boolean"]
     write_items(tmp_path / "rows.jsonl", rows)
-    teach(tmp_path / "rows.jsonl", tmp_path / "taught", print, initial=str(parent), minutes=0.01)
-    before = open_checkpoint(parent)
-    after = open_checkpoint(tmp_path / "taught")
+    taught = tmp_path / "taught"
+    teach(tmp_path / "rows.jsonl", taught, print, initial=str(parent), minutes=0.002)
+    before, after = open_checkpoint(parent).weights(), open_checkpoint(taught)
     assert after.card.prompt.family == "decider"
-    assert any((before.weights()[name] != each).any() for name, each in after.weights().items())
-    for name, tensor in open_checkpoint(tmp_path / "taught", 0.0).weights().items():
-        np.testing.assert_array_equal(tensor, before.weights()[name])
-    parent.rename(tmp_path / "model")
-    tiny.write_colours(tmp_path / "colours.jsonl", 60)
-    table = tiny.run_table(tmp_path, device=DEVICE)
-    train(parse_run(table, tmp_path, "run.toml"), lambda _: None)
-    trained = open_checkpoint(tmp_path / "run" / "checkpoint")
+    none, half = (open_checkpoint(taught, lam).weights() for lam in (0.0, 0.5))
+    assert not any(moved(before, none).values())
+    assert any(moved(before, half).values())
+    assert any(moved(half, after.weights()).values())
+    trained = trained_on_colours(tmp_path, parent)
     assert trained.card.prompt.family == "decider"
+    assert all(moved(before, trained.weights()).values())
 
 
 def test_half_weights_run_as_their_makers_run_them(tmp_path: Path) -> None:
@@ -290,16 +303,8 @@ def test_it_can_be_taught(
 @pytest.mark.parametrize("layout", EVERY_LAYOUT)
 def test_it_can_be_trained(layout: str, tmp_path: Path) -> None:
     initial = stand_in(tmp_path, layout)
-    tiny.write_colours(tmp_path / "colours.jsonl", 60)
-    changes: dict[str, Any] = {
-        "device": DEVICE,
-        "model": {"initial": str(initial)},
-        "schedule": {"steps": 2, "warm_up_steps": 1},
-    }
-    train(parse_run(tiny.run_table(tmp_path, **changes), tmp_path, "run.toml"), lambda _: None)
-    trained = tmp_path / "run" / "checkpoint"
-    after = open_checkpoint(trained)
+    after = trained_on_colours(tmp_path, initial)
     assert after.card.prompt.family == "flock"
     assert all(moved(open_checkpoint(initial).weights(), after.weights()).values())
-    with thisthat.open(trained, engine="torch", device=DEVICE) as decider:
+    with thisthat.open(tmp_path / "run" / "checkpoint", engine="torch", device=DEVICE) as decider:
         assert 0 < decider.ask("red 1", "Red?").yes < 1

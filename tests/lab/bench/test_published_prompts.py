@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.path_engine import PathEngine
+from tests.path_engine import ListeningEngine
 from tests.prompt.format_cases import LEVELS, MOVES, NOISY, PUBLISHED, STEPS, Pieces, asked
 from tests.prompt.test_formats import encode_pieces, qwen
 from thisthat.decide.decider import Decider
 from thisthat.decide.processor import Reading
-from thisthat.engine.rows import Row, RowResult
 from thisthat.items.item import Item
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.questions import Source
@@ -36,24 +35,10 @@ NO_YES = ["no", "yes"]
 STATE_TOKENS = 32_768
 
 
-class Listening(PathEngine):
-    longest = 65_536
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.read: list[list[int]] = []
-
-    def run(self, rows: Sequence[Row]) -> list[RowResult]:
-        self.read += [
-            [*row.prefix, *row.trunk, *branch.tokens] for row in rows for branch in row.branches
-        ]
-        return super().run(rows)
-
-
 @dataclass
 class Bench:
     context: Context
-    engine: Listening
+    engine: ListeningEngine
 
     def run(self, name: str) -> Findings:
         return suite.measurement(name).run(self.context)
@@ -72,7 +57,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setattr(heldout, "QUICK_PER_FAMILY", 12)
     layouts = ("state-first", "schema-first")
     reading = Reading("state-first", layouts, 65_536, STATE_TOKENS, Temperatures())
-    engine = Listening()
+    engine = ListeningEngine()
     decider = Decider(
         PromptBuilder(qwen(), PUBLISHED), engine, reading, Source("flock", "1", None), str
     )

@@ -18,7 +18,7 @@ from thisthat.items.item import Item
 from thisthat_lab.bench.journal import Journal, set_hash
 from thisthat_lab.bench.measure import Context, Setting, fair_subset, run_measurement
 from thisthat_lab.bench.measurements.questions import decisions
-from thisthat_lab.bench.report.table import print_result
+from thisthat_lab.bench.report.terminal import print_result
 from thisthat_lab.bench.result import (
     Bar,
     Group,

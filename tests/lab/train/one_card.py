@@ -99,7 +99,7 @@ def go_through(
         say(f"[{time.perf_counter() - started:6.1f} s] {stage}")
 
     model = write_hub_folder(folder / "model", shape, device)
-    _free(device)
+    free_memory(device)
     done("a folder in the Hub's layout is written")
     tiny.write_colours(folder / "colours.jsonl", 3_000)
     table = tomllib.loads(RECIPE.read_text(encoding="utf-8"))
@@ -136,14 +136,14 @@ def go_through(
     resumed_at = first.progress.steps
     size = (run.output / SAVED).stat().st_size
     done(f"stopped after step {resumed_at}, saved {size / GIB:.2f} GiB")
-    _free(device)
+    free_memory(device)
     wait()
     done("goes on")
     finished = train(run, say, resume=True, watch=watch)
     assert finished.complete
     rows = [json.loads(line) for line in (run.output / METRICS).read_text().splitlines()]
     losses = [row["loss"] for row in rows]
-    _free(device)
+    free_memory(device)
     # The first report has what was compiled in it.
     speed = float(np.median([row["tokens_per_second"] for row in rows[1:]]))
     peak = rows[-1].get("peak_bytes")
@@ -164,7 +164,7 @@ def go_through(
         ) as decider:
             answers[lam] = decider.ask(STATE, QUESTION).yes
         del decider
-        _free(device)
+        free_memory(device)
         done(f"served at λ {lam}: {answers[lam]:.4f}")
     with thisthat.open(model, engine="torch", device=device.type) as decider:
         asked = decider.ask(STATE, QUESTION).yes
@@ -172,7 +172,7 @@ def go_through(
     return Found(losses, speed, peak, shapes, resumed_at, answers, asked)
 
 
-def _free(device: torch.device) -> None:
+def free_memory(device: torch.device) -> None:
     """Nothing of an earlier stage may stand under the cap, nor in the peak."""
     for _ in range(2):  # what has a finaliser is freed by the second round
         gc.collect()

@@ -1,11 +1,13 @@
 """The recipe for one card of 16 GB, end to end; the whole 1.88 B where there is a GPU."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from tests.lab.train import one_card_teach
 from tests.lab.train.one_card import MOST_SHAPES, go_through, shape_of
 from thisthat_lab.bench.timing.gpu_variants import LARGE_SHAPE
 from thisthat_lab.train.memory import GIB
@@ -21,6 +23,15 @@ SMALL = {
     "linear_key_head_dim": 16,
     "linear_value_head_dim": 16,
 }
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Products this small only wait for a second one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def test_from_a_hub_folder_to_lambda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,3 +52,23 @@ def test_from_a_hub_folder_to_lambda(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert found.peak_bytes <= 15.9 * GIB
     assert found.answers[0.0] == found.base
     assert len({*found.answers.values()}) == 3
+
+
+def test_taught_where_little_memory_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    shape, minutes = dict(LARGE_SHAPE), 0.5
+    if device.type == "cpu":
+        monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+        monkeypatch.setattr(one_card_teach, "ROWS", 100)
+        shape, minutes = {**shape_of(4, 600), **SMALL}, 0.002
+    said: list[str] = []
+    found = one_card_teach.go_through(tmp_path, shape, device, said.append, minutes=minutes)
+    taught, zero, base = found.answers
+    assert taught != zero == base
+    assert found.taught.light is None
+    assert found.taught.trained_rows + found.taught.held_out_rows == one_card_teach.ROWS
+    if found.peak_bytes is not None:
+        assert found.peak_bytes <= 16 * GIB
+    assert any(line.startswith("accuracy on") for line in said)

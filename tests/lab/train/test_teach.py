@@ -247,14 +247,18 @@ def test_bad_rows_are_refused(tmp_path: Path) -> None:
     good = reds(100)
     cases: list[tuple[list[Item], str]] = [
         (good[:20], "has 20 different rows; at least 60"),
-        ([replace(item, answer=0) for item in good], "every row of the question 'Red\\?' has"),
+        ([replace(item, answer=0) for item in good], r"Red\?: has the answer 'no' in every row"),
         (
             [*good, replace(good[3], answer=1 - good[3].answer)],
-            r"row 101: answers '(no|yes)' where the same row 4 says",
+            r"line 101: answers '(no|yes)' where the same state in .*line 4 has '(no|yes)'",
         ),
         (
             [*good, replace(good[0], kind="choice"), *_other_options(good[0])],
-            r"row 102: has other options than row 101 for the same question \(maybe\)",
+            r"line 102: has other options than .*line 101 for the same question \(maybe\)",
+        ),
+        (
+            [replace(good[0], kind="choice", options=(("a", None), ("a", None)))],
+            r"line 1, options\[1\]\.name: 'a' is already",
         ),
     ]
     for number, (items, message) in enumerate(cases):
@@ -262,6 +266,35 @@ def test_bad_rows_are_refused(tmp_path: Path) -> None:
         write_items(path, items)
         with pytest.raises(InvalidInputError, match=message):
             usable_rows(path, quietly)
+
+
+def test_bad_labels_are_named_by_line_and_field(tmp_path: Path) -> None:
+    """With two questions a row, a label's number is not the number of its line."""
+    asked = {"red": Boolean("Is it red?"), "dark": Boolean("Is it dark?")}
+    good = [
+        {"state": f"thing {n}", "answers": {"red": n % 2 == 0, "dark": n % 3 == 0}}
+        for n in range(40)
+    ]
+    wrong = {"state": "thing 2", "answers": {"dark": False, "red": False}}
+    only = [{**row, "answers": {**row["answers"], "red": True}} for row in good]
+    cases = [
+        (
+            [*good, wrong],
+            r"line 41, answers\.red: answers 'no' where the same state in "
+            r".*line 3, answers\.red has 'yes'",
+        ),
+        (only, r"labels\.jsonl, red: has the answer 'yes' in every row"),
+        (good[:20], "has 40 different labels; at least 60"),
+    ]
+    path = tmp_path / "labels.jsonl"
+    for rows, message in cases:
+        path.write_text("\n".join(map(json.dumps, rows)))
+        with pytest.raises(InvalidInputError, match=message):
+            usable_rows(path, quietly, asked)
+    lines: list[str] = []
+    path.write_text("\n".join(map(json.dumps, [*good, good[0]])))
+    assert len(usable_rows(path, lines.append, asked)) == 80
+    assert lines == ["2 labels repeat others and are left out"]
 
 
 def _other_options(item: Item) -> list[Item]:

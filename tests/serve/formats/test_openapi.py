@@ -88,6 +88,7 @@ def test_every_endpoint_is_described() -> None:
         "/admin/loop/review",
         "/admin/teach",
         "/admin/label",
+        "/admin/doubts",
         "/admin/taught/{name}",
         "/page/prompt",
         "/page/about",

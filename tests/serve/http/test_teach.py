@@ -155,6 +155,41 @@ def test_states_to_label_next_are_chosen(served: Any) -> None:
     assert 0.5 <= found[0]["answers"]["shade"]["probability"] <= 1
 
 
+def test_labels_that_may_be_wrong_are_found(served: Any) -> None:
+    service, _, _ = served
+    unlabelled = {"state": "no label yet", "answers": {"red": None}}
+    wrong = [{**row, "answers": {**row["answers"]}} for row in ROWS]
+    wrong[7]["answers"]["red"] = not wrong[7]["answers"]["red"]
+    body = {"questions": QUESTIONS, "rows": [unlabelled, *wrong]}
+    answer = post(service, "/admin/doubts", body, timeout=200)
+    assert answer.status_code == 200, answer.text
+    found = json.loads(answer.text.splitlines()[-1])["doubts"]
+    assert found["judged"] == ["red", "shade"]
+    (doubt,) = [each for each in found["labels"] if each["question"] == "red"]
+    assert doubt["row"] == 8
+    assert (doubt["label"], doubt["answer"]) == tuple(
+        "yes" if each else "no" for each in (wrong[7]["answers"]["red"], "red" in STATES[7])
+    )
+    assert 0.8 <= doubt["probability"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "message"),
+    [
+        ({"rows": ROWS[:19]}, ["rows"], "no question has 20 different labelled states"),
+        ({"rows": [{"state": "x", "answers": {"red": 3}}]}, ["rows", 0, "answers", "red"], "3 is"),
+        ({"name": "mine"}, ["name"], "is not known; known are questions, rows"),
+    ],
+)
+def test_faults_of_a_search_for_wrong_labels(
+    served: Any, change: dict[str, Any], place: list[Any], message: str
+) -> None:
+    body = {"questions": QUESTIONS, "rows": ROWS, **change}
+    at, said = first_fault(post(served[0], "/admin/doubts", body, timeout=100))
+    assert at == place
+    assert message in said
+
+
 def test_a_server_started_with_a_relative_path_teaches(parent: Path) -> None:
     command = [sys.executable, "-m", "thisthat", "serve", parent.name, "--teach", "--port", "0"]
     process = subprocess.Popen(
@@ -244,7 +279,7 @@ def test_who_may_teach(
 ) -> None:
     service = service_on(parent, Teacher(OPENING), **settings)
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
-    for path in ("/admin/teach", "/admin/label"):
+    for path in ("/admin/teach", "/admin/label", "/admin/doubts"):
         assert post(service, path, {}, headers=headers).status_code == status
     about = service.keys.guards("decide") or get(service, "/page/about").json()["teach"]
     assert bool(about) == (settings["teach"] or "admin_keys" in settings)

@@ -126,6 +126,26 @@ def test_states_are_chosen_labelled_by_keys_and_downloaded(
     page.close()
 
 
+def test_a_wrong_label_is_found_and_looked_at(browser: Browser, teaching: str) -> None:
+    page = opened(browser, teaching)
+    shown = view(page, "Teach")
+    search = shown.get_by_role("button", name="Find wrong labels")
+    add(shown, labels(ROWS[:5]))
+    expect(search).to_be_disabled()
+    red = "red" in STATES[7]
+    wrong = {"state": STATES[7], "answers": {"red": not red}}
+    add(shown, labels([*ROWS[5:7], wrong, *ROWS[8:]]))
+    search.click()
+    result = shown.locator(".results")
+    expect(result).to_contain_text("may be wrong. Look again", timeout=LONG)
+    line = result.locator("tbody tr").filter(has_text="Row 8")
+    expect(line).to_contain_text("red" + ("noyes" if red else "yesno"))
+    line.get_by_role("button", name="Row 8").click()
+    expect(shown.locator(".labeller h3")).to_have_text("Row 8 of 60")
+    expect(shown.locator(".labeller h3")).to_be_focused()
+    page.close()
+
+
 def test_refusals_are_told(browser: Browser, teaching: str) -> None:
     page = opened(browser, teaching)
     shown = view(page, "Teach")

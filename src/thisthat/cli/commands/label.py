@@ -101,7 +101,11 @@ def label(
 
 def _told(doubts: Sequence[Doubt], known: LabelledStates) -> list[str]:
     from thisthat.display import option_told
+    from thisthat.teach.choose import judgeable
+    from thisthat.teach.rows import LEAST_ROWS
 
+    if not judgeable(known):
+        return [f"nothing to judge by: no question has {LEAST_ROWS} states and two answers"]
     if not doubts:
         return ["no label seems wrong"]
     count = "1 label" if len(doubts) == 1 else f"{len(doubts)} labels"

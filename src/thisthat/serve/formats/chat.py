@@ -93,7 +93,8 @@ def parse(body: Mapping[str, Any], most_questions: int) -> ChatAsked:
     model = required_text(body, "model")
     if body.get("n") not in (None, 1):
         raise invalid_at(("n",), "must be 1; there is one answer to a question")
-    state, question = _split(body)
+    turns, question = _split(body)
+    state = conversation(turns)
     check_size(state, ("messages",))
     check_size(body.get("response_format"), ("response_format",))
     questions: dict[str, Question] = {}
@@ -115,7 +116,7 @@ def parse(body: Mapping[str, Any], most_questions: int) -> ChatAsked:
     options = body.get("stream_options")
     in_stream = isinstance(options, dict) and options.get("include_usage") is True
     return ChatAsked(
-        ParsedRequest(model, state, questions, state_at=("messages",)),
+        ParsedRequest(model, state, questions, state_at=("messages",), turns=turns),
         values,
         optional_boolean(body, "logprobs"),
         top,
@@ -124,8 +125,8 @@ def parse(body: Mapping[str, Any], most_questions: int) -> ChatAsked:
     )
 
 
-def _split(body: Mapping[str, Any]) -> tuple[Any, str]:
-    """The state and the question of a conversation."""
+def _split(body: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
+    """The earlier turns and the question of a conversation."""
     messages = required_list(body, "messages", 1, _MOST_MESSAGES)
     places: list[Place] = [("messages", number) for number in range(len(messages))]
     turns = [turn(required_object(each, at), at) for each, at in zip(messages, places, strict=True)]
@@ -135,8 +136,7 @@ def _split(body: Mapping[str, Any]) -> tuple[Any, str]:
             f"is {shown(turns[-1][0])}; the last message is the question and must be the user's",
         )
     question = content_text(messages[-1].get("content"), ("messages", len(turns) - 1, "content"))
-    before = turns[:-1]
-    return (conversation(before) if before else ""), question
+    return turns[:-1], question
 
 
 def _properties(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

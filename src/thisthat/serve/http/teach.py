@@ -1,7 +1,7 @@
-"""``/admin/teach``, ``/admin/label``, ``/admin/taught``: the light teach over HTTP (admin key).
+"""``/admin/teach``, ``label``, ``doubts``, ``taught``: the light teach over HTTP (admin key).
 
-Both answer with lines of JSON: progress, then the result. What was taught stands beside the
-checkpoint under a name of its own, on the same engine, until that is switched.
+The first three answer with lines of JSON: progress, then the result. What was taught stands beside
+the checkpoint under a name of its own, on the same engine, until that is switched.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ from thisthat.serve.settings import Settings
 from thisthat.serve.teaching.teacher import Teacher
 from thisthat.serve.teaching.worker import LABELS, Order
 
-TEACH, LABEL, TAUGHT = "/admin/teach", "/admin/label", "/admin/taught/{name}"
+TEACH, LABEL, DOUBTS = "/admin/teach", "/admin/label", "/admin/doubts"
+TAUGHT = "/admin/taught/{name}"
 MOST_BESIDE = 4
 MOST_COUNT = 500
 _COUNT = 20
@@ -56,7 +57,7 @@ _LINE = re.compile(rf"{re.escape(LABELS)}, line (\d+)(?:, (.*))?")
 
 @dataclass(frozen=True)
 class Wanted:
-    """A parsed request to teach or to choose states."""
+    """A parsed request to teach, to choose states or to look for wrong labels."""
 
     questions: Mapping[str, Any]
     rows: tuple[Any, ...] = ()
@@ -98,11 +99,13 @@ def teach_operations(service: Service) -> list[Operation]:
             labelled=wanted.labelled,
             count=wanted.count,
         )
+        return await _streamed(service, teacher, order, (), "next", _unchanged)
 
-        async def chosen(found: Any) -> Any:
-            return found
-
-        return await _streamed(service, teacher, order, (), "next", chosen)
+    async def doubts(request: Request) -> Response:
+        teacher = allowed(service, request)
+        wanted = await service.read_value(request, lambda body: parse_doubts(body, service))
+        order = _order(service, service.checkpoints.current(), teacher, "doubt", wanted)
+        return await _streamed(service, teacher, order, wanted.rows, "doubts", _unchanged)
 
     async def download(request: Request) -> Response:
         teacher = allowed(service, request)
@@ -136,6 +139,14 @@ def teach_operations(service: Service) -> list[Operation]:
             more_statuses=more,
         ),
         Operation(
+            DOUBTS,
+            doubts,
+            "Find labels that may be wrong (admin key, or --teach)",
+            line,
+            schema("doubts request"),
+            more_statuses=more,
+        ),
+        Operation(
             TAUGHT,
             download,
             "A taught layer as a zip of its folder (admin key, or --teach)",
@@ -162,13 +173,17 @@ def allowed(service: Service, request: Request) -> Teacher:
 def parse_teach(body: Any, service: Service) -> Wanted:
     """A body with questions and labelled rows. Raises Problem (422)."""
     fields, settings = _known(body, ("questions", "rows", "name")), service.settings
-    rows = required_list(fields, "rows", 1, settings.teach_rows)
-    for number, row in enumerate(rows):
-        check_size(required_object(row, ("rows", number)).get("state"), ("rows", number, "state"))
+    rows = _rows(fields, settings)
     name = required_text(fields, "name") if "name" in fields else None
     if name is not None and not _NAME.fullmatch(name):
         raise invalid_at(("name",), "must be 1 to 40 of a-z, 0-9, '.', '_' and '-'")
-    return Wanted(_questions(fields, settings), tuple(rows), name)
+    return Wanted(_questions(fields, settings), rows, name)
+
+
+def parse_doubts(body: Any, service: Service) -> Wanted:
+    """A body with questions and labelled rows. Raises Problem (422)."""
+    fields, settings = _known(body, ("questions", "rows")), service.settings
+    return Wanted(_questions(fields, settings), _rows(fields, settings))
 
 
 def parse_label(body: Any, service: Service) -> Wanted:
@@ -204,6 +219,13 @@ def _known(body: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
     return fields
 
 
+def _rows(fields: Mapping[str, Any], settings: Settings) -> tuple[Any, ...]:
+    rows = required_list(fields, "rows", 1, settings.teach_rows)
+    for number, row in enumerate(rows):
+        check_size(required_object(row, ("rows", number)).get("state"), ("rows", number, "state"))
+    return tuple(rows)
+
+
 def _questions(fields: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
     """The questions as they were sent, once they are known to be some."""
     parse_questions(fields, settings.questions)
@@ -224,6 +246,10 @@ def _order(
         str(Path.cwd()),
         **more,
     )
+
+
+async def _unchanged(found: Any) -> Any:
+    return found
 
 
 async def _streamed(

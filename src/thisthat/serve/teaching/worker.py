@@ -2,7 +2,8 @@
 
 Run as ``python -m thisthat.serve.teaching.worker``. The order is one JSON object on standard input;
 see ``Order``. A line is ``{"checked": …}`` once the labels are read, ``{"progress": …}``, at last
-``{"taught": …}`` or ``{"next": …}``; or ``{"error": …}``, and nothing was written.
+``{"taught": …}``, ``{"next": …}`` or ``{"doubts": …}``; or ``{"error": …}``, and nothing was
+written.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from typing import Any, Literal, TypeAlias
 from thisthat.checkpoint import open_checkpoint
 from thisthat.decide.opening import open_decider
 from thisthat.errors import InvalidInputError, ThisThatError
+from thisthat.items.labels import read_labelled
 from thisthat.questions_json import questions_from_json
-from thisthat.teach.choose import next_states
+from thisthat.teach.choose import doubtful_labels, judgeable, next_states
 from thisthat.teach.light import teach
-from thisthat.teach.rows import read_rows
+from thisthat.teach.rows import LEAST_ROWS, read_rows
 
 Tell: TypeAlias = Callable[[dict[str, Any]], None]
 
@@ -35,12 +37,12 @@ class Order:
     """What to do, with which checkpoint, and how much memory that may take.
 
     "teach" reads ``LABELS`` in the working folder and writes the new folder ``output``; "label"
-    chooses ``count`` of ``states``, unlike those that are ``labelled``. ``opening`` is what
-    ``open_decider`` takes beside a checkpoint and λ. Other relative paths start at ``folder``, the
-    server's working folder.
+    chooses ``count`` of ``states``, unlike those that are ``labelled``; "doubt" looks for wrong
+    labels in ``LABELS``. ``opening`` is what ``open_decider`` takes beside a checkpoint and λ.
+    Other relative paths start at ``folder``, the server's working folder.
     """
 
-    do: Literal["teach", "label"]
+    do: Literal["teach", "label", "doubt"]
     ref: str
     lam: float | None
     opening: Mapping[str, Any]
@@ -58,6 +60,8 @@ def carry_out(order: Order, tell: Tell) -> None:
     questions = questions_from_json(order.questions)
     if order.do == "teach":
         _teach(order, questions, tell)
+    elif order.do == "doubt":
+        _doubt(order, questions, tell)
     else:
         _choose(order, questions, tell)
 
@@ -113,6 +117,26 @@ def _choose(order: Order, questions: Mapping[str, Any], tell: Tell) -> None:
         for each in found
     ]
     tell({"next": chosen})
+
+
+def _doubt(order: Order, questions: Mapping[str, Any], tell: Tell) -> None:
+    labelled = read_labelled(Path(LABELS), questions)
+    judged = judgeable(labelled)
+    if not judged:
+        raise InvalidInputError(
+            LABELS,
+            f"no question has {LEAST_ROWS} different labelled states and two answers to judge by",
+        )
+    whole = sum(len(rows.states) for rows, _ in judged.values())
+    tell({"checked": {name: len(rows.states) for name, (rows, _) in judged.items()}})
+    os.chdir(order.folder)
+    steps = _Steps(tell)
+    with open_decider(order.ref, lam=order.lam, **order.opening) as decider:
+        found = doubtful_labels(decider, labelled, lambda done: steps(done / whole, "reading"))
+    # A row without a label is a line of the file, but no labelled state.
+    lines = [int(place.rpartition(" ")[2]) for place in labelled.places]
+    doubts = [{**vars(each), "row": lines[each.row] - 1} for each in found]
+    tell({"doubts": {"judged": list(judged), "labels": doubts}})
 
 
 class _Steps:

@@ -20,11 +20,14 @@ def seconds_of_one(result: Result) -> float | None:
 
 
 def fastest_first(results: Sequence[Result]) -> list[str]:
-    """A table with one row for each result that timed a single question; nothing without any."""
+    """A table with the fastest engine of each hardware that timed a single question."""
     timed = [(seconds, each) for each in results if (seconds := seconds_of_one(each)) is not None]
     if not timed:
         return []
-    rows = [_row(seconds, each) for seconds, each in sorted(timed, key=lambda pair: pair[0])]
+    best: dict[str, tuple[float, Result]] = {}
+    for seconds, each in sorted(timed, key=lambda pair: pair[0]):
+        best.setdefault(_hardware(each), (seconds, each))
+    rows = [_row(seconds, each) for seconds, each in best.values()]
     return [
         "\n".join(
             [
@@ -44,18 +47,21 @@ def fastest_first(results: Sequence[Result]) -> list[str]:
 
 
 def _row(seconds: float, result: Result) -> str:
-    hardware = result.hardware
-    cores = str(hardware.get("cores", "")).removesuffix(" cores")
-    where = hardware.get("gpu") or f"{hardware.get('processor', '')}, {cores} cores"
     rate = _line(result, _RATE)
     cells = (
-        str(where),
+        _hardware(result),
         str(result.system.get("engine", "")),
         number(seconds * 1000, "ms"),
         number(rate, "number"),
         number(_others(result), "ratio"),
     )
     return "| " + " | ".join(cells) + " |"
+
+
+def _hardware(result: Result) -> str:
+    hardware = result.hardware
+    cores = str(hardware.get("cores", "")).removesuffix(" cores")
+    return str(hardware.get("gpu") or f"{hardware.get('processor', '')}, {cores} cores")
 
 
 def _others(result: Result) -> float | None:

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from thisthat_lab.bench import anchors
 from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.report.fastest import fastest_first, seconds_of_one
-from thisthat_lab.bench.report.table import group_cells, kinds_of, line_cells, sheets_of
+from thisthat_lab.bench.report.table import (
+    GROUP_HEADINGS,
+    LINE_HEADINGS,
+    group_cells,
+    kinds_of,
+    line_cells,
+    sheets_of,
+)
 from thisthat_lab.bench.result import Result
 
 SPEED = (
@@ -116,7 +123,8 @@ def _place(result: Result) -> tuple[int, str, str, float, str]:
     """The suite's order; of one measurement the fastest engine first."""
     known = [name for name, entry in REGISTRY.items() if not entry.takes_arguments]
     name = result.measurement
-    place = known.index(name) if name in known else len(known)
+    kind = name.partition("-")[0]
+    place = known.index(kind) if kind in known else len(known)
     engine = str(result.system.get("engine", ""))
     return place, name, result.label, seconds_of_one(result) or 0.0, engine
 
@@ -139,13 +147,12 @@ def _section(result: Result, title: str) -> str:
     for name, file in pictures_of(result):
         lines += _picture(name, file)
     headline = [line_cells(line) for line in result.lines]
-    lines += _folded("Every number", ("", "ours", "95 % interval", "paper", "others"), headline)
+    lines += _folded("Every number", LINE_HEADINGS, headline)
     for sheet in sheets_of(result):
-        lines += _folded(sheet.headings[0], sheet.headings, sheet.rows)
+        lines += _folded(sheet.page_headings[0], sheet.page_headings, sheet.page_rows)
     for by in kinds_of(result.groups):
-        headings = (by, "questions", "no answer", "accuracy", "95 % interval", "chance", "paper")
         groups = [group_cells(group) for group in result.grouped(by)]
-        lines += _folded(f"By {by}", headings, groups, always=True)
+        lines += _folded(f"By {by}", (by, *GROUP_HEADINGS), groups, always=True)
     if result.problems:
         told = ", ".join(f"{number} {why}" for why, number in result.problems.items())
         lines += [f"No answer: {told}.", ""]

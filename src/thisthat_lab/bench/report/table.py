@@ -1,4 +1,4 @@
-"""Numbers as people read them; a result as tables in the terminal, the paper's column beside."""
+"""Numbers as people read them; a result as tables of cells, the paper's column beside."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from thisthat.items.metrics import wilson
 from thisthat_lab.bench.anchors import Anchor, anchor
 from thisthat_lab.bench.result import Bar, Group, Line, Result, Timing
 
 OTHERS_SHOWN = 3
+LINE_HEADINGS = ("", "ours", "95 % interval", "paper", "others")
+GROUP_HEADINGS = ("questions", "no answer", "accuracy", "95 % interval", "chance", "paper")
+"""Of everything but the group's name."""
 _SPLITS = (
     "target",
     "labels",
@@ -27,6 +25,18 @@ _SPLITS = (
     "best",
     "saved of the most",
 )
+_SPLITS_SPARE = (5, 8, 2)
+_TIMED = (
+    "system",
+    "calls",
+    "p50",
+    "95 % interval",
+    "p25 to p75",
+    "p90",
+    "over (a)",
+    "same answers",
+)
+_TIMED_SPARE = (4, 5, 7)
 
 
 def number(value: float | None, unit: str = "share") -> str:
@@ -88,40 +98,52 @@ def group_cells(group: Group) -> tuple[str, str, str, str, str, str, str]:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table beside the headline numbers: its headings and rows."""
+    """A table: its headings, rows, and a note on each row.
+
+    ``spare`` are the columns that a terminal may leave out, the first one first.
+    """
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    notes: tuple[str, ...] = ()
+    spare: tuple[int, ...] = ()
+
+    @property
+    def page_headings(self) -> tuple[str, ...]:
+        """On a page the title is the first heading."""
+        return (self.title or self.headings[0], *self.headings[1:])
+
+    @property
+    def page_rows(self) -> tuple[tuple[str, ...], ...]:
+        """On a page a note stands in the last cell of its row."""
+        if not self.notes:
+            return self.rows
+        return tuple(
+            (*row[:-1], f"{row[-1]} ({note})" if note else row[-1])
+            for row, note in zip(self.rows, self.notes, strict=True)
+        )
 
 
 def sheets_of(result: Result) -> list[Sheet]:
     """The tables of bars, of systems timed in turns and of fits on splits; none when empty."""
     sheets = []
     if result.bars:
-        machine = str(result.hardware.get("machine", ""))
-        bars = tuple(_bar_cells(bar, machine) for bar in result.bars)
-        sheets.append(Sheet(("bar", "measured", "has to be", "reached"), bars))
+        bars = tuple(_bar_cells(bar, result.machine) for bar in result.bars)
+        notes = tuple(bar.note for bar in result.bars)
+        sheets.append(Sheet(("bar", "measured", "has to be", "reached"), bars, notes=notes))
     for workload in dict.fromkeys(timing.workload for timing in result.timings):
         timings = [timing for timing in result.timings if timing.workload == workload]
-        per = timings[0].per
-        headings = (
-            f"{workload}, per {per}",
-            "calls",
-            "p50",
-            "95 % interval",
-            "p25 to p75",
-            "p90",
-            "over (a)",
-            "same answers",
-        )
         rows = tuple(_timing_cells(timing) for timing in timings)
-        sheets.append(Sheet(headings, rows))
+        title = f"{workload}, per {timings[0].per}"
+        sheets.append(Sheet(_TIMED, rows, title, spare=_TIMED_SPARE))
     kernels = result.series.get("kernels")
     if kernels:
         sheets.append(_kernel_sheet(**kernels))
     splits = result.series.get("splits")
     if splits:
-        sheets.append(Sheet(_SPLITS, tuple(_split_cells(row) for row in splits)))
+        rows = tuple(_split_cells(row) for row in splits)
+        sheets.append(Sheet(_SPLITS, rows, spare=_SPLITS_SPARE))
     return sheets
 
 
@@ -161,7 +183,7 @@ def _bar_cells(bar: Bar, machine: str) -> tuple[str, str, str, str]:
         bar.label,
         number(bar.value, bar.unit),
         f"{sign} {bar.limit:g}{mark}",
-        f"{told} ({bar.note})" if bar.note else told,
+        told,
     )
 
 
@@ -181,39 +203,3 @@ def _timing_cells(timing: Timing) -> tuple[str, ...]:
 def kinds_of(groups: Sequence[Group]) -> list[str]:
     """The kinds of groups, in order of first appearance."""
     return list(dict.fromkeys(group.by for group in groups))
-
-
-def print_result(result: Result, console: Console) -> None:
-    """The headline table, one table per kind of group, problems and caveats."""
-    count = result.questions.get("count", 0)
-    asked = f", {count:,} questions" if count else ""
-    title = escape(f"{result.title}: {result.label}{asked}")
-    lines = [line_cells(line) for line in result.lines]
-    console.print(_table(("", "ours", "95 % interval", "paper", "others"), lines, title))
-    for sheet in sheets_of(result):
-        console.print(_table(sheet.headings, sheet.rows))
-    for by in kinds_of(result.groups):
-        headings = (by, "questions", "no answer", "accuracy", "95 % interval", "chance", "paper")
-        groups = [group_cells(group) for group in result.grouped(by)]
-        console.print(_table(headings, groups, f"By {by}"))
-    if result.problems:
-        told = ", ".join(f"{count} {why}" for why, count in result.problems.items())
-        console.print(f"No answer: {told}.", markup=False)
-    for caveat in result.caveats:
-        console.print(f"· {caveat}", style="dim", markup=False)
-    machine = ", ".join(str(value) for value in result.hardware.values())
-    software = ", ".join(f"{name} {version}" for name, version in result.versions.items())
-    console.print(f"{machine} · {software}", style="dim", markup=False)
-
-
-def _table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None
-) -> Table:
-    """Without columns that are empty in every row: a terminal has room for eighty characters."""
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    shown = [at for at in range(len(headings)) if not at or any(row[at] for row in rows)]
-    for at in shown:
-        table.add_column(escape(headings[at]), justify="right" if at else "left")
-    for row in rows:
-        table.add_row(*(escape(row[at]) for at in shown))
-    return table

@@ -63,7 +63,7 @@ class EngineSystem:
     Questions that stand together and share a state are asked together, each in a branch of its
     own, so that none sees another; this-that-model gets those of ``TOGETHER`` as published. A
     state that is too long, and memory that does not suffice, are replies without an answer, not
-    errors.
+    errors. ``answered`` counts answers, not those a journal kept.
     """
 
     independent: ClassVar[bool] = True
@@ -72,6 +72,7 @@ class EngineSystem:
         self.decider, self.recipes = decider, tuple(recipes)
         source, engine = decider.source, decider.engine.description
         self._identity = Identity(source.name, "engine", source.version, source.lam, engine)
+        self.answered = 0
         # A GPU wants large batches; on a CPU small ones keep the progress bar and journal moving.
         self._at_once = 1024 if decider.engine.capabilities.on_gpu else 64
 
@@ -143,6 +144,7 @@ class EngineSystem:
         self, pairs: list[tuple[Text, dict[str, Question]]], done: Done, packing: Packing
     ) -> None:
         for decision in self.decider.decide_pairs(pairs, packing=packing):
+            self.answered += len(decision.answers)
             share = decision.usage.input_tokens // max(1, len(decision.answers))
             for number, answer in decision.answers.items():
                 reply = from_probabilities(tuple(answer.probabilities.values()), input_tokens=share)

@@ -1,25 +1,27 @@
-"""The power of the device that runs: as stated, as it reports its limit, or the paper's laptop."""
+"""The power of the device that runs: as stated, or as it reports its limit."""
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
 
-PAPER_WATTS = 80.0
 _SMI = ("nvidia-smi", "--query-gpu=power.limit", "--format=csv,noheader,nounits", "--id=0")
 _PACKAGES = Path("/sys/class/powercap")
 
 
 def device_watts(
     stated: float | None, on_gpu: bool, packages: Path = _PACKAGES
-) -> tuple[float, str]:
-    """Watts, and in words where they come from. A limit is the most a device draws, not a mean."""
+) -> tuple[float, str] | None:
+    """Watts, and in words where they come from; None for a device that reports nothing.
+
+    A limit is the most a device draws, not a mean.
+    """
     if stated is not None:
         return stated, "as stated with --watts"
     limit = _gpu_limit() if on_gpu else _package_limit(packages)
     if limit is not None:
         return limit, f"the power limit that this {'GPU' if on_gpu else 'processor'} reports"
-    return PAPER_WATTS, "the paper's laptop: this device reports no power; state it with --watts"
+    return None
 
 
 def _gpu_limit() -> float | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from thisthat.items.item import Item, render_state
 from thisthat.rng import Rng
 from thisthat_lab.suites import forms
+from thisthat_lab.suites.base.family import check_ranges
 from thisthat_lab.suites.written.several import several_states
 from thisthat_lab.suites.written.surfaces import with_remark
 from thisthat_lab.suites.written.task import State, Task
@@ -27,6 +28,8 @@ class WrittenSettings:
 
     ``wordings`` is how many wordings of a task are asked about one state at most, ``extra`` how
     many questions programs add at most. ``several`` is the share of states that are several ones.
+    ``twins`` is the share of paired states that are followed by their twin, asked the same: what
+    both are about then cancels out of a step, and what is left is the fact that turns the answer.
     """
 
     wordings: int = 2
@@ -35,6 +38,11 @@ class WrittenSettings:
     coded: float = 0.1
     remark: float = 0.15
     several: float = 0.12
+    twins: float = 0.0
+
+    def __post_init__(self) -> None:
+        shares = dict.fromkeys(("bare", "coded", "remark", "several", "twins"), (0, 1))
+        check_ranges(self, wordings=(1, 9), extra=(0, 9), **shares)
 
 
 def held_out_items(tasks: Sequence[Task], split: str = "heldout") -> list[Item]:
@@ -65,13 +73,37 @@ def training_items(
                 yield from several_states(task, SOURCE, rng)
                 continue
             state = rng.choice(task.states)
-            shown = state.text
-            if rng.chance(settings.remark):
-                shown = with_remark(shown, rng)
-            asked = sharing[render_state(state.text)]
-            others = [pair for pair in asked if pair[0] is not task]
-            for one, found in [(task, state), *rng.sample(others, min(2, len(others)))]:
-                yield from _questions(one, replace(found, text=shown), settings, rng)
+            twin = _twin(task, state)
+            twins = [twin] if twin is not None and rng.chance(settings.twins) else []
+            others = [one.full_name for one, _ in sharing[render_state(state.text)]]
+            others = [name for name in others if name != task.full_name]
+            names = [task.full_name, *rng.sample(others, min(2, len(others)))]
+            look = rng.raw()
+            for shown in [state, *twins]:
+                yield from _about(shown, names, sharing, settings, Rng("look", look))
+
+
+def _twin(task: Task, state: State) -> State | None:
+    """A state of the task that differs from this one in what turns the answer."""
+    if state.pair is None:
+        return None
+    return next((s for s in task.states if s.pair == state.pair and s.answer != state.answer), None)
+
+
+def _about(
+    state: State,
+    names: Sequence[str],
+    sharing: Mapping[str, list[tuple[Task, State]]],
+    settings: WrittenSettings,
+    rng: Rng,
+) -> Iterator[Item]:
+    """What the tasks of these names ask about one state."""
+    found = {task.full_name: (task, own) for task, own in sharing[render_state(state.text)]}
+    text = with_remark(state.text, rng) if rng.chance(settings.remark) else state.text
+    for name in names:
+        if name in found:
+            task, own = found[name]
+            yield from _questions(task, replace(own, text=text), settings, rng.fork(name))
 
 
 def trainable(tasks: Sequence[Task]) -> list[Task]:

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -43,8 +44,12 @@ static inline float32x4_t vaddq_f32(float32x4_t left, float32x4_t right) { retur
 /* Dot products of bytes. */
 
 static inline int32x4_t emulated_dot(int32x4_t sum, int8x16_t left, const int8_t *right) {
-    for (int k = 0; k < 16; k++) sum[k / 4] += (int32_t)left[k] * right[k % 4];
-    return sum;
+    int32_t four;
+    memcpy(&four, right, sizeof four);
+    __m128i other = _mm_cvtepi8_epi16(_mm_set1_epi32(four)), bytes = (__m128i)left;
+    __m128i low = _mm_madd_epi16(_mm_cvtepi8_epi16(bytes), other);
+    __m128i high = _mm_madd_epi16(_mm_cvtepi8_epi16(_mm_srli_si128(bytes, 8)), other);
+    return sum + (int32x4_t)_mm_hadd_epi32(low, high);
 }
 #define vdotq_laneq_s32(sum, left, right, lane) emulated_dot(sum, left, (const int8_t *)&(right) + 4 * (lane))
 #define vdotq_lane_s32 vdotq_laneq_s32
@@ -62,8 +67,17 @@ static inline int8x16_t vmovn_high_s16(int8x8_t low, int16x8_t high) {
     return __builtin_shufflevector(low, narrow, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 static inline float16x4_t vget_low_f16(float16x8_t value) { return __builtin_shufflevector(value, value, 0, 1, 2, 3); }
-static inline float16x4_t vcvt_f16_f32(float32x4_t value) { return __builtin_convertvector(value, float16x4_t); }
-static inline float32x4_t vcvt_f32_f16(float16x4_t value) { return __builtin_convertvector(value, float32x4_t); }
+static inline float16x4_t vcvt_f16_f32(float32x4_t value) {
+    __m128i found = _mm_cvtps_ph((__m128)value, _MM_FROUND_TO_NEAREST_INT);
+    float16x4_t halves;
+    memcpy(&halves, &found, sizeof halves);
+    return halves;
+}
+static inline float32x4_t vcvt_f32_f16(float16x4_t value) {
+    __m128i halves = _mm_setzero_si128();
+    memcpy(&halves, &value, sizeof value);
+    return (float32x4_t)_mm_cvtph_ps(halves);
+}
 static inline float16x8_t vcvt_high_f16_f32(float16x4_t low, float32x4_t high) {
     float16x4_t narrow = vcvt_f16_f32(high);
     return __builtin_shufflevector(low, narrow, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -72,18 +86,30 @@ static inline float32x4_t vcvt_high_f32_f16(float16x8_t value) {
     return vcvt_f32_f16(__builtin_shufflevector(value, value, 4, 5, 6, 7));
 }
 
-/* Halves, eight at a time. */
+/* Halves, eight at a time. A sum or product of two, rounded to 24 bits and then to eleven, is what it
+   is rounded at once. */
 
-static inline float16x8_t vaddq_f16(float16x8_t left, float16x8_t right) { return left + right; }
-static inline float16x8_t vsubq_f16(float16x8_t left, float16x8_t right) { return left - right; }
-static inline float16x8_t vmulq_n_f16(float16x8_t left, float16_t right) { return left * vdupq_n_f16(right); }
+static inline __m256 emulated_wide(float16x8_t value) { return _mm256_cvtph_ps((__m128i)value); }
+static inline float16x8_t emulated_narrow(__m256 value) {
+    return (float16x8_t)_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
+}
+static inline float16x8_t vaddq_f16(float16x8_t left, float16x8_t right) {
+    return emulated_narrow(emulated_wide(left) + emulated_wide(right));
+}
+static inline float16x8_t vsubq_f16(float16x8_t left, float16x8_t right) {
+    return emulated_narrow(emulated_wide(left) - emulated_wide(right));
+}
+static inline float16x8_t vmulq_n_f16(float16x8_t left, float16_t right) {
+    return emulated_narrow(emulated_wide(left) * (float)right);
+}
 /* What is no number stays none, as there. */
 static inline float16_t emulated_larger(float16_t left, float16_t right) {
     return left != left || left > right ? left : right;
 }
 static inline float16x8_t vmaxq_f16(float16x8_t left, float16x8_t right) {
-    for (int k = 0; k < 8; k++) left[k] = emulated_larger(left[k], right[k]);
-    return left;
+    __m256 one = emulated_wide(left), two = emulated_wide(right);
+    __m256 first = _mm256_or_ps(_mm256_cmp_ps(one, two, _CMP_GT_OQ), _mm256_cmp_ps(one, one, _CMP_UNORD_Q));
+    return emulated_narrow(_mm256_blendv_ps(two, one, first));
 }
 static inline float16_t vmaxvq_f16(float16x8_t value) {
     float16_t most = value[0];
@@ -99,10 +125,9 @@ static inline int16x8_t vaddq_s16(int16x8_t left, int16x8_t right) { return left
 #define vreinterpretq_s16_f16(value) ((int16x8_t)(value))
 #define vreinterpretq_f16_s16(value) ((float16x8_t)(value))
 
-/* Products and sums are exact before they are rounded, nearly as there. */
+/* The product is exact; the sum is rounded to 24 bits and then to eleven, nearly as there. */
 static inline float16x8_t vfmaq_f16(float16x8_t sum, float16x8_t left, float16x8_t right) {
-    for (int k = 0; k < 8; k++) sum[k] = (float16_t)((double)sum[k] + (double)left[k] * (double)right[k]);
-    return sum;
+    return emulated_narrow(emulated_wide(sum) + emulated_wide(left) * emulated_wide(right));
 }
 #define vfmaq_n_f16(sum, left, right) vfmaq_f16(sum, left, vdupq_n_f16(right))
 #define vfmsq_n_f16(sum, left, right) vfmaq_f16(sum, left, vdupq_n_f16(-(right)))

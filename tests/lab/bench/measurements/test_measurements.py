@@ -17,8 +17,11 @@ from rich.console import Console
 from tests.lab.bench.conftest import ROOT
 from tests.lab.suites.written import samples
 from tests.path_engine import PathEngine, path_decider
-from thisthat.engine.protocol import Capabilities
-from thisthat.engine.rows import Row, RowResult
+from thisthat.engine.prefix_cache import CacheStatistics
+from thisthat.engine.protocol import Capabilities, Engine
+from thisthat.engine.rows import Logits, Row, RowResult
+from thisthat.engine.second_reading import SecondReading
+from thisthat.engine.statistics import EngineStatistics
 from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item
 from thisthat.questions import Source
@@ -29,11 +32,11 @@ from thisthat_lab.bench.measure import Context, Setting, run_measurement
 from thisthat_lab.bench.measurements.questions import actuator, branch, heldout, parity
 from thisthat_lab.bench.measurements.questions import ladder as ladder_module
 from thisthat_lab.bench.measurements.questions import lambda_sweep as sweep_module
-from thisthat_lab.bench.measurements.speed import audit, latency
+from thisthat_lab.bench.measurements.speed import audit, cost, latency
 from thisthat_lab.bench.measurements.trust import forms
 from thisthat_lab.bench.measurements.trust.forms import LEADS
 from thisthat_lab.bench.registry import REGISTRY
-from thisthat_lab.bench.report.table import print_result
+from thisthat_lab.bench.report.terminal import print_result
 from thisthat_lab.bench.result import Result, read_result
 from thisthat_lab.bench.systems.competitors import COMPETITORS
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
@@ -150,6 +153,8 @@ def test_parity_counts_pairs(context: Context) -> None:
         ("parity", "mixture", "No readout that determines a parity was trained"),
         ("parity", "deepening", "trained on no maze"),
         ("surfaces", "worlds", "in all three surfaces"),
+        ("lambda", "further", "trained on the cohort's own wording"),
+        ("lambda", "worlds", "trained on these fifteen families"),
     ],
 )
 def test_what_training_saw_stands_beside_the_figure(
@@ -177,6 +182,11 @@ def test_every_recipe_with_mazes_is_named_beside_their_figures() -> None:
     for name in ("cohort", "spatial", "surfaces", "heldout", "parity", "ladder"):
         named = {recipe for recipes in REGISTRY[name].trained.values() for recipe in recipes}
         assert named == with_mazes, name
+
+
+def test_the_sweep_says_what_the_sets_it_asks_say() -> None:
+    for name in ("cohort", "spatial", "actuator"):
+        assert REGISTRY[name].trained.items() <= REGISTRY["lambda"].trained.items()
 
 
 def test_a_rung_that_does_not_fit_is_a_result(context: Context) -> None:
@@ -250,17 +260,61 @@ def test_latency_names_every_competitor_and_every_bar(context: Context) -> None:
     absent = [caveat for caveat in found.caveats if "absent. they run on the CPU" in caveat]
     assert len(absent) == len(COMPETITORS)
     # The memory and start of a fresh process are measured for engines on a CPU alone.
-    assert len(found.bars) == 10
+    assert len(found.bars) == 13
+    booleans = [(bar.limit, bar.machine, bar.note) for bar in found.bars[:3]]
+    assert [limit for limit, _, _ in booleans] == [48, 165, 850]
+    assert {machine for _, machine, _ in booleans} == {"vnni"}
+    assert booleans[0][2] == "set for two cores with AVX-512 VNNI"
+    assert found.bars[0].value == np.median(found.series["latency"]["1 boolean, 80 tokens"])
+    assert found.bars[0].reached(found.machine) is None, "its kernels are others"
+    assert [bar.note for bar in found.bars[1:3]] == ["left out of a quick run"] * 2
     assert found.timings
     assert not list(context.setting.out.glob("turns-*"))
     out = io.StringIO()
     print_result(found, Console(file=out, width=250))
     printed = out.getvalue()
-    assert "not measured (they run on the CPU" in printed
+    assert "not measured\n    they run on the CPU" in printed
     assert "≥ 3.5×" in printed
-    assert "not measured (left out of a quick run" in printed
+    assert "not measured\n    left out of a quick run" in printed
     assert "(a) thisthat, 4 questions" in printed
     assert f"python {platform.python_version()}" in printed
+
+
+class Counting(PathEngine):
+    """Has counts, as an engine must that is read twice."""
+
+    statistics = EngineStatistics(0, 0, 0, 0, CacheStatistics(0, 0, 0, 0, 0, 0, 0, 0))
+
+    def run(self, rows: Sequence[Row]) -> list[RowResult]:
+        return [RowResult(tuple(map(self.moved, each.logits)), 0) for each in super().run(rows)]
+
+    def moved(self, logits: Logits) -> Logits:
+        return logits
+
+
+class Hesitating(Counting):
+    """No answer leads."""
+
+    def moved(self, logits: Logits) -> Logits:
+        return np.zeros_like(logits)
+
+
+def reading_twice(fast: Engine) -> EngineSystem:
+    decider = path_decider()
+    decider.engine = SecondReading(fast, Counting)
+    decider.source = Source("paths", "1", 1.0)
+    return EngineSystem(decider)
+
+
+@pytest.mark.parametrize(("fast", "share"), [(Counting(), 0.0), (Hesitating(), 1.0)])
+def test_how_often_close_calls_were_read_twice_is_told(
+    context: Context, monkeypatch: pytest.MonkeyPatch, fast: Engine, share: float
+) -> None:
+    monkeypatch.setattr(measure, "open_system", lambda *_: reading_twice(fast))
+    monkeypatch.setattr(EngineSystem, "open", open_reference)
+    for name in ("latency", "fidelity"):
+        twice = [each for each in measured(context, name).lines if "read twice" in each.label]
+        assert [each.value for each in twice] == [pytest.approx(share, abs=0.1)]
 
 
 def test_audit_compares_the_same_decisions_and_misses_no_line(
@@ -297,11 +351,30 @@ def test_cost_is_power_times_time(context: Context) -> None:
     assert any(caveat.startswith("State length stops at 512") for caveat in found.caveats)
 
 
-def test_cost_with_the_cohort(context: Context, shared_data: Path, tmp_path: Path) -> None:
-    setting = Setting(quick=True, out=tmp_path, data=shared_data)
-    found = measured(Context(setting, Console(file=io.StringIO())), "cost")
+def test_an_unknown_power_gives_no_dollars(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cost, "device_watts", lambda stated, on_gpu: None)
+    found = measured(context, "cost")
+    assert found.series["cost"]["dollars"] is None
+    assert found.series["cost"]["accuracy"] == found.lines[0].value
+    assert not [line for line in found.lines if line.unit == "dollars"]
+    assert "--watts" in found.caveats[0]
+
+
+def test_cost_with_the_cohort(
+    context: Context, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = Setting(quick=True, out=tmp_path / "cohort", data=shared_data, watts=80.0)
+    asked = Context(setting, Console(file=io.StringIO()))
+    monkeypatch.setattr(asked.system, "recipes", ("further",))
+    found = measured(asked, "cost")
     assert found.line("cost.cohort_dollars") is not None
     assert found.questions["count"] == 68
+    assert "trained on the cohort's own wording" in found.caveats[0]
+    # Branch questions say nothing about the cohort.
+    monkeypatch.setattr(context.system, "recipes", ("further",))
+    assert "cohort" not in " ".join(measured(context, "cost").caveats)
 
 
 def open_reference(ref: str, **how: Any) -> EngineSystem:
@@ -315,8 +388,10 @@ def test_a_form_is_faithful_to_itself(context: Context, monkeypatch: pytest.Monk
     monkeypatch.setattr(EngineSystem, "open", open_reference)
     found = measured(context, "fidelity")
     assert [line.value for line in found.lines[:4]] == [0, 0, 0, 0]
+    assert not [line for line in found.lines if "read twice" in line.label]
     assert found.caveats[2] == "Reference: paths, float32."
     assert [bar.value for bar in found.bars] == [None, None]
+    assert [bar.limit for bar in found.bars] == [0.005, 0.005]
     assert all("decisions_dev" in bar.note for bar in found.bars)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.path_engine import path_decider
 from thisthat.questions import Question
-from thisthat_lab.bench.result import Bar
+from thisthat_lab.bench.result import Bar, Result
 from thisthat_lab.bench.systems.competitors import COMPETITORS, Absent
 from thisthat_lab.bench.timing import comparison, contest
 from thisthat_lab.bench.timing.comparison import MANY, OURS, SCHEMA_LABEL, total_milliseconds
@@ -68,6 +69,18 @@ def test_what_is_absent_or_left_out_is_named(outcome: comparison.ComparisonResul
     assert len(outcome.bars) == 10
 
 
+def test_kernels_on_vnni_have_bars_of_their_own() -> None:
+    def limits(kernels: str | None) -> list[tuple[float, str]]:
+        turns = {label: [Turn(1.0, 1)] for label in (OURS, *(each.label for each in COMPETITORS))}
+        held = {comparison.TRIAGE_COLD: turns, comparison.TRIAGE_WARM: turns}
+        bars = comparison._bars(held, None, [], {}, kernels)
+        return [(bar.limit, bar.note) for bar in bars if bar.label.startswith("triage")]
+
+    told = "set for two cores with AVX-512 VNNI"
+    assert limits("vnni") == [(6, told), (14, told), (5, told), (12, told)]
+    assert limits("avx2") == limits(None) == [(5, ""), (10, ""), (3.5, ""), (10, "")]
+
+
 def test_a_subset_of_states_is_scaled_and_said(outcome: comparison.ComparisonResult) -> None:
     lines = {line.label: line.value for line in outcome.lines}
     assert f"{MANY:,} states, {SCHEMA_LABEL}: seconds" in lines
@@ -89,6 +102,14 @@ def test_a_bar_is_judged_on_its_own_machine_alone() -> None:
     slow = Bar("x", 120, 100, at_least=False, machine="aarch64")
     assert slow.reached("aarch64") is False
     assert slow.reached("x86_64") is None
+    kernels = replace(slow, machine="vnni")
+    assert [kernels.reached(each) for each in ("x86_64 vnni", "x86_64 avx2", "x86_64")] == [
+        False,
+        None,
+        None,
+    ]
+    here = {"name": "x", "engine": "native kernels (vnni), cpu, 2 threads, int8"}
+    assert Result("m", "t", here, {}, [], hardware={"machine": "x86_64"}).machine == "x86_64 vnni"
     assert Bar("x", 5, 5, at_least=True).reached("any") is True
 
 

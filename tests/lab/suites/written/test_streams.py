@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from dataclasses import replace
+from itertools import islice, pairwise, takewhile
+
+import pytest
 
 from tests.lab.suites.written.samples import how_late, late, number
+from thisthat.errors import InvalidInputError
 from thisthat.items.item import Item, render_state
 from thisthat.rng import Rng
 from thisthat_lab.suites.written.several import several_states
@@ -45,6 +49,37 @@ def test_tasks_that_share_a_state_are_asked_together() -> None:
     for item in items:
         families.setdefault(render_state(item.state), set()).add(item.family.split("_verified")[0])
     assert any(len(found) == 2 for found in families.values())
+
+
+def test_a_twin_follows_its_state_and_is_asked_the_same() -> None:
+    plain = WrittenSettings(remark=0, several=0, extra=0, bare=0, coded=0)
+    pairs = {render_state(state.text): state.pair for state in LATE.states}
+    items, followed = drawn(900, LATE, settings=replace(plain, twins=1)), 0
+    while len(items) > 10:
+        text = _text(items[0])
+        own = list(takewhile(lambda item, text=text: _text(item) == text, items))  # type: ignore[misc]
+        items = items[len(own) :]
+        if pairs[text] is None:
+            continue
+        twins, items = items[: len(own)], items[len(own) :]
+        followed += 1
+        for one, two in zip(own, twins, strict=True):
+            assert one.question == two.question
+            assert one.answer == 1 - two.answer
+            assert pairs[_text(two)] == pairs[text]
+    assert followed > 10
+    apart = [_text(item) for item in drawn(900, LATE, settings=plain)]
+    beside = [one != two and pairs[one] == pairs[two] == "a" for one, two in pairwise(apart)]
+    assert sum(beside) < followed / 4
+
+
+def _text(item: Item) -> str:
+    return render_state(item.state)
+
+
+def test_shares_lie_between_zero_and_one() -> None:
+    with pytest.raises(InvalidInputError, match="twins"):
+        WrittenSettings(twins=1.5)
 
 
 def test_held_out_tasks_and_their_states_are_never_trained() -> None:

@@ -89,5 +89,11 @@ def run(context: Context, path: Path | None = None, per_family: int | None = Non
 def measurement_of(path: Path | None, per_family: int | None) -> Measurement:
     """The measurement of a file, of a subset, or of both."""
     asked = registered("spatial", partial(run, path=path, per_family=per_family))
-    parts = ["spatial", *([path.name.partition(".")[0]] if path else [])]
-    return replace(asked, name="-".join([*parts, *([str(per_family)] if per_family else [])]))
+    names, titles = ["spatial"], [asked.title]
+    if path is not None:
+        names.append(path.name.partition(".")[0])
+        titles.append(path.name)
+    if per_family is not None:
+        names.append(str(per_family))
+        titles.append(f"the first {per_family} of every family")
+    return replace(asked, name="-".join(names), title=", ".join(titles))

@@ -14,6 +14,7 @@ from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.questions.cohort import FILE, cohort_items
+from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import Line
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
 from thisthat_lab.bench.timing import growth
@@ -22,6 +23,9 @@ from thisthat_lab.bench.timing.power import device_watts
 
 JOULES_PER_KWH = 3.6e6
 OTHER_QUESTIONS = 68
+NO_POWER = (
+    "This device does not report its power, so no cost is reported: state its watts with --watts."
+)
 
 
 def electricity(seconds: float, watts: float, dollars_per_kwh: float) -> float:
@@ -35,19 +39,24 @@ def run(context: Context) -> Findings:
     system = context.system
     asked = OneAtATime(system, questions_apart=True) if isinstance(system, EngineSystem) else system
     replies = context.ask("cost", items, asked)
-    setting, caveats = context.setting, []
+    setting = context.setting
+    caveats = context.seen_in_training(REGISTRY["cohort"].trained) if recorded else []
     lines = [scoring.accuracy_line(items, replies, "cohort.accuracy" if recorded else None)]
     seconds = [reply.seconds for reply in replies if reply.seconds is not None]
     anchor = "cost.cohort_dollars" if recorded else None
     dollars: float | None = None
     if isinstance(system, EngineSystem):
-        watts, origin = device_watts(setting.watts, system.decider.engine.capabilities.on_gpu)
-        dollars = electricity(sum(seconds), watts, setting.dollars_per_kwh)
-        caveats.append(
-            f"Electricity only, at {watts:g} W ({origin}) and ${setting.dollars_per_kwh:g} per "
-            "kWh, on hardware already bought; power is not measured. A hosted price also covers "
-            "serving and margin."
-        )
+        power = device_watts(setting.watts, system.decider.engine.capabilities.on_gpu)
+        if power is None:
+            caveats.append(NO_POWER)
+        else:
+            watts, origin = power
+            dollars = electricity(sum(seconds), watts, setting.dollars_per_kwh)
+            caveats.append(
+                f"Electricity only, at {watts:g} W ({origin}) and ${setting.dollars_per_kwh:g} per "
+                "kWh, on hardware already bought; power is not measured. A hosted price also "
+                "covers serving and margin."
+            )
     elif (priced := context.price_of(replies)) is not None:
         dollars, source = priced
         caveats.append(f"Price per million tokens: {source}.")

@@ -32,7 +32,7 @@ from thisthat_lab.bench.systems.protocol import Identity
 from thisthat_lab.bench.timing.comparison import BOOLEAN, INTENTS, TRIAGE, ask_ours, timing_of
 from thisthat_lab.bench.timing.contest import Chosen
 from thisthat_lab.bench.timing.gpu_growth import Grown, measure_growth
-from thisthat_lab.bench.timing.gpu_names import GRAPHS, LARGE, SMALL
+from thisthat_lab.bench.timing.gpu_names import FLOAT8, GRAPHS, LARGE, SMALL
 from thisthat_lab.bench.timing.texts import state_of
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ class Work:
     ways: DecideKeywords = field(default_factory=lambda: DecideKeywords(layout="state-first"))
     most_milliseconds: float | None = None
     least_decisions: float | None = None
+    least_in_float8: float | None = None
+    """Decisions per second of the float8 way."""
     slower: str | None = None
     """The work of the same shape that this one is to be ``LEAST_GAIN`` times as fast as."""
 
@@ -79,6 +81,10 @@ class Work:
     def decisions(self) -> int:
         """Answers of one call."""
         return self.states * len(self.questions)
+
+    def rate(self, milliseconds: float | None) -> float | None:
+        """Decisions per second of calls that take so long."""
+        return self.decisions / (milliseconds / 1000) if milliseconds else None
 
 
 KEPT = DecideKeywords(layout="schema-first", packing="together")
@@ -96,6 +102,7 @@ WORKS = (
         states=32,
         whole=True,
         least_decisions=600,
+        least_in_float8=950,
     ),
     Work("a state of 32,768 tokens", LARGE, 32_768, BOOLEAN),
     Work(
@@ -337,21 +344,25 @@ def findings_of(reports: Mapping[str, Report], device: str) -> Findings:
             if work.tokens > 4096 and each.peak_bytes:
                 told = f"{name}, {way}: gigabytes at the peak, weights of all ways included"
                 lines.append(Line(told, each.peak_bytes / 1e9, unit="number"))
-        ours = found.get(GRAPHS, Found(failure=next(iter(found.values()), Found()).failure))
-        middle = float(np.median(ours.milliseconds)) if ours.milliseconds else None
+        ours = _way(found, GRAPHS)
+        middle = _median(ours)
         lines.append(Line(f"{name}: p50", middle, unit="ms"))
-        rate = work.decisions / (middle / 1000) if middle else None
-        if work.states > 1:
-            lines.append(Line(f"{name}: decisions per second", rate, unit="number"))
-        note = ours.failure or ("" if "H200" in device else f"set for an H200, this is {device}")
+        note = ours.failure or _elsewhere(device)
         if work.most_milliseconds is not None:
             bars.append(Bar(f"{name}: p50", middle, work.most_milliseconds, False, "ms", note))
+        label, rate = f"{name}: decisions per second", work.rate(middle)
+        if work.states > 1:
+            lines.append(Line(label, rate, unit="number"))
         if work.least_decisions is not None:
-            label = f"{name}: decisions per second"
             bars.append(Bar(label, rate, work.least_decisions, True, note=note))
+        if work.least_in_float8 is not None:
+            other = _way(found, FLOAT8)
+            label, rate = f"{label}, products in float8", work.rate(_median(other))
+            lines.append(Line(label, rate, unit="number"))
+            told = other.failure or _elsewhere(device)
+            bars.append(Bar(label, rate, work.least_in_float8, True, note=told))
         if work.slower is not None:
-            theirs = reports[work.shape].found.get(work.slower, {}).get(GRAPHS, Found())
-            longer = float(np.median(theirs.milliseconds)) if theirs.milliseconds else None
+            longer = _median(reports[work.shape].found.get(work.slower, {}).get(GRAPHS, Found()))
             gain = longer / middle if longer and middle else None
             label = f"{name}: times the decisions per second of reading it"
             bars.append(Bar(label, gain, LEAST_GAIN, True, note=note))
@@ -384,6 +395,20 @@ def findings_of(reports: Mapping[str, Report], device: str) -> Findings:
         caveats=caveats,
         system=system,
     )
+
+
+def _way(found: Mapping[str, Found], way: str) -> Found:
+    """What a way did; where none did anything, why."""
+    return found.get(way, Found(failure=next(iter(found.values()), Found()).failure))
+
+
+def _median(found: Found) -> float | None:
+    return float(np.median(found.milliseconds)) if found.milliseconds else None
+
+
+def _elsewhere(device: str) -> str:
+    """What a bar has to say of a device that it was not set for."""
+    return "" if "H200" in device else f"set for an H200, this is {device}"
 
 
 def _timings(name: str, found: Mapping[str, Found]) -> list[Timing]:

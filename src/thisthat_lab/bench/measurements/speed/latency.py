@@ -7,6 +7,7 @@ have; the questions stay the same, as they do in a program.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,15 +18,25 @@ from thisthat.items import metrics
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings
-from thisthat_lab.bench.result import Line
+from thisthat_lab.bench.result import Bar, Line
+from thisthat_lab.bench.second_readings import SecondReadings
 from thisthat_lab.bench.systems.competitors import COMPETITORS, Absent, Competitor, Listed
 from thisthat_lab.bench.timing.busy import busy_caveats
-from thisthat_lab.bench.timing.comparison import QUICK_WORKLOADS, ComparisonResult, compare
+from thisthat_lab.bench.timing.comparison import (
+    BOOLEAN,
+    FOR_VNNI,
+    LEFT_OUT,
+    QUICK_WORKLOADS,
+    VNNI,
+    ComparisonResult,
+    compare,
+)
 from thisthat_lab.bench.timing.comparison import WORKLOADS as COMPARED
 from thisthat_lab.bench.timing.contest import Limits, TurnJournal
 from thisthat_lab.bench.timing.footprint import Footprint, start_up
 from thisthat_lab.bench.timing.texts import ticket
 
+TOO_LONG = "longer than this checkpoint reads"
 WARM_UP = 2
 LEAST_CALLS, QUICK_LEAST_CALLS = 10, 5
 MOST_CALLS = 200
@@ -41,7 +52,10 @@ _CHOICE = Choice(
 
 @dataclass(frozen=True)
 class Workload:
-    """So many states per call, so many questions each, so many input tokens per state."""
+    """So many states per call, so many questions each, so many input tokens per state.
+
+    ``most`` is a bar for the median on two cores with AVX-512 VNNI, in milliseconds.
+    """
 
     name: str
     tokens: int
@@ -49,9 +63,13 @@ class Workload:
     states: int = 1
     anchor: str | None = None
     in_quick: bool = True
+    most: float | None = None
+    boolean: bool = False
 
     def declared(self) -> dict[str, Question]:
-        """The questions of one call: one choice, and booleans after it."""
+        """The questions of one call: one choice and booleans after it, or one boolean."""
+        if self.boolean:
+            return dict(BOOLEAN)
         more: dict[str, Question] = {
             f"clause_{n}": Boolean(f"Does clause {n} of the policy apply?")
             for n in range(1, self.questions)
@@ -63,8 +81,12 @@ WORKLOADS = (
     Workload("1 question, 64 tokens", 64),
     Workload("1 question, 256 tokens", 256, anchor="latency.milliseconds"),
     Workload("1 question, 1,024 tokens", 1024),
+    Workload("1 boolean, 80 tokens", 80, most=48, boolean=True),
+    Workload("1 boolean, 267 tokens", 267, in_quick=False, most=165, boolean=True),
+    Workload("1 boolean, 1,010 tokens", 1010, in_quick=False, most=850, boolean=True),
     Workload("8 questions, 512 tokens", 512, questions=8),
     Workload("batch of 8 states, 256 tokens", 256, states=8, anchor="latency.per_second"),
+    Workload("batch of 32 states, 64 tokens", 64, states=32, in_quick=False),
     Workload("batch of 32 states, 256 tokens", 256, states=32, in_quick=False),
 )
 
@@ -76,6 +98,7 @@ def run(context: Context) -> Findings:
     """
     decider = context.engine.decider
     lines: list[Line] = []
+    readings, answers = SecondReadings(decider.engine), 0
     series: dict[str, list[float]] = {}
     caveats = busy_caveats()
     quick = context.setting.quick
@@ -83,21 +106,38 @@ def run(context: Context) -> Findings:
     with context.progress("latency", len(workloads)) as advance:
         for workload in workloads:
             if workload.tokens > decider.reading.path_tokens:
-                caveats.append(f"{workload.name}: longer than this checkpoint reads; left out.")
+                caveats.append(f"{workload.name}: {TOO_LONG}; left out.")
             else:
                 timed = _time(decider, workload, quick, context.seed)
                 series[workload.name] = [round(value, 3) for value in timed]
                 lines += _lines(workload, timed)
+                calls = WARM_UP + len(timed)
+                answers += calls * workload.states * workload.questions
             advance(1)
+    lines += readings.lines(answers)
     compared = _compared(context)
     footprint = _footprint(context) if _on_cpu(context) else Footprint()
     return Findings(
         [*lines, *compared.lines, *footprint.lines],
         timings=compared.timings,
-        bars=[*compared.bars, *footprint.bars],
+        bars=[*_bars(series, quick), *compared.bars, *footprint.bars],
         series={"latency": series, "compared": compared.turns},
         caveats=[*caveats, *compared.caveats, *footprint.caveats],
     )
+
+
+def _bars(series: Mapping[str, Sequence[float]], quick: bool) -> list[Bar]:
+    bars = []
+    for workload in WORKLOADS:
+        if workload.most is None:
+            continue
+        timed, note = series.get(workload.name), FOR_VNNI
+        if timed is None:
+            note = LEFT_OUT if quick and not workload.in_quick else TOO_LONG
+        middle = None if timed is None else float(np.median(timed))
+        label = f"{workload.name}: p50"
+        bars.append(Bar(label, middle, workload.most, False, "ms", note, VNNI))
+    return bars
 
 
 def _compared(context: Context) -> ComparisonResult:

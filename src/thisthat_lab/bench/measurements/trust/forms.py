@@ -20,13 +20,14 @@ from thisthat_lab.bench.measurements.questions.branch import branch_items
 from thisthat_lab.bench.measurements.questions.decisions import DEV_FILES, dev_file
 from thisthat_lab.bench.measurements.questions.spatial import spatial_items
 from thisthat_lab.bench.result import Bar, Line
+from thisthat_lab.bench.second_readings import SecondReadings
 from thisthat_lab.bench.systems.opening import EngineSystem
 from thisthat_lab.bench.systems.replies import Reply
 
 PER_FAMILY = {"spatial": 30, "branch": 12, "dev": 60}
 QUICK_PER_FAMILY = {"spatial": 6, "branch": 3, "dev": 12}
 BARRED = ("branch", "dev")
-MOST_CHANGED, MOST_MOVED = 0.01, 0.01
+MOST_CHANGED, MOST_MOVED = 0.005, 0.005
 LEADS = (0.05, 0.1, 0.15, 0.2, 0.3)
 """Leads, in logits, below which close calls might be read again."""
 
@@ -38,7 +39,9 @@ def run(context: Context) -> Findings:
     system = context.engine
     form = "bfloat16" if context.setting.options.dtype == "float8" else "float32"
     reference = _reference(context, system, form)
+    readings, before = SecondReadings(system.decider.engine), system.answered
     said = context.ask("fidelity", items, system)
+    read_twice = readings.lines(system.answered - before)
     told = context.ask(f"fidelity, {form}", items, reference)
     hits, reference_hits = scoring.hits_of(items, said), scoring.hits_of(items, told)
     lines = [
@@ -46,6 +49,7 @@ def run(context: Context) -> Findings:
         scoring.accuracy_line(items, said, None),
         scoring.accuracy_line(items, told, None, f"accuracy in {form}"),
         Line.of("difference in accuracy, paired", metrics.paired_difference(hits, reference_hits)),
+        *read_twice,
     ]
     if form == "bfloat16":
         lines += _read_again(items, said, told, system)

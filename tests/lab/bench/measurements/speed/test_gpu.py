@@ -24,7 +24,7 @@ from thisthat_lab.bench.measure import Context, Measurement, Setting, run_measur
 from thisthat_lab.bench.measurements.speed import gpu
 from thisthat_lab.bench.measurements.speed.gpu import Found, Report, Work
 from thisthat_lab.bench.report.results_page import pictures_of
-from thisthat_lab.bench.report.table import print_result
+from thisthat_lab.bench.report.terminal import print_result
 from thisthat_lab.bench.result import Result, read_result
 from thisthat_lab.bench.timing import contest, gpu_variants, growth
 from thisthat_lab.bench.timing.contest import Chosen
@@ -107,7 +107,7 @@ def test_every_bar_is_there_with_its_reason_when_nothing_ran(tmp_path: Path) -> 
     for work in gpu.WORKS:
         reports[work.shape].found[work.name] = {"": Found(failure="no memory")}
     result = result_of(reports, tmp_path)
-    assert [bar.limit for bar in result.bars] == [2.9, 4.5, 600, 2.4, 4, 1.5, 15_000, 0, 0]
+    assert [bar.limit for bar in result.bars] == [2.9, 4.5, 600, 950, 2.4, 4, 1.5, 15_000, 0, 0]
     assert {bar.note for bar in result.bars} == {"no memory"}
     assert all(bar.value is None for bar in result.bars)
     assert any("32,768" in caveat and "no memory" in caveat for caveat in result.caveats)
@@ -121,12 +121,18 @@ def test_rates_ratios_agreement_and_counters_are_reported(tmp_path: Path) -> Non
         reports[work.shape].found[work.name] = {
             GRAPHS: Found([2.0, 2.0, 2.0], yes, 10**9),
             EAGER: Found([50.0, 50.0, 50.0], no, 2 * 10**9),
+            FLOAT8: Found([40.0, 40.0, 40.0], yes),
         }
     result = result_of(reports, tmp_path)
     verdicts = {bar.label: (bar.value, bar.reached("any")) for bar in result.bars}
     assert verdicts["1.88 B shape: 1 × 256 tokens, one question: p50"] == (2.0, True)
     rate = verdicts["1.88 B shape: 32 × 256 tokens, one question each: decisions per second"]
     assert rate == (16_000, True)
+    in_float8 = "32 × 256 tokens, one question each: decisions per second, products in float8"
+    assert verdicts[f"1.88 B shape: {in_float8}"] == (800, False)
+    assert [bar.label for bar in result.bars if "float8" in bar.label] == [
+        f"1.88 B shape: {in_float8}"
+    ]
     assert verdicts["135 M default: captures after the start"] == (0, True)
     gain = "1.88 B shape: 32 × 64 tokens, a schema of 512 kept: times the decisions per second"
     assert verdicts[f"{gain} of reading it"] == (1.0, False)

@@ -11,7 +11,7 @@ from rich.console import Console
 from thisthat.engine.native.compiler import CannotCompileError, library_here
 from thisthat_lab.bench.measure import Context, Setting, registered, run_measurement
 from thisthat_lab.bench.measurements.speed import kernels
-from thisthat_lab.bench.report.table import print_result
+from thisthat_lab.bench.report.terminal import print_result
 
 
 def test_every_shape_is_timed_and_the_tables_fit_eighty_columns(

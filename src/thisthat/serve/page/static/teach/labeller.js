@@ -90,6 +90,12 @@ export function labeller(rows, questions, changed) {
   return {
     node,
     draw,
+    /** Show a row, if it is still there, and go to it. */
+    look(row) {
+      if (!rows().includes(row)) return;
+      at = rows().indexOf(row);
+      draw(true);
+    },
     /** Show a row; negative: the first without a label. */
     show(number) {
       at = number;

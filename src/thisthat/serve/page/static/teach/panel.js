@@ -11,7 +11,7 @@ import { hint, save, table } from "../views/drawing.js";
 import { keepRows, keptRows } from "./kept.js";
 import { labeller } from "./labeller.js";
 import { isLabelled, linesOf, rowsIn, rowValue } from "./labels.js";
-import { drawTaught } from "./results.js";
+import { drawDoubts, drawTaught } from "./results.js";
 
 const LEAST = 20;
 const NEXT = 20;
@@ -39,6 +39,7 @@ export function open(place, context) {
   const buttons = {
     next: button(`Choose ${NEXT} to label next`, chooseNext),
     teach: button("Teach", teach, "strong"),
+    doubts: button("Find wrong labels", findDoubts),
     stop: button("Stop", () => running?.abort()),
     download: button("Download labels.jsonl", () => save(linesOf(rows, questions()), "labels.jsonl", "application/jsonl")),
     clear: button("Remove all rows", () => add([], true)),
@@ -69,6 +70,7 @@ export function open(place, context) {
     const busy = running !== null;
     buttons.next.disabled = busy || limits === null || labelled.length === rows.length;
     buttons.teach.disabled = busy || limits === null || labelled.length === 0;
+    buttons.doubts.disabled = busy || limits === null || !asked.some((question) => rows.filter((row) => isLabelled(row, [question])).length >= LEAST);
     buttons.stop.hidden = !busy;
     buttons.download.disabled = buttons.clear.disabled = rows.length === 0;
     counts.replaceChildren(...(rows.length === 0 ? [] : [table("Labels by question", ["question", "labels", "of which"], asked.map(countLine))]));
@@ -102,10 +104,30 @@ export function open(place, context) {
     }
   }
 
-  function teach() {
+  function labelledBody(asked) {
+    const given = rows.filter((row) => isLabelled(row, asked));
+    const values = given.map((row) => rowValue(row, asked));
+    return { given, body: write(ordered([["questions", labelledQuestions(asked)], ["rows", values]])) };
+  }
+
+  function findDoubts() {
     const asked = questions();
-    const given = rows.filter((row) => isLabelled(row, asked)).map((row) => rowValue(row, asked));
-    const body = write(ordered([["questions", labelledQuestions(asked)], ["rows", given]]));
+    const { given, body } = labelledBody(asked);
+    results.replaceChildren();
+    return run("admin/doubts", body, ({ doubts }) => {
+      const told = (name, label) => {
+        const question = asked.find((each) => each.name === name);
+        return rowNames(question)[labelNames(question).indexOf(label)];
+      };
+      const link = (number) => button(`Row ${rows.indexOf(given[number]) + 1}`, () => editor.look(given[number]), "small");
+      const drawn = drawDoubts(doubts, told, link);
+      results.replaceChildren(...drawn);
+      announce(drawn[0].textContent);
+    });
+  }
+
+  function teach() {
+    const { body } = labelledBody(questions());
     results.replaceChildren();
     return run("admin/teach", body, ({ taught }) => {
       results.replaceChildren(...drawTaught(taught), ...(taught.model === null ? [] : [uses(taught)]));
@@ -177,7 +199,7 @@ export function open(place, context) {
       button("Add the state above", () => context.play() && add([{ id: null, state: write(stateOf(context.play())), answers: {} }])),
       button("Use a sample", useSample)),
     problem, counts, editor.node,
-    element("div", { className: "actions" }, buttons.next, buttons.teach, buttons.stop, buttons.download, buttons.clear),
+    element("div", { className: "actions" }, buttons.next, buttons.doubts, buttons.teach, buttons.stop, buttons.download, buttons.clear),
     bar, results,
   );
 
