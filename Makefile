@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_INSTALL = pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo docs test lint types unit browser oracle clients schema performance campaign sbom audit clean
+.PHONY: help demo docs test lint types unit browser oracle pythons clients schema performance campaign sbom audit clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s%s\n", $$1, $$2}'
@@ -40,6 +40,12 @@ unit: .venv/.ready ## all tests, two at a time
 oracle: .venv/.ready ## every generated family against the slow oracle, half an hour
 	THISTHAT_ORACLE_ITEMS=10000 nice -n 10 .venv/bin/python -m pytest -n auto --dist worksteal \
 		--durations 0 tests/lab/suites/test_oracle.py
+
+# The wheel, its dependencies resolved afresh, on every Python that pyenv has or PYTHONS names.
+PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[0-3].*/bin/python)
+pythons: .venv/.ready ## install the wheel on each supported Python and ask it; needs a registry
+	THISTHAT_PYTHONS="$(or $(PYTHONS),$(CURDIR)/.venv/bin/python)" \
+		.venv/bin/python -m pytest tests/test_packaging.py
 
 # The playground is tested in a real browser; without one those tests say that they were skipped.
 browser: ## install Chromium for the playground's tests

@@ -261,6 +261,13 @@ print(
     assert not is_unshown(page, "x = 1", "\n")
 
 
+def test_teaching_shows_what_the_start_page_prints() -> None:
+    """It takes a minute, so it runs on one of the two pages."""
+    _, _, shown = SHOWN.findall((ROOT / "docs" / "teach.md").read_text(encoding="utf-8"))[0]
+    printed = "".join(outputs(ROOT / "docs" / "start.md", "bash").values()).splitlines()
+    assert [line for line in shown.splitlines() if line not in printed] == []
+
+
 def test_every_excuse_is_needed() -> None:
     for (name, words), reason in UNSHOWN.items():
         [page] = [page for page in PAGES if page.name == name]

@@ -140,13 +140,7 @@ EXAMPLES = [
         ("Please refund the kettle, it broke after a day.", "billing"),
     ),
     example(
-        "docs/site/index.md",
-        "Is the customer asking for a refund?",
-        (TWICE, True),
-        (OLD_ADDRESS, False),
-    ),
-    example(
-        "README.md",
+        "README.md docs/site/index.md",
         "Does the customer want money back?",
         (ticket(MY_CARD), True),
         (ticket("You charged my card once, as agreed. Thank you."), False),

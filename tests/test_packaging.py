@@ -93,12 +93,32 @@ def test_the_sdist_has_tests_and_documents_but_no_second_checkpoint(built: Path)
     assert not any(name.startswith("checkpoints/") for name in names)
 
 
+def ask_in(python: Path, folder: Path) -> None:
+    """Its package is this version and answers a question and its twin."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            [python, *command], capture_output=True, text=True, cwd=folder, env=environment
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    where = run("-c", "import thisthat; print(thisthat.__file__)").strip()
+    assert Path(where).is_relative_to(python.parents[1])
+    question = "Does the customer say that the parcel never came?"
+    asked = f"import thisthat, sys; print(thisthat.open().ask(sys.argv[1], {question!r}).best)"
+    assert run("-c", asked, "The parcel never came.").strip() == "True"
+    assert run("-c", asked, "You charged me twice.").strip() == "False"
+    assert thisthat.__version__ in run("-m", "thisthat", "--version")
+
+
 @pytest.mark.weights
 def test_a_clean_environment_answers_with_the_wheel(built: Path, tmp_path: Path) -> None:
     """The wheel in an environment of its own; only its dependencies come from this one."""
     home = tmp_path / "clean"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
-    python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
+    python = home / "bin" / "python"
     wheel = built / f"{NAME}-py3-none-any.whl"
     install = ["install", "--quiet", "--no-deps", "--no-index", str(wheel)]
     subprocess.run([sys.executable, "-m", "pip", "--python", python, *install], check=True)
@@ -106,22 +126,27 @@ def test_a_clean_environment_answers_with_the_wheel(built: Path, tmp_path: Path)
     packages = Path(sysconfig.get_path("purelib", "venv", places))
     here = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     (packages / "dependencies.pth").write_text("\n".join(sorted(here)))
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    ask_in(python, tmp_path)
 
-    def run(*command: str) -> str:
-        done = subprocess.run(
-            [python, *command], capture_output=True, text=True, cwd=tmp_path, env=environment
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
-    where = run("-c", "import thisthat; print(thisthat.__file__, thisthat.__version__)")
-    assert where.split() == [str(packages / "thisthat" / "__init__.py"), thisthat.__version__]
-    question = "Does the customer say that the parcel never came?"
-    asked = f"import thisthat, sys; print(thisthat.open().ask(sys.argv[1], {question!r}).best)"
-    assert run("-c", asked, "The parcel never came.").strip() == "True"
-    assert run("-c", asked, "You charged me twice.").strip() == "False"
-    assert thisthat.__version__ in run("-m", "thisthat", "--version")
+PYTHONS = os.environ.get("THISTHAT_PYTHONS", "").split()
+
+
+@pytest.mark.weights
+@pytest.mark.skipif(not PYTHONS, reason="make pythons: minutes, and a registry to install from")
+@pytest.mark.parametrize("interpreter", PYTHONS)
+def test_the_wheel_and_what_it_needs_install_on(
+    interpreter: str, built: Path, tmp_path: Path
+) -> None:
+    """Dependencies are resolved afresh, with the server's, by the pip that Python brings."""
+    home = tmp_path / "fresh"
+    subprocess.run([interpreter, "-m", "venv", home], check=True)
+    python = home / "bin" / "python"
+    wheel = f"{built / NAME}-py3-none-any.whl[serve]"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True)
+    subprocess.run([python, "-m", "pip", "check"], check=True)
+    subprocess.run([python, "-c", "import thisthat.serve.http.app"], check=True, cwd=tmp_path)
+    ask_in(python, tmp_path)
 
 
 @pytest.mark.parametrize("minor", [10, 11, 12, 13])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,12 @@ from scripts.make_badges import drawn as badge_drawn
 from scripts.make_badges import said
 from scripts.make_loop_picture import COLOURS
 from scripts.make_loop_picture import drawn as loop_drawn
+from scripts.make_one_pass_picture import COLOURS as ONE_PASS_COLOURS
+from scripts.make_one_pass_picture import asked
+from scripts.make_one_pass_picture import drawn as one_pass_drawn
 
 import thisthat
+from tests.test_commands import found_command, refused
 from thisthat_lab.suites.written import read_tasks
 
 ROOT = Path(__file__).parents[1]
@@ -126,11 +132,33 @@ def test_rules_and_calibration() -> None:
     familiar = line("decisions-decisions_dev", "ECE, 15 bins: seen_task (n = 7511)")
     assert row("calibration error")[1] == f"{public:.3f}, {ours:.3f}"
     assert row("calibration error")[3].startswith(f"{familiar:.3f} on tasks it was trained on")
-    hosted = anchors["latency.milliseconds"]["others"]
-    fastest, slowest = hosted["hosted, fastest"], hosted["hosted, slowest"]
-    cells = row("one recorded question")
-    assert cells[1:4] == ["", "", ""]
-    assert cells[4] == f"{fastest} to {slowest:,}"
+
+
+def test_published_latency_stands_beside_ours() -> None:
+    anchors = json.loads((ROOT / "src/thisthat_lab/bench/anchors.json").read_text())["values"]
+    published = anchors["latency.milliseconds"]
+    low, high, fastest, slowest = (
+        published["others"][each]
+        for each in ("Jev, stated low", "Jev, stated high", "hosted, fastest", "hosted, slowest")
+    )
+    cells = row("one question, 256 tokens, the same Xeon")
+    assert cells[2:5] == [
+        "",
+        "",
+        f"the paper's 1.88 B model, laptop GPU: {published['paper']}; "
+        f"Jev, a hosted decision service: {low} to {high}; hosted LLMs: "
+        f"{fastest} (deepseek-v4.1-flash) to {slowest:,} (claude-opus-5)",
+    ]
+    ours = line("latency-native-amx", "1 question, 256 tokens (n = 76): p50")
+    assert float(cells[1]) == pytest.approx(ours, rel=0.005)
+
+
+def test_latency_says_which_checkpoint_was_measured() -> None:
+    versions = {
+        result(name)["system"]["version"] for name in ("latency-native", "latency-native-amx")
+    }
+    (version,) = versions
+    assert row("one decision, milliseconds")[1].startswith(f"`thisthat`, checkpoint {version} ")
 
 
 @pytest.mark.parametrize(
@@ -154,6 +182,29 @@ def test_latency(beginning: str, name: str, workload: str) -> None:
         assert value == pytest.approx(median(name, workload, system), rel=0.005)
 
 
+def test_the_first_page_of_the_site_shows_rows_of_the_readme() -> None:
+    page = (ROOT / "docs" / "site" / "index.md").read_text(encoding="utf-8")
+    rows = [each for each in page.splitlines() if each.startswith("|")]
+    assert len(rows) > 12
+    assert [each for each in rows if each not in README.splitlines()] == []
+
+
+def test_every_command_behind_a_figure_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("DATA/decisions_dev.jsonl.zst", "WHEEL"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    figures = README[README.index("## Is it any good?") : README.index("| use it when")]
+    found = re.findall(r"`thisthat (bench [^`]+)`", figures)
+    assert len(found) >= 6
+    for words in map(shlex.split, found):
+        assert refused(words) is None, words
+        command, _, given = found_command(words)
+        assert "needs --data" not in command.help or "--data" in given, words
+
+
 def test_accuracy_is_that_of_the_version_that_ships() -> None:
     for name in ("written", "branch", "decisions-decisions_dev"):
         assert result(name)["system"]["version"] == thisthat.__version__
@@ -168,6 +219,21 @@ def test_the_citation_has_the_same_version() -> None:
 def test_the_loop_is_drawn_by_its_script() -> None:
     for file, colours in COLOURS.items():
         assert (ROOT / "docs" / "pictures" / file).read_text() == loop_drawn(**colours)
+
+
+@pytest.mark.weights
+def test_the_one_pass_is_that_of_the_example() -> None:
+    found = asked()
+    count = sum(map(len, found.percents))
+    for file, colours in ONE_PASS_COLOURS.items():
+        text = (ROOT / "docs" / "pictures" / file).read_text(encoding="utf-8")
+        shown = [int(each) for each in re.findall(r">(\d+) %<", text)]
+        assert len(shown) == count
+        rest = iter(shown)
+        percents = [[next(rest) for _ in each] for each in found.percents]
+        assert text == one_pass_drawn(replace(found, percents=percents), **colours)
+        # Engines differ by a few percent.
+        assert shown == pytest.approx([p for each in found.percents for p in each], abs=6)
 
 
 def test_the_badges_say_what_the_package_says() -> None:

@@ -46,6 +46,7 @@ html_sidebars = {
     ]
 }
 html_css_files = ["site.css"]
+html_js_files = ["access.js"]
 html_favicon = "static/favicon.svg"
 html_show_sphinx = False
 html_copy_source = False

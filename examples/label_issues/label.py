@@ -1,17 +1,15 @@
 """Labels the issue of a GitHub event by its title and text; an unsure one gets no label.
 
 A runner sets GITHUB_EVENT_PATH, GITHUB_REPOSITORY and GITHUB_API_URL, the action GITHUB_TOKEN. The
-workflow that runs it:
+workflow that runs it in any repository, with the owner of thisthat's repository and a tag of it:
 
     on: {issues: {types: [opened]}}
-    permissions: {issues: write, contents: read}
+    permissions: {issues: write}
     jobs:
       label:
         runs-on: ubuntu-latest
         steps:
-          - uses: actions/checkout@v4
-          - uses: ./examples/label_issues
-            with: {thisthat: .}
+          - uses: OWNER/thisthat/examples/label_issues@TAG
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The whole circle in a simulated world: decide, record, learn, evaluate, try, promote, roll back.
+"""The full loop in a simulated world: decide, record, learn, evaluate, try, promote, roll back.
 
 A ticket desk has rules that no model can know, and they change one day; a robot's wheels slip as
 they please. A server decides, the world says what happened, and the commands of `thisthat loop` do

@@ -13,6 +13,7 @@ import typer
 from playwright.sync_api import Browser
 
 import thisthat
+from tests.axe import violations
 from tests.browser import OVERFLOW, TOO_FAINT
 from tests.site.conftest import ROOT
 from thisthat.cli import app
@@ -170,6 +171,32 @@ def test_every_page_is_readable_in_a_browser(
             if page.evaluate(OVERFLOW) > 0:
                 faults.append(f"{name}: wider than a phone")
     assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("name", "width"), [("start", 390), ("mcp", 390), ("library", 1280), ("search", 1280)]
+)
+def test_axe_finds_nothing(browser: Browser, address: str, name: str, width: int) -> None:
+    with browser.new_context(viewport={"width": width, "height": 900}) as made:
+        page = made.new_page()
+        page.goto(f"{address}{name}.html")
+        assert violations(page) == []
+
+
+REACHED = """() => {
+  const blocks = [...document.querySelectorAll('article pre')];
+  const wide = blocks.filter((each) => each.scrollWidth > each.clientWidth);
+  return blocks.every((each) => (each.tabIndex === 0) === wide.includes(each)) && wide.length;
+}"""
+
+
+def test_blocks_are_reached_by_keys_only_while_they_scroll(browser: Browser, address: str) -> None:
+    with browser.new_context(viewport={"width": 390, "height": 900}) as made:
+        page = made.new_page()
+        page.goto(f"{address}start.html")
+        narrow = page.wait_for_function(REACHED).json_value()
+        page.set_viewport_size({"width": 640, "height": 900})
+        assert 0 < page.wait_for_function(REACHED).json_value() < narrow
 
 
 def test_faint_text_is_found(browser: Browser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ pytest.importorskip("mcp")
 
 from mcp import Client, StdioServerParameters
 
+from tests.examples.conftest import EXAMPLES
 from tests.lab.train import tiny
 from tests.path_engine import path_decider
 from tests.remote.test_real_model import SCHEMA
@@ -80,6 +82,28 @@ def test_an_agent_lists_and_calls_the_tools(folder: Path, era: str) -> None:
     assert "must be text, a JSON object or a JSON array" in found[3].content[0].text
     assert found[4].is_error
     assert "there is no tool 'other'; there are triage, is-red" in found[4].content[0].text
+
+
+def test_the_example_is_served_as_its_list_says(folder: Path) -> None:
+    page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    (entry,) = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (server,) = json.loads(entry)["mcpServers"].values()
+    assert server["command"] == "thisthat"
+    ran = [each.replace("/path/to/thisthat", str(EXAMPLES.parent)) for each in server["args"]]
+    tiny_model = ["--checkpoint", str(folder / "model"), "--engine", "onnx"]
+    at = StdioServerParameters(
+        command=sys.executable, args=["-m", "thisthat", *ran, *tiny_model], env=dict(os.environ)
+    )
+
+    async def session() -> tuple[Any, Any]:
+        async with Client(at, read_timeout_seconds=60) as client:
+            listed = await client.list_tools()
+            return listed, await client.call_tool("command_risk", {"state": "git status"})
+
+    listed, found = asyncio.run(session())
+    assert [tool.name for tool in listed.tools] == ["command_risk"]
+    assert "How risky is the command?" in listed.tools[0].description
+    assert list(found.structured_content["answers"]["risk"]["probabilities"]) == ["0", "1", "2"]
 
 
 def test_a_server_can_answer_instead(folder: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
 
-import thisthat
 from tests.path_engine import path_decider
 from tests.serve.page.live import live_server
+from thisthat.environment import ENDPOINT_KEY
 from thisthat.questions import BooleanAnswer
 from thisthat.questions_json import questions_from_json
 
@@ -346,10 +346,7 @@ def code(page: Page, language: str) -> str:
     return page.locator("#code").inner_text()
 
 
-def test_python_code_gives_the_same_answers(
-    page: Page, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(thisthat, "open", path_decider)
+def test_python_code_gives_the_same_answers(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     for name in EXAMPLES:
         body = asked_by(page, page.get_by_role("button", name=name).click)
         ran: dict[str, Any] = {}
@@ -364,13 +361,12 @@ def test_python_code_gives_the_same_answers(
         ]
 
 
-def test_python_code_keeps_difficult_text(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_code_keeps_difficult_text(page: Page) -> None:
     state = (
         '{"a": true, "b": null, "c": "tr\\u0075e \\/ \\ud83d\\ude42", "n": 12345678901234567890}'
     )
     card(page, 0).get_by_label("What yes means").fill('a "quoted" \\ thing')
     body = asked_by(page, lambda: page.fill("#state", state))
-    monkeypatch.setattr(thisthat, "open", path_decider)
     ran: dict[str, Any] = {}
     exec(code(page, "Python"), ran)
     assert ran["state"] == body["state"] == json.loads(state)
@@ -420,7 +416,9 @@ def test_pydantic_code_declares_the_same_questions(
     assert f'base_url="{address}"' in text
 
 
-def test_a_key_is_asked_for_and_kept_nowhere(browser: Browser) -> None:
+def test_a_key_is_asked_for_and_kept_nowhere(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with live_server(keys=("secret",)) as address, browser.new_context() as context:
         page = context.new_page()
         page.goto(address)
@@ -437,8 +435,14 @@ def test_a_key_is_asked_for_and_kept_nowhere(browser: Browser) -> None:
         )
         assert "secret" not in stored
         assert "secret" not in page.url
-        assert "$THISTHAT_API_KEY" in code(page, "curl")
-        assert "secret" not in code(page, "curl")
+        for language in ("Python", "curl", "JavaScript", "pydantic-ai"):
+            shown = code(page, language)
+            assert ENDPOINT_KEY in shown
+            assert "secret" not in shown
+        monkeypatch.setenv(ENDPOINT_KEY, "secret")
+        ran: dict[str, Any] = {}
+        exec(code(page, "Python"), ran)
+        assert set(ran["decision"].answers) == {"refund", "wants", "age"}
 
 
 def background(page: Page) -> str:
@@ -458,6 +462,13 @@ def test_light_and_dark_follow_the_system_until_chosen(page: Page) -> None:
     assert background(page) == light
     page.get_by_role("button", name="Switch to dark colours").click()
     assert background(page) == dark
+
+
+def test_the_tabs_share_one_line_on_a_desk(page: Page) -> None:
+    page.set_viewport_size({"width": 1100, "height": 900})
+    tops = page.get_by_role("tab").evaluate_all("tabs => tabs.map((tab) => tab.offsetTop)")
+    assert len(tops) == 9
+    assert len(set(tops)) == 1
 
 
 def test_a_phone_never_scrolls_sideways(page: Page) -> None:

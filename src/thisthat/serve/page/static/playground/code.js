@@ -1,4 +1,4 @@
-// The play as a program: Python with the library, curl, JavaScript, and pydantic-ai. Only writes text.
+// The play as a program: Python, curl, JavaScript, and pydantic-ai. Only writes text.
 
 import { thresholdText } from "./answers.js";
 import { ordered, toPython, write } from "./json_text.js";
@@ -22,7 +22,7 @@ export function codeFor(language, play, server, keyed) {
   return writers[language](play, server, keyed);
 }
 
-function pythonCode(play) {
+function pythonCode(play, server, keyed) {
   const classes = { boolean: "Boolean", choice: "Choice", score: "Score" };
   const used = [...new Set(play.questions.map((question) => classes[question.kind]))].sort();
   const questions = play.questions.map((question) => {
@@ -33,7 +33,9 @@ function pythonCode(play) {
     "import thisthat",
     `from thisthat import ${used.join(", ")}`,
     "",
-    "decider = thisthat.open()",
+    "# This server answers, with its checkpoint; thisthat.open() answers without a server.",
+    ...(keyed ? ["# The key is read from THISTHAT_ENDPOINT_KEY."] : []),
+    `decider = thisthat.connect(${pythonText(server)})`,
     `state = ${pythonState(play)}`,
     `questions = {\n${questions.join("")}}`,
     "decision = decider.decide(state, questions)",
@@ -66,13 +68,13 @@ function pythonBranch(question) {
 }
 
 function curlCode(play, server, keyed) {
-  const key = keyed ? '  -H "Authorization: Bearer $THISTHAT_API_KEY" \\\n' : "";
+  const key = keyed ? '  -H "Authorization: Bearer $THISTHAT_ENDPOINT_KEY" \\\n' : "";
   return `curl ${server}/v1/systemone \\\n  -H "Content-Type: application/json" \\\n${key}`
     + `  --data-binary @- <<'JSON'\n${requestText(play, "")}\nJSON\n`;
 }
 
 function javascriptCode(play, server, keyed) {
-  const key = keyed ? "\n    Authorization: `Bearer ${process.env.THISTHAT_API_KEY}`," : "";
+  const key = keyed ? "\n    Authorization: `Bearer ${process.env.THISTHAT_ENDPOINT_KEY}`," : "";
   // Sent as text: a JavaScript object would move keys that look like numbers and round long ones.
   const body = requestText(play, "").replace(/[`\\]|\$\{/g, "\\$&");
   return [
@@ -103,7 +105,7 @@ function javascriptBranch(question) {
 function pydanticCode(play, server, keyed) {
   const names = identifiers(play.questions.map((question) => question.name));
   const fields = play.questions.map((question, index) => pydanticField(question, names[index]));
-  const key = keyed ? ', api_key=os.environ["THISTHAT_API_KEY"]' : "";
+  const key = keyed ? ', api_key=os.environ["THISTHAT_ENDPOINT_KEY"]' : "";
   const branches = play.questions.flatMap((question, index) => pydanticBranch(question, names[index]));
   return [
     ...(keyed ? ["import os", ""] : []),
