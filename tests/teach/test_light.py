@@ -164,7 +164,7 @@ def test_stopped_while_writing_nothing_is_left(
 KILLED = """
 import sys, time
 from pathlib import Path
-from tests.teach.test_light import labelled
+from tests.teach.small import labelled
 from thisthat.checkpoint import open_checkpoint, ship
 from thisthat.decide.opening import open_decider
 from thisthat.teach.light import teach

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands.test_loop import RUNNER, refused, run
-from tests.teach.test_light import RED, STATES, parent, taught
+from tests.teach.conftest import parent, taught
+from tests.teach.small import RED, STATES
 from thisthat.audit.log import DecisionLog
 from thisthat.cli import app
 from thisthat.decide.opening import open_decider

@@ -36,7 +36,7 @@ def softmax(tmp_path_factory: pytest.TempPathFactory) -> ShareOut:
     source.write_text(HARNESS)
     header = Path(__file__).parent / "emulated" / "neon.h"
     here = "neon" in variants_here()
-    options = ["-mcpu=native"] if here else ["-include", str(header)]
+    options = ["-mcpu=native"] if here else ["-mf16c", "-include", str(header)]
     flags = ["-O2", "-std=gnu11", "-fPIC", "-shared", "-w", f"-I{FOLDER}", *options]
     subprocess.run(["cc", *flags, str(source), "-o", str(library), "-lm"], check=True)
     function = ctypes.CDLL(str(library)).shares
