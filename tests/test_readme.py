@@ -97,8 +97,8 @@ def test_written_tasks(kind: str) -> None:
 @pytest.mark.parametrize(
     ("beginning", "what"),
     [
-        ("twelve unseen tasks, 30 labels", "30 labels, 12 tasks"),
-        ("eight of them, 200", "200 labels, 8 tasks"),
+        ("fourteen unseen tasks, 30 labels", "30 labels, 14 tasks"),
+        ("twelve of them, 200", "200 labels, 12 tasks"),
     ],
 )
 def test_taught_tasks(beginning: str, what: str) -> None:
