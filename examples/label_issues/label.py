@@ -10,6 +10,11 @@ workflow that runs it in any repository, with the owner of thisthat's repository
         runs-on: ubuntu-latest
         steps:
           - uses: OWNER/thisthat/examples/label_issues@TAG
+
+Try it here; above SURE it would write to the repository, so this one only prints:
+
+    echo '{"issue": {"number": 7, "title": "Crash when saving", "body": "It hangs."}}' > event.json
+    GITHUB_EVENT_PATH=event.json SURE=0.999 python examples/label_issues/label.py
 """
 
 import json

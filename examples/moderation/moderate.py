@@ -48,14 +48,14 @@ def review(log: Path, name: str, verdict: str) -> None:
     outcome = Outcome(request=name, question="kind", option=verdict, source="moderator")
     if not any(lines_of(open_store(log), outcome)):
         raise thisthat.InvalidInputError("ID", f"{name!r} is not in {log}")
-    print(record(log, outcome))
+    print(f"recorded: {record(log, outcome).recorded}")
 
 
 def labels(log: Path, target: Path) -> None:
     """Every comment with a verdict, as a label."""
     made = make_labels(open_store(log), mature_after=0, until=time.time())
     made.save(target)
-    print(f"{len(made.labels)} labels, left out: {dict(made.excluded)}")
+    print(f"{len(made.labels)} labels; {made.excluded['censored']} comments have no verdict yet")
 
 
 def main(*words: str) -> None:

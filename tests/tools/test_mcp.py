@@ -88,7 +88,7 @@ def test_the_example_is_served_as_its_list_says(folder: Path) -> None:
     page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     (entry,) = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     (server,) = json.loads(entry)["mcpServers"].values()
-    assert server["command"] == "thisthat"
+    assert server["command"] == "/path/to/thisthat/.venv/bin/thisthat"
     ran = [each.replace("/path/to/thisthat", str(EXAMPLES.parent)) for each in server["args"]]
     tiny_model = ["--checkpoint", str(folder / "model"), "--engine", "onnx"]
     at = StdioServerParameters(

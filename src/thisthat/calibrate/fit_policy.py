@@ -220,7 +220,7 @@ def _check_counts(
             target.wrong_rate, alone / (1 if target.aim == "error" else len(acting[nearest]))
         )
         shared = (
-            f". The questions share the risk: {nearest!r} by itself needs {least}{each} "
+            f". The questions share the risk: {nearest!r} by itself needs at least {least}{each} "
             "(--question fits one alone)"
         )
     raise TooFewLabelsError(

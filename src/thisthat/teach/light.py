@@ -206,7 +206,8 @@ def teach(
     for a state that cannot be read, by its place in the file.
     """
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
-        raise InvalidInputError("output", f"{output} already exists and is not an empty folder")
+        message = f"{output} already exists and is not an empty folder; remove it or name another"
+        raise InvalidInputError("output", message)
     return write(parent, labelled, learn(decider, labelled, progress), output)
 
 
