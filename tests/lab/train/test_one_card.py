@@ -1,6 +1,5 @@
 """The recipe for one card of 16 GB, end to end; the whole 1.88 B where there is a GPU."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +22,6 @@ SMALL = {
     "linear_key_head_dim": 16,
     "linear_value_head_dim": 16,
 }
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Products this small only wait for a second one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def test_from_a_hub_folder_to_lambda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
