@@ -243,24 +243,28 @@ def test_others_run_between_the_parts_of_a_pass_and_no_bit_changes(
     engine.close()
 
 
-@pytest.mark.skipif(not TASKS.exists(), reason="needs /proc")
+@pytest.mark.skipif(not TASKS.exists(), reason="this system does not list threads")
 def test_an_engine_that_nobody_holds_ends_its_threads(model: Any, folder: Path) -> None:
-    engine_of(model, folder).close()  # what closes engines has a thread too, and keeps it
     others = threads_here()
     engine = engine_of(model, folder, threads=3)
     engine.run([long_row(40)])
-    started = threads_here() - others  # by number: threads of engines of other tests may still end
-    assert started
+    started = threads_here() - others
     del engine
     gc.collect()
-    until = time.monotonic() + 60
-    while started & threads_here() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not started & threads_here()
+    assert_ended(3, started)
 
 
 def threads_here() -> set[str]:
     return {task.name for task in TASKS.iterdir()}
+
+
+def assert_ended(count: int, started: set[str]) -> None:
+    """That as many of the threads ended; others of this process start and end as they like."""
+    assert len(started) >= count
+    until = time.monotonic() + 60
+    while len(started - threads_here()) < count and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(started - threads_here()) >= count
 
 
 def test_an_engine_may_be_collected_where_no_job_can_be_submitted(model: Any, folder: Path) -> None:
@@ -363,18 +367,15 @@ def test_prefixes_are_read_once_and_cost_nothing_again(model: Any, folder: Path)
     assert engine.statistics.prefixes.bytes == 2 * 2 * 64 * 32 * len(model.model.layers)
 
 
-@pytest.mark.skipif(not TASKS.is_dir(), reason="this system does not list threads")
+@pytest.mark.skipif(not TASKS.exists(), reason="this system does not list threads")
 def test_closing_stops_the_threads(model: Any, folder: Path) -> None:
-    before = len(list(TASKS.iterdir()))
     for _ in range(3):
+        others = threads_here()
         engine = engine_of(model, folder, threads=9)
         engine.run([Row((), (1,), (question((2,)),))])
+        started = threads_here() - others
         engine.close()
-    # Other threads of the process come and go; 24 of ours must not stay.
-    until = time.monotonic() + 10
-    while len(list(TASKS.iterdir())) > before + 8 and time.monotonic() < until:
-        time.sleep(0.05)
-    assert len(list(TASKS.iterdir())) <= before + 8
+        assert_ended(9, started)
 
 
 def test_rows_and_settings_outside_the_limits_are_refused(
