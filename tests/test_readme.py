@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shlex
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts.make_animation import SESSION, drawn
+from scripts.make_animation import EXAMPLES, SESSION, drawn, lines_of
 from scripts.make_badges import drawn as badge_drawn
 from scripts.make_badges import said
 from scripts.make_loop_picture import COLOURS
@@ -22,6 +24,7 @@ from scripts.make_one_pass_picture import drawn as one_pass_drawn
 
 import thisthat
 from tests.test_commands import found_command, refused
+from tests.test_docs import alike
 from thisthat_lab.suites.written import read_tasks
 
 ROOT = Path(__file__).parents[1]
@@ -233,6 +236,22 @@ def test_every_command_behind_a_figure_is_whole(
         assert "needs --data" not in command.help or "--data" in given, words
 
 
+def lines_in(text: str, language: str) -> list[str]:
+    """Lines of its blocks, without comments."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return [re.sub(r"\s+#.*", "", each) for block in blocks for each in block.splitlines()]
+
+
+def test_what_teaches_is_run_by_a_page() -> None:
+    """Bash blocks of pages run in test_docs.py."""
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    run = {each for page in pages for each in lines_in(page.read_text(encoding="utf-8"), "bash")}
+    shown = README[README.index("## Teach it your own decision") : README.index("## And keep it")]
+    lines = lines_in(shown, "sh")
+    assert len(lines) >= 3
+    assert [each for each in lines if each not in run] == []
+
+
 def test_accuracy_is_that_of_the_version_that_ships() -> None:
     for name in ("written", "branch", "decisions-decisions_dev"):
         assert result(name)["system"]["version"] == thisthat.__version__
@@ -278,8 +297,44 @@ def test_the_animation_shows_its_session_and_can_stand_still() -> None:
     assert len(text.encode()) < 300_000
     ElementTree.fromstring(text)
     assert "prefers-reduced-motion:reduce" in text
-    lines = re.findall(r'<text class="(c|o)"[^>]*>([^<]*)<', text)
-    shown = [said.replace("\xa0", " ") for kind, said in lines if kind == "c"]
-    assert [each.replace("&quot;", '"') for each in shown] == [f"$ {each}" for each in SESSION]
-    again = drawn([("thisthat ask <x>", ["a & b"])])
-    assert "a\u00a0&amp;\u00a0b" in again
+    assert list(in_the_animation(text)) == SESSION
+    assert text == drawn(list(in_the_animation(text).items()))
+    again = drawn([("thisthat ask <x>", ["a & b"]), ("thisthat ask y", ["c"])])
+    assert in_the_animation(again) == {"thisthat ask <x>": ["a & b"], "thisthat ask y": ["c"]}
+    moving = [line for line in again.splitlines() if "animation:k" in line]
+    assert list(in_the_animation("\n".join(moving)).items()) == [("thisthat ask y", ["c"])]
+
+
+def in_the_animation(text: str) -> dict[str, list[str]]:
+    """Every command, and what is shown below it."""
+    found: dict[str, list[str]] = {}
+    for kind, line in re.findall(r'<text class="(c|o)"[^>]*>([^<]*)<', text):
+        said = html.unescape(line).replace("\xa0", " ")
+        if kind == "c":
+            found[said.removeprefix("$ ")] = lines = []
+        else:
+            lines.append(said)
+    return found
+
+
+def without_bars(lines: list[str]) -> str:
+    return re.sub("█+", "", "\n".join(lines))
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("command", [each for each in SESSION if "thisthat ask" in each])
+def test_the_animation_shows_what_the_program_prints(command: str) -> None:
+    text = (ROOT / "docs" / "pictures" / "session.svg").read_text(encoding="utf-8")
+    thisthat = shlex.quote(str(Path(sys.executable).with_name("thisthat")))
+    said = lines_of(command, EXAMPLES, thisthat)
+    assert alike(without_bars(in_the_animation(text)[command]), without_bars(said))
+
+
+def test_the_animation_teaches_as_the_start_page_does() -> None:
+    """Its block runs in test_docs.py."""
+    text = (ROOT / "docs" / "pictures" / "session.svg").read_text(encoding="utf-8")
+    (taught,) = [lines for command, lines in in_the_animation(text).items() if " teach " in command]
+    page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    printed = re.search(r"^refund: 110 labelled.*?^checkpoint in mine[^\n]*", page, re.M | re.S)
+    assert printed is not None
+    assert alike(printed[0], "\n".join(taught))
