@@ -16,7 +16,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thisthat.errors import CheckpointError, FetchError, MissingExtraError, ThisThatError
+from thisthat.errors import (
+    CheckpointError,
+    FetchError,
+    MissingExtraError,
+    ThisThatError,
+    to_install,
+)
 
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
@@ -137,7 +143,7 @@ def _gpu() -> HostFact:
     if not has_nvidia_gpu():
         return HostFact("GPU", "none from NVIDIA")
     if find_spec("torch") is None:
-        return HostFact("GPU", "not used: torch is missing", 'pip install "thisthat[torch]"')
+        return HostFact("GPU", "not used: torch is missing", to_install("torch"))
     return HostFact("GPU", "used through torch")
 
 
@@ -178,7 +184,7 @@ def missing_base() -> HostFact | None:
 
 def _how_to_open(error: ThisThatError) -> str:
     if isinstance(error, MissingExtraError):
-        return f'pip install "thisthat[{error.extra}]"'
+        return to_install(error.extra)
     if isinstance(error, FetchError):
         return "thisthat pull, with a network; or see docs/checkpoints.md for working offline"
     if isinstance(error, CheckpointError):
