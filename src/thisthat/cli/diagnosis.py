@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thisthat.environment import THREADS
 from thisthat.errors import (
     CheckpointError,
     FetchError,
@@ -25,6 +26,7 @@ from thisthat.errors import (
 )
 
 if TYPE_CHECKING:
+    from thisthat.cpus import Cores
     from thisthat.checkpoint import Checkpoint
 
 LEAST_MEMORY = 1 << 30
@@ -76,15 +78,39 @@ def _findings(checkpoint: str) -> Iterator[HostFact]:
 
 
 def _cpu() -> Iterator[HostFact]:
-    from thisthat.cpus import usable_cores
+    from thisthat.cpus import count_cores
     from thisthat.engine.native.compiler import processor, variants_here
 
     named = re.search(r"model name\s*:\s*(.+)", processor())
-    cores, there = usable_cores(), os.cpu_count() or 1
-    fewer = "" if cores == there else f" ({there} logical ones in the machine)"
-    name = f"{named[1]}, " if named else ""
-    yield HostFact("processor", f"{name}{cores} usable core{'s' * (cores > 1)}{fewer}")
+    yield processor_cores(count_cores(), os.cpu_count() or 1, named[1] if named else None)
     yield HostFact("instructions", ", ".join(variants_here()))
+
+
+def processor_cores(cores: Cores, logical: int, name: str | None = None) -> HostFact:
+    """How many cores may be used, and what keeps us from the others."""
+    limits = [
+        (cores.wanted, f"{THREADS} is {cores.wanted}", f"unset {THREADS}"),
+        (
+            cores.affinity,
+            f"the affinity mask allows {cores.affinity}",
+            "start it without taskset, a container without --cpuset-cpus",
+        ),
+        (
+            cores.quota,
+            f"the container's quota allows {cores.quota}",
+            "give the container more CPUs (docker: --cpus)",
+        ),
+    ]
+    held = [(why, mend) for most, why, mend in limits if most is not None and most < cores.there]
+    fact = f"{cores.usable} usable core{'s' * (cores.usable > 1)}"
+    if held:
+        fact += f" of {cores.there}"
+    if logical > cores.there:
+        fact += f" ({logical} logical ones in the machine)"
+    if held:
+        fact += f": {', '.join(why for why, _ in held)}"
+    mend = "; ".join(mend for _, mend in held) or None
+    return HostFact("processor", f"{name}, {fact}" if name else fact, mend)
 
 
 def memory(meminfo: Path = _MEMORY, cgroup: Path = _CGROUP) -> HostFact:
@@ -206,7 +232,7 @@ def why_this_engine(checkpoint: Checkpoint, engine: str) -> HostFact:
             return HostFact(name, f"{unused}: {reason}", _how_to_compile(reason))
     speed = known_speed(checkpoint)
     if speed is None or engine.startswith("torch"):
-        return HostFact(name, "it is the fastest for this machine")
+        return HostFact(name, "it is the fastest engine here")
     how = "chosen by a short measurement when first opened here, 64 tokens"
     return HostFact(name, f"{how}: {speed}")
 
