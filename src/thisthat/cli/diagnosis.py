@@ -26,8 +26,8 @@ from thisthat.errors import (
 )
 
 if TYPE_CHECKING:
-    from thisthat.cpus import Cores
     from thisthat.checkpoint import Checkpoint
+    from thisthat.cpus import Cores
 
 LEAST_MEMORY = 1 << 30
 """Free memory below which answering may be killed; the default takes about half of it."""
