@@ -21,7 +21,8 @@ def about_operations(service: Service) -> list[Operation]:
 
     async def about(request: Request) -> Response:
         service.admit(request)
-        loaded = {"default": service.checkpoints.current(), **service.checkpoints.beside()}
+        held = service.checkpoints
+        loaded = {"default": held.current(), **held.others(), **held.beside()}
         body = {
             "checkpoints": [checkpoint(model, each) for model, each in loaded.items()],
             "teach": teaching(service),
