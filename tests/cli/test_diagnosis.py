@@ -62,11 +62,11 @@ def test_what_keeps_cores_from_us_is_told_with_its_mend(
     cores: Cores, logical: int, fact: str, mend: str | None
 ) -> None:
     found = diagnosis.processor_cores(cores, logical)
-    assert (found.fact, found.mend) == (fact, mend)
+    assert (found.fact, found.mend, found.meant) == (fact, mend, mend is not None)
     assert diagnosis.processor_cores(cores, logical, "Some CPU").fact == f"Some CPU, {fact}"
 
 
-def test_threads_that_are_limited_are_to_be_mended(
+def test_a_limit_on_threads_is_told_and_may_be_meant(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("thisthat.cpus.os.cpu_count", lambda: 64)
@@ -74,7 +74,7 @@ def test_threads_that_are_limited_are_to_be_mended(
     found = diagnose(str(folder))
     assert "OMP_NUM_THREADS is 1" in facts(found)["processor"].fact
     assert "unset OMP_NUM_THREADS" in str(facts(found)["processor"].mend)
-    assert not found.fine
+    assert Diagnosis((facts(found)["processor"],)).fine
 
 
 def test_a_base_that_is_not_here_is_named_and_nothing_is_fetched(

@@ -38,11 +38,15 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class HostFact:
-    """One fact; ``mend`` says what to do about it, where something can be done."""
+    """One fact; ``mend`` says what to do about it, where something can be done.
+
+    What may be ``meant`` as it is needs no fixing.
+    """
 
     name: str
     fact: str
     mend: str | None = None
+    meant: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Diagnosis:
     @property
     def fine(self) -> bool:
         """True when nothing needs fixing."""
-        return not any(finding.mend for finding in self.findings)
+        return not any(finding.mend and not finding.meant for finding in self.findings)
 
 
 def diagnose(checkpoint: str = "default") -> Diagnosis:
@@ -110,7 +114,7 @@ def processor_cores(cores: Cores, logical: int, name: str | None = None) -> Host
     if held:
         fact += f": {', '.join(why for why, _ in held)}"
     mend = "; ".join(mend for _, mend in held) or None
-    return HostFact("processor", f"{name}, {fact}" if name else fact, mend)
+    return HostFact("processor", f"{name}, {fact}" if name else fact, mend, meant=bool(held))
 
 
 def memory(meminfo: Path = _MEMORY, cgroup: Path = _CGROUP) -> HostFact:
