@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from tests.browser import complaints
+from tests.browser import OVERFLOW, complaints
 from tests.path_engine import path_decider
 from tests.serve.page.live import live_server, opened
 from tests.serve.page.test_playground import ANSWERED, asked_by, card
@@ -184,7 +184,7 @@ def test_two_lambdas_are_compared_and_differences_marked(page: Page) -> None:
 
 def test_two_checkpoints_are_compared_side_by_side(browser: Browser) -> None:
     with (
-        live_server(also_checkpoints=("worlds", "twin=worlds")) as address,
+        live_server(also_checkpoints=("worlds", "a-twin-with-a-long-name=worlds")) as address,
         browser.new_context() as context,
     ):
         page = context.new_page()
@@ -197,7 +197,7 @@ def test_two_checkpoints_are_compared_side_by_side(browser: Browser) -> None:
         other = shown.get_by_label("Checkpoint B")
         expect(other).to_have_value("worlds 1, λ 0.5")
         expect(other.locator("option")).to_have_text(
-            ["paths 1, λ 0.5", "worlds 1, λ 0.5", "twin: worlds 1, λ 0.5"]
+            ["paths 1, λ 0.5", "worlds 1, λ 0.5", "a-twin-with-a-long-name: worlds 1, λ 0.5"]
         )
         one, turned = (
             decide(body),
@@ -206,9 +206,11 @@ def test_two_checkpoints_are_compared_side_by_side(browser: Browser) -> None:
         same = sum(one[name].best_name == turned[name].best_name for name in one.answers)
         assert same < 3
         expect(shown).to_contain_text(f"{same} of 3 answers are the same.")
-        shown.get_by_label("Checkpoint A").select_option("twin: worlds 1, λ 0.5")
+        shown.get_by_label("Checkpoint A").select_option("a-twin-with-a-long-name: worlds 1, λ 0.5")
         expect(other).to_have_value("worlds 1, λ 0.5")
         expect(shown).to_contain_text("3 of 3 answers are the same.")
+        page.set_viewport_size({"width": 390, "height": 900})
+        assert page.evaluate(OVERFLOW) == 0
         assert faults == []
 
 
