@@ -6,11 +6,12 @@ import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 import pytest
 import typer
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, ViewportSize
 
 import thisthat
 from tests.axe import violations
@@ -41,6 +42,9 @@ MAIN = [
     "architecture",
 ]
 
+
+LONG = {"command-line", "http", "library", "performance", "results"}
+"""On these axe takes as long as on all others together."""
 
 AT_ONCE = """() => {
   for (const each of document.querySelectorAll('details')) each.open = true;
@@ -174,10 +178,20 @@ def test_every_page_is_readable_in_a_browser(
 
 
 @pytest.mark.parametrize(
-    ("name", "width"), [("start", 390), ("mcp", 390), ("library", 1280), ("search", 1280)]
+    ("name", "width", "scheme"),
+    [
+        *((name, 390, "light") for name in MAIN if name not in LONG),
+        *((name, 390, "dark") for name in ("index", "start", "mcp")),
+        ("library", 1280, "light"),
+        ("search", 1280, "light"),
+        ("search", 1280, "dark"),
+    ],
 )
-def test_axe_finds_nothing(browser: Browser, address: str, name: str, width: int) -> None:
-    with browser.new_context(viewport={"width": width, "height": 900}) as made:
+def test_axe_finds_nothing(
+    browser: Browser, address: str, name: str, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    size: ViewportSize = {"width": width, "height": 900}
+    with browser.new_context(viewport=size, color_scheme=scheme) as made:
         page = made.new_page()
         page.goto(f"{address}{name}.html")
         assert violations(page) == []

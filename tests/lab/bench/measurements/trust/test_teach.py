@@ -105,8 +105,8 @@ def test_all_systems_are_scored_and_rows_read_once(context: Context) -> None:
     assert margins["100 labels: light teach over TF-IDF, mean"].limit == 0.06
     assert not any("SetFit" in label for label in values)
     assert found.caveats == [
-        "SetFit was not measured: SetFit (No module named 'setfit') needs the optional packages: "
-        'pip install "thisthat[setfit]".'
+        "SetFit was not measured: SetFit (No module named 'setfit') needs the extra [setfit]: "
+        'pip install ".[setfit]" in the checkout; the thisthat on PyPI is another project.'
     ]
     assert Words.calls == 3
     again = teach.run(context, plan)
