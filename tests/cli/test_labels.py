@@ -101,6 +101,41 @@ def test_labels_given_as_the_schema_are_told_what_it_is(
     assert said.endswith("; a schema is a JSON file of named questions")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "questions: must be an object of named questions, not list"),
+        ('{"red": {"type": "bool"}}', "questions.red.type: is 'bool'; it must be one of boolean"),
+    ],
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ask", "hi", "--schema"],
+        ["check", "--states", "states.jsonl", "--schema"],
+        ["label", "states.jsonl", "-o", "next.csv", "--schema"],
+        ["eval", "a.csv", "--schema"],
+        ["test", "a.csv", "--schema"],
+        ["teach", "a.csv", "-o", "taught", "--schema"],
+        ["calibrate", "folder", "a.csv", "--schema"],
+        ["threshold", "fit", "a.csv", "--target", "error<=0.1", "--schema"],
+        ["batch", "states.jsonl", "-o", "answers", "--schema"],
+        ["mcp"],
+        ["bench", "decisions", "a.csv", "--system", "majority", "--schema"],
+    ],
+    ids=" ".join,
+)
+def test_a_faulty_schema_is_named_with_its_file(
+    words: list[str], text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    labels(tmp_path / "a.csv")
+    (tmp_path / "states.jsonl").write_text('"s"')
+    (tmp_path / "faulty.json").write_text(text)
+    said = str(run(*words, "faulty.json").exception)
+    assert said.startswith(f"faulty.json, {message}")
+
+
 def test_states_are_read_from_tables(schema: Path, tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

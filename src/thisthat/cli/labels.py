@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import json_lines, read_json
+from thisthat.inputs import json_lines
 
 if TYPE_CHECKING:
     from thisthat.items.labels import LabelledStates
@@ -19,18 +19,17 @@ if TYPE_CHECKING:
 def read_schema(schema: Path | None) -> dict[str, Question] | None:
     """The named questions of a file, or None without one. Raises InvalidInputError."""
     from thisthat.items.labels import LABEL_FILES
-    from thisthat.questions_json import questions_from_json
+    from thisthat.questions_json import read_questions
 
     if schema is None:
         return None
     try:
-        value = read_json(schema)
+        return read_questions(schema)
     except InvalidInputError as error:
         if schema.suffix not in LABEL_FILES:
             raise
         what = "a schema is a JSON file of named questions"
         raise InvalidInputError(error.field, f"{error.message}; {what}") from None
-    return questions_from_json(value)
 
 
 def read_labels(path: Path, schema: Path | None) -> LabelledStates:
