@@ -30,6 +30,7 @@ from threading import Timer
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = (sys.executable, "-m")
+PYTEST = (*PYTHON, "pytest", "-v", "-p", "no:cacheprovider")
 DEEP_TASKS = 4
 """Tasks taught side by side on one device."""
 
@@ -65,6 +66,12 @@ ONE_CARD_SAYS = (
 PARTS = (
     Part("host", 120, bench("host", *ON_TORCH, "bfloat16")),
     Part(
+        "taught",
+        120,
+        (*PYTEST, "-k", "CUDA", "tests/teach/test_light.py", "tests/teach/test_taught.py"),
+        figures=(("passed", r"(\d+) passed"),),
+    ),
+    Part(
         "float8",
         180,
         bench("fidelity", *ON_TORCH, "float8", "--data", "{data}"),
@@ -81,7 +88,7 @@ PARTS = (
     Part(
         "stand-ins",
         300,
-        (*PYTHON, "pytest", "-v", "-p", "no:cacheprovider", "tests/lab/bench/test_published.py"),
+        (*PYTEST, "tests/lab/bench/test_published.py"),
         figures=(("passed", r"(\d+) passed"),),
     ),
     Part("gpu", 400, bench("gpu", "--quick")),

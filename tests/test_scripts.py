@@ -113,7 +113,8 @@ def test_parts_on_a_gpu_are_shown_run_stopped_and_not_run_again(
     out = tmp_path / "out"
     assert main(["--dry-run", "--out", str(out)]) == 0
     shown = capfd.readouterr().out
-    for name in ("host", "lambda", "stand-ins", "one-card", "gpu", "deep-teach-one-card"):
+    named = ("host", "taught", "lambda", "stand-ins", "one-card", "gpu", "deep-teach-one-card")
+    for name in named:
         assert f"\n{name}, at most " in "\n" + shown
     assert "bench gpu --quick" in shown
     assert not out.exists()
