@@ -20,7 +20,15 @@ from thisthat_lab.bench import measure, suite
 from thisthat_lab.bench.journal import set_hash
 from thisthat_lab.bench.measure import Context, Measurement, Setting
 from thisthat_lab.bench.measurements.questions import branch, lambda_sweep
-from thisthat_lab.bench.measurements.speed import gpu, host, kernels, latency, load, restart
+from thisthat_lab.bench.measurements.speed import (
+    gpu,
+    host,
+    kernels,
+    latency,
+    load,
+    restart,
+    taught,
+)
 from thisthat_lab.bench.measurements.trust import abstain, guarantee
 from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.systems.opening import EngineSystem
@@ -75,7 +83,8 @@ def _told_instead(
     monkeypatch.setattr(abstain, "measure_leakage", lambda items, *_: tell(set_hash(items)))
     for module in (latency, restart):
         monkeypatch.setattr(module, "ticket", lambda rng, words: tell(ticket(rng, words)))
-    monkeypatch.setattr(host, "state_of", lambda _, rng, tokens: tell(ticket(rng, tokens)))
+    for module in (host, taught):
+        monkeypatch.setattr(module, "state_of", lambda _, rng, tokens: tell(ticket(rng, tokens)))
 
 
 def measured(name: str) -> Measurement:
