@@ -66,16 +66,16 @@ ONE_CARD_SAYS = (
 PARTS = (
     Part("host", 120, bench("host", *ON_TORCH, "bfloat16")),
     Part(
-        "taught",
-        120,
-        (*PYTEST, "-k", "CUDA", "tests/teach/test_light.py", "tests/teach/test_taught.py"),
-        figures=(("passed", r"(\d+) passed"),),
-    ),
-    Part(
         "float8",
         180,
         bench("fidelity", *ON_TORCH, "float8", "--data", "{data}"),
         needs_data=True,
+    ),
+    Part(
+        "taught",
+        240,
+        (*PYTEST, "-k", "CUDA", "tests/teach/test_light.py", "tests/teach/test_taught.py"),
+        figures=(("passed", r"(\d+) passed"),),
     ),
     Part(
         "lambda",

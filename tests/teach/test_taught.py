@@ -37,16 +37,11 @@ def stack(taught: Taught, parent: Path) -> tuple[Path, ...]:
 
 
 def answers(place: Path, lam: float | None, engine: str) -> list[Any]:
-    """Everything that is answered, of which weights; skips where the engine does not run here."""
+    """Everything that is answered, of which weights; last what one question answers alone."""
     with open_on(engine, place, lam) as decider:
         told = [each.answers for each in decider.decide_many(NEW, ASKED)]
-        return [decider.source.weights, decider.reading, *told]
-
-
-def late(place: Path, engine: str) -> list[Any]:
-    """What a question that nothing was taught answers, asked by itself."""
-    with open_on(engine, place, None) as decider:
-        return [each.answers for each in decider.decide_many(NEW, {"other": ASKED["other"]})]
+        alone = decider.decide_many(NEW, {"other": ASKED["other"]})
+        return [decider.source.weights, decider.reading, *told, [each.answers for each in alone]]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -56,8 +51,7 @@ def test_each_of_three_heads_is_undone_bit_for_bit(stack: tuple[Path, ...], engi
         assert answers(place, 0.0, engine) == expected
         assert whole[below + 1] != expected
         assert answers(place, 0.5, engine)[2:] != expected[2:]
-    untaught = [late(place, engine) for place in stack]
-    assert untaught == untaught[:1] * 4
+    assert [each[-1] for each in whole] == [whole[0][-1]] * 4
     for number, state in enumerate(NEW):
         first, second, third = (each[2 + number] for each in whole[1:])
         assert first["red"].best == second["red"].best == ("red" in state)
