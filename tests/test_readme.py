@@ -18,9 +18,7 @@ from scripts.make_badges import drawn as badge_drawn
 from scripts.make_badges import said
 from scripts.make_loop_picture import COLOURS
 from scripts.make_loop_picture import drawn as loop_drawn
-from scripts.make_one_pass_picture import COLOURS as ONE_PASS_COLOURS
-from scripts.make_one_pass_picture import asked
-from scripts.make_one_pass_picture import drawn as one_pass_drawn
+from scripts.make_one_pass_picture import asked, pictures
 
 import thisthat
 from tests.test_commands import found_command, refused
@@ -272,13 +270,13 @@ def test_the_loop_is_drawn_by_its_script() -> None:
 def test_the_one_pass_is_that_of_the_example() -> None:
     found = asked()
     count = sum(map(len, found.percents))
-    for file, colours in ONE_PASS_COLOURS.items():
+    for file in pictures(found):
         text = (ROOT / "docs" / "pictures" / file).read_text(encoding="utf-8")
         shown = [int(each) for each in re.findall(r">(\d+) %<", text)]
         assert len(shown) == count
         rest = iter(shown)
         percents = [[next(rest) for _ in each] for each in found.percents]
-        assert text == one_pass_drawn(replace(found, percents=percents), **colours)
+        assert text == pictures(replace(found, percents=percents))[file]
         # Engines differ by a few percent.
         assert shown == pytest.approx([p for each in found.percents for p in each], abs=6)
 
