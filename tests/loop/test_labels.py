@@ -199,7 +199,11 @@ def test_csv_and_json_lines_hold_the_same(tmp_path: Path) -> None:
     [
         ("o.csv", "decision,colour\n1,red\n", "o.csv, line 1: names 'colour'; known columns are"),
         ("o.csv", "", "o.csv, line 1: is empty"),
-        ("o.csv", "request;option\nr;yes\n", "source, time, key (cells must be separated by commas)"),
+        (
+            "o.csv",
+            "request;option\nr;yes\n",
+            "source, time, key (cells must be separated by commas)",
+        ),
         ("o.csv", "decision,option\n1\n", "o.csv, line 2: has another number of cells"),
         ("o.csv", "decision,reward\n1,0.5\n2,5\n", "o.csv, line 3, reward: must be a number"),
         ("o.csv", "decision,reward\n1,much\n", "o.csv, line 2, reward: must be a number"),

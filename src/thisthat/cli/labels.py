@@ -69,6 +69,13 @@ def named_states(path: Path, questions: Iterable[str]) -> list[tuple[str, Text]]
     return _placed_states(path, questions, "id")
 
 
+def has_ids(path: Path) -> bool:
+    """Whether a file of states is a table with ids of its own."""
+    from thisthat.scale.source import RowSource, kind_by_name
+
+    return kind_by_name(path) not in (None, "jsonl") and "id" in RowSource([path]).columns()
+
+
 def _placed_states(path: Path, questions: Iterable[str], ids: str | None) -> list[tuple[str, Text]]:
     from thisthat.scale.source import kind_by_name
 

@@ -104,9 +104,7 @@ def _reason(found: Joined, keep_contradictory: bool) -> str | None:
     return "no state" if found.entry.state is None else None
 
 
-def _agreed(
-    lines: Iterable[Joined], excluded: Counter[str], keep_contrary: bool
-) -> list[Joined]:
+def _agreed(lines: Iterable[Joined], excluded: Counter[str], keep_contrary: bool) -> list[Joined]:
     """Of one state's lines, oldest first, one for each question; counts the others."""
     asked: dict[str, list[Joined]] = {}
     for each in lines:
