@@ -50,6 +50,26 @@ def test_every_example_is_in_the_list() -> None:
         assert path.name in listed, path.name
 
 
+CLEARLY_BROKEN = [
+    "The kettle arrived broken. I want my money back.",
+    "The screen of the tablet is cracked. Money back please.",
+    "My neighbour's kettle works, but mine is broken. Money back please.",
+]
+NOT_BROKEN = [
+    "The kettle works, but my neighbour has a broken one. Money back please.",
+    "The kettle arrived in one piece. I want my money back.",
+    "The box was torn, but the lamp in it is fine. I want my money back.",
+    "The radio is not broken, I simply do not need it. Please refund it.",
+    "The lamp is too small for my desk. I want a refund.",
+    "My old kettle is broken, this one works. Money back please.",
+    "I ordered the wrong size. Refund me.",
+    "The parcel came a week late. I want my money back.",
+    "You broke your promise to deliver on Monday. Money back please.",
+    "The chair is whole and sturdy, but I want my money back.",
+    "I read that others got a broken tent. Mine is fine; still I want my money back.",
+]
+
+
 @pytest.mark.weights
 def test_the_refund_guard_pays_refuses_and_asks(
     decider: Decider, monkeypatch: pytest.MonkeyPatch
@@ -77,6 +97,13 @@ def test_the_refund_guard_pays_refuses_and_asks(
     new = ask("The spout was broken off. Please send me a new one.")
     assert new["reason"] == "wants replacement, not a refund"
     assert client.post("/refunds", json={"message": ""}).status_code == 422
+
+    def action(message: str) -> str:
+        sent = {"message": message, "days_since_delivery": 12, "paid": 40.0}
+        return str(client.post("/refunds", json=sent).json()["action"])
+
+    assert {action(message) for message in CLEARLY_BROKEN} == {"pay"}
+    assert {action(message) for message in NOT_BROKEN} == {"ask a person"}
 
 
 @pytest.mark.weights
@@ -178,6 +205,11 @@ def test_moderation_handles_reviews_and_makes_labels(
         moderation.main("review", log, waiting.split()[0], "nice")
     with pytest.raises(InvalidInputError, match="ID: 'zzzz' is not in "):
         moderation.main("review", log, "zzzz", "fine")
+
+
+def test_moderation_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    load("moderation/moderate.py").main("--help")
+    assert capsys.readouterr().out.startswith("A moderation queue with review")
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,13 @@ def named_states(path: Path, questions: Iterable[str]) -> list[tuple[str, Text]]
     return _placed_states(path, questions, "id", _GIVEN)
 
 
+def has_ids(path: Path) -> bool:
+    """Whether a file of states is a table with ids of its own."""
+    from thisthat.scale.source import RowSource, kind_by_name
+
+    return kind_by_name(path) not in (None, "jsonl") and "id" in RowSource([path]).columns()
+
+
 def _placed_states(
     path: Path, questions: Iterable[str], ids: str | None, instead: str
 ) -> list[tuple[str, Text]]:

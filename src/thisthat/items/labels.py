@@ -22,7 +22,7 @@ from typing import Any, Protocol, TypeAlias
 from thisthat import display
 from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
-from thisthat.inputs import load_json, read_text
+from thisthat.inputs import comma_hint, load_json, read_text
 from thisthat.items.files import placed_items, read_items, read_rows
 from thisthat.items.item import Item
 from thisthat.questions import Question, Score, Text, check_characters, check_text
@@ -359,9 +359,7 @@ def _table(
         return
     if "state" not in columns:
         has = ", ".join(columns[:_MOST_NAMED]) or "none"
-        message = f'has no column "state"; its columns are {has}'
-        if len(columns) == 1 and any(mark in columns[0] for mark in ";\t"):
-            message += " (cells must be separated by commas)"
+        message = f'has no column "state"; its columns are {has}{comma_hint(columns)}'
         raise InvalidInputError(name, message)
     asked = [column for column in columns if column not in ("id", "state")]
     in_one = "answers" in asked and "answers" not in questions

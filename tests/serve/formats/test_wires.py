@@ -220,6 +220,15 @@ def test_a_single_property_asks_the_message_as_it_is() -> None:
     assert len(position["top_logprobs"]) == 1
 
 
+def test_a_boolean_beside_an_empty_message_asks_its_name() -> None:
+    body = chat_body({"lost": {"type": "boolean"}}, logprobs=True, top_logprobs=1)
+    body["messages"][-1]["content"] = ""
+    completion = post(service_for(), "/v1/chat/completions", body).json()
+    position = completion["choices"][0]["logprobs"]["content"][0]
+    expected = DECIDER.ask(STATE, "lost").probabilities
+    assert position["logprob"] == math.log(max(expected.values()))
+
+
 def test_chat_follows_references_and_reads_null_as_abstaining() -> None:
     body = chat_body(
         {"level": {"anyOf": [{"$ref": "#/$defs/Level"}, {"type": "null"}]}}, logprobs=True

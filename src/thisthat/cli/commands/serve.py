@@ -85,7 +85,9 @@ def serve(
     cors_origin: Annotated[
         list[str] | None, typer.Option(help="Origin that browsers may call from.")
     ] = None,
-    log_states: Annotated[bool, typer.Option(help="Write states into the log.")] = False,
+    log_states: Annotated[
+        bool, typer.Option(help="Write states into the request log, and into the decision log.")
+    ] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
     traces: Annotated[bool, typer.Option(help="Send OpenTelemetry traces.")] = False,
     teach: Annotated[

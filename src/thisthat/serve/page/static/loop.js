@@ -9,7 +9,7 @@ import { showReview } from "./review.js";
 const EVERY = 3000;
 const COUNTS = {
   known: "with an outcome", immature: "window not over", censored: "no outcome came",
-  repeated: "repeat another", late: "late outcomes", contradictory: "contradictory",
+  repeated: "repeat another", unassigned: "state not named", late: "late outcomes", contradictory: "contradictory",
   orphan: "outcomes without a decision", ambiguous: "ambiguous outcomes", early: "early outcomes",
 };
 
