@@ -184,9 +184,9 @@ def test_long_tables_are_folded(pages: dict[Path, _Read]) -> None:
 def test_every_page_is_readable_in_a_browser(
     browser: Browser, address: str, site: Path, pages: dict[Path, _Read]
 ) -> None:
-    """No error, no foreign request, contrast AA light and dark; on a phone neither a page that
+    """No error, no foreign request, contrast AA light and dark; on a phone all of it to be seen.
 
-    scrolls sideways nor high empty rows. What is folded is unfolded first.
+    There no page scrolls sideways and no high row is empty. What is folded is unfolded first.
     """
     faults: list[str] = []
     with browser.new_context(viewport={"width": 390, "height": 844}) as made:
