@@ -139,7 +139,7 @@ def _schemas(title: str, content: dict[str, Any]) -> list[str]:
 
 
 GROUPS = {
-    "Open and ask": ["open", "connect", "Decider", "BatchDecider"],
+    "Open and ask": ["open", "connect", "Decider", "BatchDecider", "Policy"],
     "Questions": ["Boolean", "Choice", "Score", "Option", "Describe", "Scale"],
     "Answers": [
         "Decision",
@@ -157,7 +157,6 @@ MODULES = {
     "Thresholds": [
         "thisthat.decide.target.parse_target",
         "thisthat.calibrate.fit_policy.fit_policy",
-        "thisthat.decide.policy.Policy",
     ],
     "Labels, evaluation, checks": [
         "thisthat.items.labels.LabelledStates",
