@@ -99,6 +99,31 @@ def test_teaching_again_stands_on_what_was_taught(taught: Taught, tmp_path: Path
         assert decider.ask("red deep car", RED) == below
 
 
+def test_labels_that_taught_the_parent_do_not_teach_it_again(
+    taught: Taught, parent: Path, tmp_path: Path
+) -> None:
+    assert taught.folder is not None
+    folder, again = taught.folder, tmp_path / "again"
+    new = rows_of(RED, "red", [f"{state} new" for state in STATES])
+    with open_decider(folder, engine="onnx", threads=1) as decider:
+        with pytest.raises(InvalidInputError) as refused:
+            teach(decider, open_checkpoint(folder), {"red": rows_of(RED, "red")}, again)
+        assert str(refused.value) == (
+            f"labels: these labels taught taught; teach all labels on its parent (--checkpoint "
+            f"{parent}), or only new ones on top"
+        )
+        assert not again.exists()
+        for state in STATES[:3]:
+            new.add(state, int("red" in state), "late")
+        known = teach(decider, open_checkpoint(folder), {"red": new}, again).lines()
+    assert "about 5% of these labels taught taught: it was fitted on those, so the shares above" in (
+        "\n".join(known)
+    )
+    with open_decider(folder, lam=0.0, engine="onnx", threads=1) as decider:
+        off = open_checkpoint(folder, 0.0)
+        assert teach(decider, off, {"red": rows_of(RED, "red")}, tmp_path / "off").known is None
+
+
 def test_labels_without_a_pattern_are_not_called_a_gain(parent: Path, tmp_path: Path) -> None:
     rows = Rows(RED)
     for number, state in enumerate(STATES):
@@ -283,6 +308,13 @@ def test_the_command_teaches_from_a_csv_file(parent: Path, tmp_path: Path) -> No
     assert "red: 60 labelled states" in said.output
     with thisthat.open(tmp_path / "mine", engine="onnx", threads=1) as decider:
         assert decider.ask("red deep car", RED).best is True
+    again = [*command[:-3], str(tmp_path / "mine2"), *command[-2:], "--checkpoint", files[2]]
+    for deep in ([], ["--deep"]):
+        refused = CliRunner().invoke(app, [*again, *deep])
+        assert f"{files[0]}: these labels taught mine; teach all labels on its parent" in str(
+            refused.exception
+        )
+        assert not (tmp_path / "mine2").exists()
 
 
 def test_the_command_names_a_fault_and_writes_nothing(parent: Path, tmp_path: Path) -> None:

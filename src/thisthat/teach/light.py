@@ -29,7 +29,7 @@ from thisthat.items.metrics import (
 )
 from thisthat.teach.collect import collect, collect_options
 from thisthat.teach.fit_head import FittedHead, fit_head, half_as_many
-from thisthat.teach.known import hashes
+from thisthat.teach.known import hashes, labels_of, refuse_taught
 from thisthat.teach.rows import Rows
 
 Progress = Callable[[str, float], None]
@@ -175,14 +175,24 @@ class Learned:
 
 @dataclass(frozen=True)
 class Taught:
-    """What a teach came to; ``folder`` is None where no head was kept, so nothing written."""
+    """What a teach came to; ``folder`` is None where no head was kept, so nothing written.
+
+    ``known`` says how many of the labels had taught the parent, None where none had.
+    """
 
     folder: Path | None
     learned: tuple[Learned, ...]
+    known: str | None = None
+
+    @property
+    def findings(self) -> list[str]:
+        """What was learned, for people."""
+        lines = [line for each in self.learned for line in each.lines()]
+        return lines if self.known is None else [*lines, self.known]
 
     def lines(self) -> list[str]:
         """The result for people."""
-        lines = [line for each in self.learned for line in each.lines()]
+        lines = self.findings
         if self.folder is None:
             return [*lines, "nothing was kept, so nothing was written"]
         kept = [each.name for each in self.learned if each.head is not None]
@@ -202,13 +212,16 @@ def teach(
 ) -> Taught:
     """Fit a head for each question and write them to the new folder ``output``, on ``parent``.
 
-    ``decider`` answers with ``parent``. Raises InvalidInputError for a folder that is not empty and
-    for a state that cannot be read, by its place in the file.
+    ``decider`` answers with ``parent``. Raises InvalidInputError for a folder that is not empty,
+    for labels of which more than a few taught the parent, and for a state that cannot be read, by
+    its place in the file.
     """
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         message = f"{output} already exists and is not an empty folder; remove it or name another"
         raise InvalidInputError("output", message)
-    return write(parent, labelled, learn(decider, labelled, progress), output)
+    known = refuse_taught("labels", parent.ref, parent.lam, labels_of(labelled))
+    learned = learn(decider, labelled, progress)
+    return replace(write(parent, labelled, learned, output), known=known)
 
 
 def learn(
@@ -234,15 +247,10 @@ def write(
     }
     if not heads:
         return Taught(None, learned)
-    labels = (
-        (state, rows.question, label)
-        for rows in labelled.values()
-        for state, label in zip(rows.states, rows.labels, strict=True)
-    )
     card = replace(
         parent.in_force,
         name=output.resolve().name,
-        provenance={"taught": [each.as_json() for each in learned], **hashes(labels)},
+        provenance={"taught": [each.as_json() for each in learned], **hashes(labels_of(labelled))},
     )
     with naming(output):
         ship_heads(parent, heads_as_bytes(heads), output, card)
