@@ -116,8 +116,9 @@ def test_labels_that_taught_the_parent_do_not_teach_it_again(
         for state in STATES[:3]:
             new.add(state, int("red" in state), "late")
         known = teach(decider, open_checkpoint(folder), {"red": new}, again).lines()
-    assert "about 5% of these labels taught taught: it was fitted on those, so the shares above" in (
-        "\n".join(known)
+    assert (
+        "about 5% of these labels taught taught: it was fitted on those, so the shares above"
+        in ("\n".join(known))
     )
     with open_decider(folder, lam=0.0, engine="onnx", threads=1) as decider:
         off = open_checkpoint(folder, 0.0)
@@ -275,6 +276,25 @@ def test_advice_goes_by_what_more_labels_would_bring(taught: Taught) -> None:
     few = judged(replace(red, rows=99), 0.8, 0.8, half=0.8).lines()
     assert few[-1].startswith("  Fewer than 100 labels do not tell what more")
     assert few[-1].endswith(": label more.")
+
+
+def test_an_option_that_is_lost_is_told_beside_the_gain(taught: Taught) -> None:
+    red = taught.learned[0]
+    labels = np.array(red.labels)
+    yes = np.flatnonzero(labels == 1)
+
+    def saying(wrong: np.ndarray) -> np.ndarray:
+        said = labels.copy()
+        said[wrong] = 1 - said[wrong]
+        return np.where(np.arange(2) == said[:, None], 0.9, 0.1)
+
+    fitted = replace(red.fitted, before=saying(labels == 0), after=saying(yes[:5]))
+    lines = replace(red, fitted=fitted).lines()
+    found = f"{len(yes) - 5} of {len(yes)}, before {len(yes)} of {len(yes)}"
+    no = len(labels) - len(yes)
+    assert lines[1] == f"  Found: no {no} of {no}, before 0 of {no}; yes {found}."
+    assert lines[2] == f"  But 'yes' is found less often: {found}."
+    assert replace(red, fitted=fitted).as_json()["found_less_often"] == ["yes"]
 
 
 def test_a_head_that_is_shown_to_be_worse_is_not_kept(

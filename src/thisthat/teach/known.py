@@ -90,9 +90,7 @@ def refuse_taught(source: str, ref: str, lam: float | None, labels: Iterable[Lab
         parent = "its parent" if below is None else f"its parent (--checkpoint {below})"
         message = f"{told(share, name)}; teach all labels on {parent}, or only new ones on top"
         raise InvalidInputError(source, message)
-    return (
-        f"{told(share, name)}: it was fitted on those, so the shares above are a little too high"
-    )
+    return f"{told(share, name)}: it was fitted on those, so the shares above are a little too high"
 
 
 def _share(provenance: Mapping[str, Any], labels: list[Label]) -> float:
