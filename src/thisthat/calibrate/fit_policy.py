@@ -131,10 +131,13 @@ def policy_from_answers(
     cutoffs: dict[str, dict[str, Cutoff]] = {}
     for name, question in asked.items():
         names = [option.name for option in question.declared]
-        scored = Scored.from_distributions(
-            [list(a.probabilities.values()) for a in answers[name]], labels[name]
-        )
-        fitted = fit_cutoffs(scored, [names.index(o) for o in acting[name]], target, delta)
+        places = [names.index(option) for option in acting[name]]
+        distributions = [list(a.probabilities.values()) for a in answers[name]]
+        if target.acts_whichever_is_best(names, places):
+            scored = Scored.of_option(distributions, labels[name], places[0])
+        else:
+            scored = Scored.from_distributions(distributions, labels[name])
+        fitted = fit_cutoffs(scored, places, target, delta)
         cutoffs[name] = {names[index]: cutoff for index, cutoff in fitted.items()}
     by_labels = _by_labels(asked, cutoffs, target)
     if all(cutoff.value is None for cutoff in by_labels.values()):
@@ -145,7 +148,7 @@ def policy_from_answers(
         schema_hash=schema_hash(questions),
         conditions=ConditionsPart(**asdict(conditions)),
         questions={
-            name: _part(question, answers[name], labels[name], cutoffs[name], coverage)
+            name: _part(question, answers[name], labels[name], cutoffs[name], coverage, target)
             for name, question in asked.items()
         },
     )
@@ -277,16 +280,20 @@ def _part(
     labels: Sequence[int],
     cutoffs: Mapping[str, Cutoff],
     coverage: float | None,
+    target: Target,
 ) -> QuestionPart:
     names = [option.name for option in question.declared]
     p = np.array([list(answer.probabilities.values()) for answer in answers])
     best = [answer.best_name for answer in answers]
     sure = p.max(axis=1)
-    acted = sum(
-        cut.value is not None and s >= cut.value
-        for s, name in zip(sure, best, strict=True)
-        if (cut := cutoffs.get(name)) is not None
-    )
+    if target.acts_whichever_is_best(names, cutoffs):
+        acted = sum(cutoff.acted for cutoff in cutoffs.values())
+    else:
+        acted = sum(
+            cut.value is not None and s >= cut.value
+            for s, name in zip(sure, best, strict=True)
+            if (cut := cutoffs.get(name)) is not None
+        )
     compared = choose_recalibration(p, labels)
     chosen = compared.chosen
     return QuestionPart(
@@ -353,7 +360,9 @@ def _by_labels(
         for option, cutoff in each.items():
             options = list(each) if target.aim == "error" else [option]
             told = " or ".join(repr(option_told(questions[name], one)) for one in options)
-            every = len(options) == len(_names(questions[name]))
+            every = len(options) == len(_names(questions[name])) or target.acts_whichever_is_best(
+                questions[name].declared, each
+            )
             found[f"of {name!r}{'' if every else f' where the best option is {told}'}"] = cutoff
     return found
 
