@@ -274,6 +274,29 @@ def test_a_target_for_every_option_is_refused_by_the_name_of_one() -> None:
         )
 
 
+def test_a_refusal_names_every_question_and_the_way_out() -> None:
+    names = ("some", "few", "never")
+    asked = {name: Boolean(f"Is it {name}?") for name in names}
+    answers, labels = zip(*(answered(REFUND, rows) for rows in (150, 20, 600)), strict=True)
+    guessed = np.random.default_rng(0).integers(0, 2, 600).tolist()
+    with pytest.raises(UnsupportedTargetError) as caught:
+        policy_from_answers(
+            asked,
+            dict(zip(names, answers, strict=True)),
+            dict(zip(names, (*labels[:2], guessed), strict=True)),
+            parse_target("error<=0.04"),
+            DECIDER.conditions(),
+        )
+    told = str(caught.value)
+    assert re.search(
+        r"150 labels of 'some' are too few: .* about \d+ more of 'some' would do; ", told
+    )
+    assert re.search(r"20 labels of 'few', and at least \d+ are needed .*: \d+ more; ", told)
+    assert "the surest answers of 'never' are wrong too often for more labels to help" in told
+    assert told.endswith(". The questions share the risk (--question fits one alone)")
+    assert 0 < caught.value.labels_missing <= min(map(int, re.findall(r"(\d+) more", told)))
+
+
 def test_labels_of_a_few_options_are_told_by_their_names() -> None:
     answers, labels = answered(REFUND, 60)
     with pytest.raises(

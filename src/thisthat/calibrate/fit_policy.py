@@ -141,7 +141,8 @@ def policy_from_answers(
         cutoffs[name] = {names[index]: cutoff for index, cutoff in fitted.items()}
     by_labels = _by_labels(asked, cutoffs, target)
     if all(cutoff.value is None for cutoff in by_labels.values()):
-        raise _unsupported(target, confidence, by_labels)
+        questions_acting = sum(map(bool, acting.values()))
+        raise _unsupported(target, confidence, by_labels, questions_acting)
     return Policy(
         target=str(target),
         confidence=confidence,
@@ -368,30 +369,45 @@ def _by_labels(
 
 
 def _unsupported(
-    target: Target, confidence: float, cutoffs: Mapping[str, Cutoff]
+    target: Target, confidence: float, cutoffs: Mapping[str, Cutoff], questions: int
 ) -> UnsupportedTargetError:
-    which = max(cutoffs, key=lambda name: cutoffs[name].labels)
-    given, needed = cutoffs[which].labels, cutoffs[which].least_labels
-    missing = max(0, needed - given)
-    likely = {
-        name: max(cutoff.least_labels, cutoff.likely_labels)
+    """The refusal: what each cut-off lacks, and how many labels the one that lacks least does."""
+    lacking = {
+        name: needed - cutoff.labels
         for name, cutoff in cutoffs.items()
-        if cutoff.likely_labels is not None
+        if (needed := _needed(cutoff)) is not None
     }
-    if missing:
-        why = (
+    nearest = min(lacking, key=lacking.__getitem__, default=None)
+    shared = ". The questions share the risk (--question fits one alone)" if questions > 1 else ""
+    why = "; ".join(_why(name, cutoff) for name, cutoff in cutoffs.items())
+    return UnsupportedTargetError(
+        f"{target} at confidence {confidence:g} cannot be supported: {why}{shared}",
+        max(each.least_labels for each in cutoffs.values())
+        if nearest is None
+        else cutoffs[nearest].labels + lacking[nearest],
+        0 if nearest is None else lacking[nearest],
+    )
+
+
+def _needed(cutoff: Cutoff) -> int | None:
+    """How many labels would support a cut-off, as far as these tell; None where none would."""
+    if cutoff.labels < cutoff.least_labels:
+        return cutoff.least_labels
+    return None if cutoff.likely_labels is None else cutoff.likely_labels
+
+
+def _why(which: str, cutoff: Cutoff) -> str:
+    """What the labels behind a cut-off lack, in words."""
+    needed, given = _needed(cutoff), cutoff.labels
+    if needed is None:
+        return f"the surest answers {which} are wrong too often for more labels to help"
+    if given < cutoff.least_labels:
+        return (
             f"{given} labels {which}, and at least {needed} are needed even if every answer is "
-            f"right: {missing} more"
+            f"right: {needed - given} more"
         )
-    elif likely:
-        nearest = min(likely, key=lambda name: likely[name] - cutoffs[name].labels)
-        needed, missing = likely[nearest], likely[nearest] - cutoffs[nearest].labels
-        why = (
-            f"{cutoffs[nearest].labels} labels {nearest} are too few: some answers are wrong, or "
-            "too few are as sure as the cut-offs tested; if further labels look like these, "
-            f"about {missing} more {nearest} would do"
-        )
-    else:
-        why = "the surest answers are wrong too often for more labels to help"
-    message = f"{target} at confidence {confidence:g} cannot be supported: {why}"
-    return UnsupportedTargetError(message, needed, missing)
+    return (
+        f"{given} labels {which} are too few: some answers are wrong, or too few are as sure as "
+        f"the cut-offs tested; if further labels look like these, about {needed - given} more "
+        f"{which} would do"
+    )

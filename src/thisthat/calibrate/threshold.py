@@ -78,9 +78,9 @@ class Cutoff:
     """The probability from which an option is acted on, and its effect on the labelled rows.
 
     ``value`` is None where the labels support no cut-off. ``labels`` counts rows on which the
-    option might be acted on; ``acted`` and ``wrong`` those at or above the cut-off. ``least_labels`` is what
-    the target takes if no answer acted on is wrong; ``likely_labels`` what it takes if further
-    labels look like these, None where they would not help.
+    option might be acted on; ``acted`` and ``wrong`` those at or above the cut-off.
+    ``least_labels`` is what the target takes if no answer acted on is wrong; ``likely_labels`` what
+    it takes if further labels look like these, None where they would not help.
     """
 
     value: float | None

@@ -145,8 +145,8 @@ def teach(
     The result stands on that checkpoint: its λ = 0 is what was taught. It keeps the numeric form,
     or says why it cannot. ``output`` appears when all of it is written. Raises InvalidInputError
     for rows that cannot teach anything: too few, all with one answer, one question with different
-    options, one row with two answers, rows that taught that checkpoint already. Raises CheckpointError where the disk does not take it;
-    nothing is left of ``output`` then.
+    options, one row with two answers, rows that taught that checkpoint already. Raises
+    CheckpointError where the disk does not take it; nothing is left of ``output`` then.
     """
     if output.exists() and any(output.iterdir()):
         raise InvalidInputError("output", f"{output} is not empty")
