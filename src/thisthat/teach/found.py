@@ -60,7 +60,7 @@ def found_by_option(
         earlier = before[rows] == place
         less = False
         if earlier.sum() - count >= _FEWEST_LOST:
-            own = None if groups is None else [groups[row] for row in rows]
+            own = None if groups is None else [groups[row] for row in rows.tolist()]
             less = paired_difference(now, earlier, own).high < 0
         found.append(Found(option, len(rows), count, int(earlier.sum()), less))
     return found
