@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -42,7 +42,7 @@ class Target:
         """The same kind of target with half the wrong answers; a cost has none, its prices are."""
         return None if self.aim == "cost" else Target(self.aim, self.wrong_rate / 2)
 
-    def acts_whichever_is_best(self, options: Collection[str], acting: Collection[str]) -> bool:
+    def acts_whichever_is_best(self, options: Sized, acting: Sized) -> bool:
         """Whether an option is acted on by its own probability even where another is likelier.
 
         Under a cost that may pay. It takes two options of which one alone is acted on: then no
