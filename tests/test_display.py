@@ -15,6 +15,7 @@ from thisthat import Boolean, Choice, Option, Scale, Score
 from thisthat.calibrate.coherence import check_schema
 from thisthat.calibrate.fit_policy import fit_policy
 from thisthat.decide.target import parse_target
+from thisthat.display import counted
 from thisthat.items.labels import LabelledStates
 from thisthat.questions import Cut, Decision, PolicyOutcome, Source, Usage, answer_for
 from thisthat.schema import schema_of
@@ -176,3 +177,12 @@ def test_policies_evaluations_and_reports_are_tables() -> None:
     assert repr(report).startswith("<CoherenceReport on 3 states: ")
     page = Reader(report._repr_html_())
     assert len(page.rows) == 1 + len(report.findings)
+
+
+def test_one_of_anything_is_no_plural() -> None:
+    assert counted(1, "row", "different") == "1 different row"
+    assert [counted(count, "state") for count in (0, 1, 2)] == [
+        "0 states",
+        "1 state",
+        "2 states",
+    ]

@@ -170,6 +170,12 @@ def label(answer: Answer, option: str) -> str:
     return level_told(option, legend[int(option)])
 
 
+def counted(number: int, noun: str, described: str = "") -> str:
+    """A number of things: ``1 row``, ``2 different rows``."""
+    plural = noun if number == 1 else f"{noun}s"
+    return " ".join(filter(None, (str(number), described, plural)))
+
+
 def option_told(question: Question, option: str) -> str:
     """The same, of a question's option."""
     if question.kind != "score" or (question.abstain and option == question.abstain.name):

@@ -172,6 +172,38 @@ def test_acting_pays_where_a_cost_target_says_so() -> None:
         assert cost(cut) <= 1.05 * cheapest
 
 
+@pytest.mark.parametrize("target", ["cost(fp=1,fn=2)", "cost(fp=1,fn=20)", "cost(fp=10,fn=1)"])
+@pytest.mark.parametrize("power", [1, 3])
+def test_an_option_that_is_acted_on_whichever_is_best_keeps_the_cost(
+    target: str, power: int
+) -> None:
+    """Of two options one, by its own probability p, right with probability p ** power."""
+    wanted, random = parse_target(target), np.random.default_rng(power)
+    assert wanted.fp is not None
+    assert wanted.fn is not None
+    grid = np.linspace(0, 1, 20_001)
+    # p is uniform; of all states with p from a cut-off on, so many are wrong.
+    total = np.cumsum((1 - grid**power)[::-1])[::-1]
+    rates = total / np.arange(len(grid), 0, -1)
+    missed, dearer = 0, 0.0
+    for _ in range(FITS):
+        p = random.random(1000)
+        labels = (random.random(1000) < p**power).astype(int)
+        rows = np.stack([1 - p, p], axis=1).tolist()
+        cut = fit_cutoffs(Scored.of_option(rows, labels.tolist(), 1), [1], wanted, DELTA)[1].value
+        if cut is None:
+            continue
+        place = np.searchsorted(grid, cut)
+        missed += bool(rates[min(place, len(grid) - 1)] > wanted.wrong_rate)
+        spent = (wanted.fp * (1 - grid**power))[place:].sum() + (wanted.fn * grid**power)[
+            :place
+        ].sum()
+        least = np.minimum(wanted.fp * (1 - grid**power), wanted.fn * grid**power).sum()
+        dearer += spent / least / FITS
+    assert missed / FITS <= DELTA
+    assert dearer <= 1.1
+
+
 @pytest.mark.parametrize(
     ("family", "target"),
     [

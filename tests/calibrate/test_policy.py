@@ -134,8 +134,37 @@ def test_a_cost_target_abstains_and_acts_on_yes_only() -> None:
     assert list(policy.questions["refund"].cutoffs) == ["yes"]
     assert outcome_of(policy, "refund", [0.0, 1.0]).option == "yes"
     no = outcome_of(policy, "refund", [1.0, 0.0])
-    assert (no.action, no.reason) == ("abstain", "'no' is not an option the policy acts on")
+    cutoff = policy.questions["refund"].cutoffs["yes"]
+    told = f"'yes' at 0.0000 is below its cut-off {cutoff.value:.4f}"
+    assert (no.action, no.option, no.reason) == ("abstain", None, told)
+    assert cutoff.labels == policy.questions["refund"].labels
     assert outcome_of(policy, "queue", [0.3, 0.4, 0.3]).action == "abstain"
+
+
+def test_where_missing_is_dear_an_option_is_acted_on_though_another_is_likelier() -> None:
+    policy, answers = fitted("cost(fp=1,fn=20)")
+    part = policy.questions["refund"]
+    cutoff = part.cutoffs["yes"].value
+    assert cutoff is not None
+    assert cutoff < 0.2  # acting pays from 1 / 21 on
+    unlikely = outcome_of(policy, "refund", [1 - cutoff, cutoff])
+    assert (unlikely.action, unlikely.option) == ("act", "yes")
+    assert unlikely.reason == f"'yes' at {cutoff:.4f} reaches its cut-off {cutoff:.4f}"
+    assert outcome_of(policy, "refund", [1.0, 0.0]).action == "abstain"
+    acted = sum(each.probabilities["yes"] >= cutoff for each in answers["refund"])
+    assert part.cutoffs["yes"].acted == acted
+    assert part.coverage == acted / 1500
+    only, _ = fitted("cost(fp=1,fn=20)", options=["no"])
+    assert outcome_of(only, "refund", [0.2, 0.8]).option == "no"
+    # Two that are acted on, or more options, leave it to the best one.
+    both, _ = fitted("cost(fp=1,fn=20)", options=["yes", "no"])
+    assert all(cut.value >= 0.5 for cut in both.questions["refund"].cutoffs.values() if cut.value)
+    assert min(cut.value or 1 for cut in policy.questions["queue"].cutoffs.values()) > 1 / 3
+
+
+def test_a_cost_names_no_tighter_target() -> None:
+    policy, _ = fitted("cost(fp=1,fn=20)")
+    assert "at these cut-offs" not in "\n".join(lines_about(policy))
 
 
 def test_an_answer_that_abstains_is_left_alone() -> None:
@@ -243,6 +272,29 @@ def test_a_target_for_every_option_is_refused_by_the_name_of_one() -> None:
             parse_target("precision>=0.99"),
             DECIDER.conditions(),
         )
+
+
+def test_a_refusal_names_every_question_and_the_way_out() -> None:
+    names = ("some", "few", "never")
+    asked = {name: Boolean(f"Is it {name}?") for name in names}
+    answers, labels = zip(*(answered(REFUND, rows) for rows in (150, 20, 600)), strict=True)
+    guessed = np.random.default_rng(0).integers(0, 2, 600).tolist()
+    with pytest.raises(UnsupportedTargetError) as caught:
+        policy_from_answers(
+            asked,
+            dict(zip(names, answers, strict=True)),
+            dict(zip(names, (*labels[:2], guessed), strict=True)),
+            parse_target("error<=0.04"),
+            DECIDER.conditions(),
+        )
+    told = str(caught.value)
+    assert re.search(
+        r"150 labels of 'some' are too few: .* about \d+ more of 'some' would do; ", told
+    )
+    assert re.search(r"20 labels of 'few', and at least \d+ are needed .*: \d+ more; ", told)
+    assert "the surest answers of 'never' are wrong too often for more labels to help" in told
+    assert told.endswith(". The questions share the risk (--question fits one alone)")
+    assert 0 < caught.value.labels_missing <= min(map(int, re.findall(r"(\d+) more", told)))
 
 
 def test_labels_of_a_few_options_are_told_by_their_names() -> None:

@@ -331,3 +331,22 @@ def test_an_empty_table_is_told_that_it_is(text: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError) as caught:
         read_labelled(path, {"refund": Boolean("Is it?")})
     assert str(caught.value) == f"{path}: is empty"
+
+
+def test_up_to_ten_wrong_labels_are_named(tmp_path: Path) -> None:
+    path, asked = tmp_path / "a, b.csv", {"red": Boolean("Is it red?")}
+
+    def refused(wrong: int) -> InvalidInputError:
+        rows = [f"state {n},{'maybe' if n < wrong else 'yes'}" for n in range(20)]
+        path.write_text("\n".join(["state,red", *rows]), encoding="utf-8")
+        with pytest.raises(InvalidInputError) as caught:
+            read_labelled(path, asked)
+        return caught.value
+
+    first = "'maybe' is not an option; known are no, yes, true, false"
+    assert refused(1).message == first
+    two = refused(2)
+    assert two.field == f"{path}, line 2, answers.red"
+    assert two.message == f"{first}; also line 3, answers.red: 'maybe' is not an option"
+    many = refused(13).message
+    assert many.endswith("line 11, answers.red: 'maybe' is not an option, and 3 others")

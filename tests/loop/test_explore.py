@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.calibrate.test_policy import POLICY, SCHEMA
+from tests.calibrate.test_policy import POLICY, SCHEMA, fitted
 from tests.path_engine import path_decider
 from thisthat.audit.beside import RequestId
 from thisthat.audit.log import DecisionLog
@@ -69,3 +69,18 @@ def test_without_a_policy_or_far_from_the_cut_off_nothing_changes() -> None:
 def test_shares_that_mean_nothing_are_refused(epsilon: float, near: float) -> None:
     with pytest.raises(InvalidInputError, match="explore"):
         Exploration(epsilon, near)
+
+
+def test_an_option_that_is_acted_on_though_another_is_likelier_is_left_alone() -> None:
+    decider, own = path_decider(), RequestId("r")
+    policy, _ = fitted("cost(fp=1,fn=20)")
+    options = DecideOptions(policy=policy, request_id=own)
+    change = explorer(Exploration(0.5, near=1.0), SCHEMA, "s", options)
+    unlikely = 0
+    for number in range(50):
+        decision = decider.decide(f"state {number}", SCHEMA, policy=policy)
+        refund, left = decision["refund"], change(decision)["refund"]
+        if refund.outcome is not None and refund.outcome.option not in (None, refund.best_name):
+            unlikely += 1
+            assert left == refund
+    assert unlikely > 0

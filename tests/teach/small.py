@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,10 +41,10 @@ def open_on(engine: str, place: Path, lam: float | None) -> Decider:
         raise
 
 
-def rows_of(question: Question, word: str) -> Rows:
+def rows_of(question: Question, word: str, states: Sequence[str] = STATES) -> Rows:
     """The states, labelled by whether they have the word."""
     rows = Rows(question)
-    for number, state in enumerate(STATES):
+    for number, state in enumerate(states):
         rows.add(state, int(word in state), f"line {number}")
     return rows
 

@@ -133,6 +133,37 @@ def test_before_and_after_are_paired() -> None:
     assert compared(mixed, other, labels).compared["q"].verdict == "no difference in accuracy shown"
 
 
+def answered(found: list[tuple[int, int]]) -> tuple[Any, list[int]]:
+    """Answers and labels of no and yes: so many rows, so many of them found."""
+    labels = [place for place, (rows, _) in enumerate(found) for _ in range(rows)]
+    hits = [n < right for rows, right in found for n in range(rows)]
+    said = [y if hit else 1 - y for y, hit in zip(labels, hits, strict=True)]
+    return [[1 - 0.9 * y - 0.05, 0.9 * y + 0.05] for y in said], labels
+
+
+def test_a_rare_option_that_is_lost_is_told_beside_a_gain() -> None:
+    now, labels = answered([(23, 23), (11, 6)])
+    before, _ = answered([(23, 11), (11, 10)])
+    found = compared(now, before, labels)
+    each = found.compared["q"]
+    assert each.verdict == "better"
+    lost = "'yes' is found less often: 6 of 11, before 10 of 11"
+    assert each.told() == f"better, but {lost}"
+    lines = found.lines()
+    told = "  found: no 23 of 23, before 11 of 23; yes 6 of 11, before 10 of 11"
+    assert lines[lines.index(told) - 1].startswith("  balanced accuracy ")
+    assert told.strip() in page(found, "a.csv")
+    assert found.as_dict()["questions"]["q"]["found_less_often"] == ["yes"]
+    assert compared(before, now, labels).compared["q"].told().startswith("worse; 'no' is found")
+
+
+@pytest.mark.parametrize(("rows", "lost"), [(1, 1), (3, 3), (11, 3), (200, 3)])
+def test_few_rows_lost_are_no_warning(rows: int, lost: int) -> None:
+    now, labels = answered([(50, 50), (rows, rows - lost)])
+    before, _ = answered([(50, 20), (rows, rows)])
+    assert compared(now, before, labels).compared["q"].told() == "better"
+
+
 def simulated(rows: int, worse: float, better: float, seed: int) -> Compared:
     """Two that answer rows, of which shares are right only before or only now."""
     drawn = np.random.default_rng(seed).random(rows)

@@ -97,6 +97,32 @@ def test_teaching_again_stands_on_what_was_taught(taught: Taught, tmp_path: Path
         assert decider.ask("red deep car", RED) == below
 
 
+def test_labels_that_taught_the_parent_do_not_teach_it_again(
+    taught: Taught, parent: Path, tmp_path: Path
+) -> None:
+    assert taught.folder is not None
+    folder, again = taught.folder, tmp_path / "again"
+    new = rows_of(RED, "red", [f"{state} new" for state in STATES])
+    with open_decider(folder, engine="onnx", threads=1) as decider:
+        with pytest.raises(InvalidInputError) as refused:
+            teach(decider, open_checkpoint(folder), {"red": rows_of(RED, "red")}, again)
+        assert str(refused.value) == (
+            f"labels: these labels taught taught; teach all labels on its parent (--checkpoint "
+            f"{parent}), or only new ones on top"
+        )
+        assert not again.exists()
+        for state in STATES[:3]:
+            new.add(state, int("red" in state), "late")
+        known = teach(decider, open_checkpoint(folder), {"red": new}, again).lines()
+    assert (
+        "about 5% of these labels taught taught: it was fitted on those, so the shares above"
+        in ("\n".join(known))
+    )
+    with open_decider(folder, lam=0.0, engine="onnx", threads=1) as decider:
+        off = open_checkpoint(folder, 0.0)
+        assert teach(decider, off, {"red": rows_of(RED, "red")}, tmp_path / "off").known is None
+
+
 def test_labels_without_a_pattern_are_not_called_a_gain(parent: Path, tmp_path: Path) -> None:
     rows = Rows(RED)
     for number, state in enumerate(STATES):
@@ -250,6 +276,25 @@ def test_advice_goes_by_what_more_labels_would_bring(taught: Taught) -> None:
     assert few[-1].endswith(": label more.")
 
 
+def test_an_option_that_is_lost_is_told_beside_the_gain(taught: Taught) -> None:
+    red = taught.learned[0]
+    labels = np.array(red.labels)
+    yes = np.flatnonzero(labels == 1)
+
+    def saying(wrong: np.ndarray) -> np.ndarray:
+        said = labels.copy()
+        said[wrong] = 1 - said[wrong]
+        return np.where(np.arange(2) == said[:, None], 0.9, 0.1)
+
+    fitted = replace(red.fitted, before=saying(labels == 0), after=saying(yes[:5]))
+    lines = replace(red, fitted=fitted).lines()
+    found = f"{len(yes) - 5} of {len(yes)}, before {len(yes)} of {len(yes)}"
+    no = len(labels) - len(yes)
+    assert lines[1] == f"  Found: no {no} of {no}, before 0 of {no}; yes {found}."
+    assert lines[2] == f"  But 'yes' is found less often: {found}."
+    assert replace(red, fitted=fitted).as_json()["found_less_often"] == ["yes"]
+
+
 def test_a_head_that_is_shown_to_be_worse_is_not_kept(
     taught: Taught, parent: Path, tmp_path: Path
 ) -> None:
@@ -281,6 +326,13 @@ def test_the_command_teaches_from_a_csv_file(parent: Path, tmp_path: Path) -> No
     assert "red: 60 labelled states" in said.output
     with thisthat.open(tmp_path / "mine", engine="onnx", threads=1) as decider:
         assert decider.ask("red deep car", RED).best is True
+    again = [*command[:-3], str(tmp_path / "mine2"), *command[-2:], "--checkpoint", files[2]]
+    for deep in ([], ["--deep"]):
+        refused = CliRunner().invoke(app, [*again, *deep])
+        assert f"{files[0]}: these labels taught mine; teach all labels on its parent" in str(
+            refused.exception
+        )
+        assert not (tmp_path / "mine2").exists()
 
 
 def test_the_command_names_a_fault_and_writes_nothing(parent: Path, tmp_path: Path) -> None:

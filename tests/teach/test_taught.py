@@ -27,11 +27,12 @@ def stack(taught: Taught, parent: Path) -> tuple[Path, ...]:
     """The parent, what it was taught, another question on that, and the first again on both."""
     assert taught.folder is not None
     found = [parent, taught.folder]
-    for name, question, word in (("car", CAR, "car"), ("red", RED, "door")):
+    others = [f"{state} late" for state in STATES]
+    for name, rows in (("car", rows_of(CAR, "car")), ("red", rows_of(RED, "door", others))):
         folder = parent.with_name(f"{name} on top")
         with open_decider(found[-1], engine="onnx", threads=1) as decider:
             below = open_checkpoint(found[-1])
-            assert teach(decider, below, {name: rows_of(question, word)}, folder).folder
+            assert teach(decider, below, {name: rows}, folder).folder
         found.append(folder)
     return tuple(found)
 

@@ -131,21 +131,25 @@ def policy_from_answers(
     cutoffs: dict[str, dict[str, Cutoff]] = {}
     for name, question in asked.items():
         names = [option.name for option in question.declared]
-        scored = Scored.from_distributions(
-            [list(a.probabilities.values()) for a in answers[name]], labels[name]
-        )
-        fitted = fit_cutoffs(scored, [names.index(o) for o in acting[name]], target, delta)
+        places = [names.index(option) for option in acting[name]]
+        distributions = [list(a.probabilities.values()) for a in answers[name]]
+        if target.acts_whichever_is_best(names, places):
+            scored = Scored.of_option(distributions, labels[name], places[0])
+        else:
+            scored = Scored.from_distributions(distributions, labels[name])
+        fitted = fit_cutoffs(scored, places, target, delta)
         cutoffs[name] = {names[index]: cutoff for index, cutoff in fitted.items()}
     by_labels = _by_labels(asked, cutoffs, target)
     if all(cutoff.value is None for cutoff in by_labels.values()):
-        raise _unsupported(target, confidence, by_labels)
+        questions_acting = sum(map(bool, acting.values()))
+        raise _unsupported(target, confidence, by_labels, questions_acting)
     return Policy(
         target=str(target),
         confidence=confidence,
         schema_hash=schema_hash(questions),
         conditions=ConditionsPart(**asdict(conditions)),
         questions={
-            name: _part(question, answers[name], labels[name], cutoffs[name], coverage)
+            name: _part(question, answers[name], labels[name], cutoffs[name], coverage, target)
             for name, question in asked.items()
         },
     )
@@ -277,16 +281,20 @@ def _part(
     labels: Sequence[int],
     cutoffs: Mapping[str, Cutoff],
     coverage: float | None,
+    target: Target,
 ) -> QuestionPart:
     names = [option.name for option in question.declared]
     p = np.array([list(answer.probabilities.values()) for answer in answers])
     best = [answer.best_name for answer in answers]
     sure = p.max(axis=1)
-    acted = sum(
-        cut.value is not None and s >= cut.value
-        for s, name in zip(sure, best, strict=True)
-        if (cut := cutoffs.get(name)) is not None
-    )
+    if target.acts_whichever_is_best(names, cutoffs):
+        acted = sum(cutoff.acted for cutoff in cutoffs.values())
+    else:
+        acted = sum(
+            cut.value is not None and s >= cut.value
+            for s, name in zip(sure, best, strict=True)
+            if (cut := cutoffs.get(name)) is not None
+        )
     compared = choose_recalibration(p, labels)
     chosen = compared.chosen
     return QuestionPart(
@@ -353,36 +361,53 @@ def _by_labels(
         for option, cutoff in each.items():
             options = list(each) if target.aim == "error" else [option]
             told = " or ".join(repr(option_told(questions[name], one)) for one in options)
-            every = len(options) == len(_names(questions[name]))
+            every = len(options) == len(_names(questions[name])) or target.acts_whichever_is_best(
+                questions[name].declared, each
+            )
             found[f"of {name!r}{'' if every else f' where the best option is {told}'}"] = cutoff
     return found
 
 
 def _unsupported(
-    target: Target, confidence: float, cutoffs: Mapping[str, Cutoff]
+    target: Target, confidence: float, cutoffs: Mapping[str, Cutoff], questions: int
 ) -> UnsupportedTargetError:
-    which = max(cutoffs, key=lambda name: cutoffs[name].labels)
-    given, needed = cutoffs[which].labels, cutoffs[which].least_labels
-    missing = max(0, needed - given)
-    likely = {
-        name: max(cutoff.least_labels, cutoff.likely_labels)
+    """The refusal: what each cut-off lacks, and how many labels the one that lacks least does."""
+    lacking = {
+        name: needed - cutoff.labels
         for name, cutoff in cutoffs.items()
-        if cutoff.likely_labels is not None
+        if (needed := _needed(cutoff)) is not None
     }
-    if missing:
-        why = (
+    nearest = min(lacking, key=lacking.__getitem__, default=None)
+    shared = ". The questions share the risk (--question fits one alone)" if questions > 1 else ""
+    why = "; ".join(_why(name, cutoff) for name, cutoff in cutoffs.items())
+    return UnsupportedTargetError(
+        f"{target} at confidence {confidence:g} cannot be supported: {why}{shared}",
+        max(each.least_labels for each in cutoffs.values())
+        if nearest is None
+        else cutoffs[nearest].labels + lacking[nearest],
+        0 if nearest is None else lacking[nearest],
+    )
+
+
+def _needed(cutoff: Cutoff) -> int | None:
+    """How many labels would support a cut-off, as far as these tell; None where none would."""
+    if cutoff.labels < cutoff.least_labels:
+        return cutoff.least_labels
+    return None if cutoff.likely_labels is None else cutoff.likely_labels
+
+
+def _why(which: str, cutoff: Cutoff) -> str:
+    """What the labels behind a cut-off lack, in words."""
+    needed, given = _needed(cutoff), cutoff.labels
+    if needed is None:
+        return f"the surest answers {which} are wrong too often for more labels to help"
+    if given < cutoff.least_labels:
+        return (
             f"{given} labels {which}, and at least {needed} are needed even if every answer is "
-            f"right: {missing} more"
+            f"right: {needed - given} more"
         )
-    elif likely:
-        nearest = min(likely, key=lambda name: likely[name] - cutoffs[name].labels)
-        needed, missing = likely[nearest], likely[nearest] - cutoffs[nearest].labels
-        why = (
-            f"{cutoffs[nearest].labels} labels {nearest} are too few: some answers are wrong, or "
-            "too few are as sure as the cut-offs tested; if further labels look like these, "
-            f"about {missing} more {nearest} would do"
-        )
-    else:
-        why = "the surest answers are wrong too often for more labels to help"
-    message = f"{target} at confidence {confidence:g} cannot be supported: {why}"
-    return UnsupportedTargetError(message, needed, missing)
+    return (
+        f"{given} labels {which} are too few: some answers are wrong, or too few are as sure as "
+        f"the cut-offs tested; if further labels look like these, about {needed - given} more "
+        f"{which} would do"
+    )

@@ -89,9 +89,9 @@ def _about_cutoff(cutoff: CutoffPart) -> str:
 def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
     cutoffs = _by_options(policy, part)
     supported = {options: cut for options, cut in cutoffs.items() if cut.value is not None}
-    if not supported:
-        return
     tighter = policy.parsed_target.tighter()
+    if not supported or tighter is None:
+        return
     acting = sum(bool(each.cutoffs) for each in policy.questions.values())
     delta = (1 - policy.confidence) / acting / len(cutoffs)
     needs = {options: labels_for(cutoff, tighter, delta) for options, cutoff in supported.items()}

@@ -37,7 +37,10 @@ _MOST_GROWTH = 10_000.0
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Labelled answers of one question: which option was best, how probable, and the right one."""
+    """Labelled answers of one question: which option may be acted on, how probable, the right one.
+
+    That is the best option, or always the same one, whichever is best.
+    """
 
     best: NDArray[np.int64]
     probability: Floats
@@ -45,7 +48,7 @@ class Scored:
 
     @property
     def right(self) -> Flags:
-        """Where the best option is the right one."""
+        """Where that option is the right one."""
         return np.asarray(self.best == self.label)
 
     @classmethod
@@ -57,15 +60,27 @@ class Scored:
         sure = [p[index] for p, index in zip(distributions, best, strict=True)]
         return cls(np.array(best, np.int64), np.array(sure, np.float64), np.array(labels, np.int64))
 
+    @classmethod
+    def of_option(
+        cls, distributions: Sequence[Sequence[float]], labels: Sequence[int], option: int
+    ) -> Scored:
+        """One option of every distribution, whichever is best, beside the label.
+
+        A cut-off on these is one on another score of the same states, so the tests are as exact.
+        """
+        sure = [p[option] for p in distributions]
+        same = np.full(len(sure), option, np.int64)
+        return cls(same, np.array(sure, np.float64), np.array(labels, np.int64))
+
 
 @dataclass(frozen=True, slots=True)
 class Cutoff:
     """The probability from which an option is acted on, and its effect on the labelled rows.
 
     ``value`` is None where the labels support no cut-off. ``labels`` counts rows on which the
-    option was best; ``acted`` and ``wrong`` those at or above the cut-off. ``least_labels`` is what
-    the target takes if no answer acted on is wrong; ``likely_labels`` what it takes if further
-    labels look like these, None where they would not help.
+    option might be acted on; ``acted`` and ``wrong`` those at or above the cut-off.
+    ``least_labels`` is what the target takes if no answer acted on is wrong; ``likely_labels`` what
+    it takes if further labels look like these, None where they would not help.
     """
 
     value: float | None

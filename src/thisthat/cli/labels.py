@@ -44,11 +44,10 @@ def read_labels(path: Path, schema: Path | None) -> LabelledStates:
 
 def taught_words(labelled: LabelledStates, checkpoint: str, lam: float | None) -> tuple[float, str]:
     """The share of labels that taught a checkpoint, and in words how many of them did."""
-    from thisthat.teach.known import taught_share
+    from thisthat.teach.known import taught_share, told
 
     share = taught_share(checkpoint, lam, labelled)
-    which = "these labels" if share == 1 else f"about {share:.0%} of these labels"
-    return share, f"{which} taught {checkpoint}"
+    return share, told(share, checkpoint)
 
 
 def read_states(path: Path, questions: Iterable[str] = ()) -> list[Text]:

@@ -383,18 +383,18 @@ class Policy(_Part):
     def _action(
         self, part: QuestionPart, answer: Answer, was_cut: bool
     ) -> tuple[Literal["act", "abstain", "escalate"], str | None, str]:
-        best = answer.best_name
-        sure, said = answer.probabilities[best], repr(display.label(answer, best))
+        tried = self._tried(part, answer)
+        sure, said = answer.probabilities[tried], repr(display.label(answer, tried))
         otherwise: Literal["abstain", "escalate"] = (
             "abstain" if self.parsed_target.aim == "cost" else "escalate"
         )
         if was_cut:
             return "escalate", None, "the state was cut; the policy was fitted on whole states"
-        if best == answer.abstain:
+        if tried == answer.abstain:
             return "abstain", None, f"the answer is {said}"
-        if best not in part.cutoffs:
+        if tried not in part.cutoffs:
             return otherwise, None, f"{said} is not an option the policy acts on"
-        cutoff = part.cutoffs[best]
+        cutoff = part.cutoffs[tried]
         if cutoff.value is None:
             enough = max(cutoff.likely_labels or 0, cutoff.least_labels)
             why = f"wrong too often in {cutoff.labels} labels"
@@ -402,8 +402,16 @@ class Policy(_Part):
                 why = f"{cutoff.labels} labels, about {enough - cutoff.labels} more needed"
             return otherwise, None, f"{said} has no cut-off for {self.target}: {why}"
         if sure >= cutoff.value:
-            return "act", best, f"{said} at {sure:.4f} reaches its cut-off {cutoff.value:.4f}"
+            return "act", tried, f"{said} at {sure:.4f} reaches its cut-off {cutoff.value:.4f}"
         return otherwise, None, f"{said} at {sure:.4f} is below its cut-off {cutoff.value:.4f}"
+
+    def _tried(self, part: QuestionPart, answer: Answer) -> str:
+        """The option that may be acted on: the best, or the only one under a cost."""
+        if self.parsed_target.acts_whichever_is_best(part.options, part.cutoffs):
+            (only,) = part.cutoffs
+            if only in answer.probabilities:
+                return only
+        return answer.best_name
 
 
 def prediction_set(probabilities: Mapping[str, float], least: float) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -37,13 +38,17 @@ class Target:
             return f"error<={self.wrong_rate:.10g}"
         return f"cost(fp={self.fp:.10g},fn={self.fn:.10g})"
 
-    def tighter(self) -> Target:
-        """The same kind of target with half the wrong answers."""
-        if self.aim == "cost":
-            assert self.fp is not None
-            assert self.fn is not None
-            return _cost(2 * self.fp + self.fn, self.fn)
-        return Target(self.aim, self.wrong_rate / 2)
+    def tighter(self) -> Target | None:
+        """The same kind of target with half the wrong answers; None for a cost: prices are given."""
+        return None if self.aim == "cost" else Target(self.aim, self.wrong_rate / 2)
+
+    def acts_whichever_is_best(self, options: Sized, acting: Sized) -> bool:
+        """Whether an option is acted on by its own probability even where another is likelier.
+
+        Under a cost that may pay. It takes two options of which one alone is acted on: then no
+        state reaches two cut-offs, and none abstains.
+        """
+        return self.aim == "cost" and len(options) == 2 and len(acting) == 1
 
 
 def parse_target(text: str) -> Target:

@@ -30,6 +30,7 @@ from thisthat.questions import Question, Score, Text, check_characters, check_te
 ALONE = "question"
 LABEL_FILES = (".jsonl", ".csv", ".parquet", ".zst")
 _MOST_NAMED = 20
+_MOST_FAULTS = 10
 _MISSING = ("nan", "<NA>", "None")
 _WRITTEN = {"true": "yes", "false": "no", "yes": "yes", "no": "no"}
 """A boolean as tables write it, in any case."""
@@ -293,6 +294,7 @@ def _with_schema(source: Path | Frame, questions: Mapping[str, Question]) -> Lab
     places: list[str] = []
     ids: list[str | None] = []
     named: dict[str, str] = {}
+    faults: list[InvalidInputError] = []
     for where, given in _rows(source, questions):
         row = _parsed(given, where)
         identity = None if row.get("id") is None else str(row["id"])
@@ -301,14 +303,34 @@ def _with_schema(source: Path | Frame, questions: Mapping[str, Question]) -> Lab
                 f"{where}, id", f"{row['id']!r} stands in {named[identity]} already"
             )
         check_characters(identity or "", f"{where}, id")
-        right = _read_row(row, where, questions)
+        try:
+            right = _read_row(row, where, questions)
+        except InvalidInputError as error:
+            faults.append(error)
+            continue
         if not right:
             continue
         states.append(row["state"])
         labels.append(right)
         places.append(where)
         ids.append(identity)
+    if faults:
+        raise _together(faults, f"{_name(source)}, ")
     return LabelledStates(questions, states, labels, places, ids)
+
+
+def _together(faults: Sequence[InvalidInputError], start: str) -> InvalidInputError:
+    """The first fault, whose message names some of the others; ``start`` is left out there."""
+    first, *others = faults
+    told = [
+        f"{each.field.removeprefix(start)}: {each.message.partition(';')[0]}"
+        for each in others[: _MOST_FAULTS - 1]
+    ]
+    left = len(others) - len(told)
+    if left:
+        told.append(f"and {display.counted(left, 'other')}")
+    message = "; also ".join([first.message, ", ".join(told)]) if told else first.message
+    return InvalidInputError(first.field, message)
 
 
 def _rows(source: Path | Frame, questions: Mapping[str, Question]) -> Iterator[tuple[str, Any]]:

@@ -68,6 +68,9 @@ class Exploration:
     def _is_near(self, policy: Policy, name: str, question: Question, answer: Answer) -> bool:
         if answer.outcome is None or answer.outcome.action != "act":
             return False
+        # The log tells by the best option what an explored decision would have done as usual.
+        if answer.outcome.option != answer.best_name:
+            return False
         cutoff = policy.cutoff(name, question, answer.best_name)
         sure = answer.probabilities[answer.best_name]
         return cutoff is not None and sure < cutoff + self.near

@@ -21,6 +21,7 @@ from thisthat.items.item import render_state
 from thisthat.items.labels import LabelledStates
 from thisthat.items.metrics import Bin, Floats, Interval
 from thisthat.questions import Question, Source, Text
+from thisthat.teach.found import Found, found_by_option, found_words, lost_words
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -152,6 +153,12 @@ class Judged:
         """How often each labelled option (row) was answered with each option (column)."""
         return metrics.confusion(self.chosen, self.labels, len(self.options))
 
+    def found(self, before: Judged | None = None) -> list[Found]:
+        """How often each labelled option is found, beside ``before``, which answers the same."""
+        options = [display.option_told(self.question, option) for option in self.options]
+        earlier = None if before is None else before.chosen
+        return found_by_option(options, self.labels, self.chosen, earlier, self.groups)
+
     def said(self, row: int) -> tuple[str, str]:
         """The labelled option of a row, and the answer."""
         return self.options[self.labels[row]], self.options[self.chosen[row]]
@@ -170,10 +177,11 @@ class Judged:
 
 @dataclass(frozen=True)
 class Compared:
-    """One question's earlier answers, and by how much those now differ."""
+    """One question's earlier answers, by how much those now differ, and which options they find."""
 
     before: Judged
     gains: Mapping[str, Interval]
+    found: Sequence[Found]
 
     @property
     def verdict(self) -> Verdict:
@@ -195,7 +203,14 @@ class Compared:
         return _CLEARS * (gain.high - gain.low) / 2
 
     def told(self) -> str:
-        """The verdict in words; where none is shown, what it would take."""
+        """The verdict in words, and the options that are found less often."""
+        lost = lost_words(self.found)
+        if lost is None:
+            return self._verdict_told()
+        return f"{self._verdict_told()}{', but' if self.verdict == 'better' else ';'} {lost}"
+
+    def _verdict_told(self) -> str:
+        """The verdict; where none is shown, what it would take."""
         if self.verdict != "no difference in accuracy shown":
             return self.verdict
         gain, rows = self.gains["accuracy"], self.before.hits.size
@@ -227,7 +242,7 @@ class Evaluation:
             return {}
         earlier = self.before.judged
         return {
-            name: Compared(earlier[name], now.gains(earlier[name]))
+            name: Compared(earlier[name], now.gains(earlier[name]), now.found(earlier[name]))
             for name, now in self.judged.items()
         }
 
@@ -239,6 +254,12 @@ class Evaluation:
     def place(self, judged: Judged, row: int) -> str:
         """What the file calls a row of a question: its id, or where it stands."""
         return self.labelled.called(judged.rows[row])
+
+    def found_told(self, name: str) -> str | None:
+        """How often each option of a question is found; None for many options."""
+        compared = self.compared.get(name)
+        words = found_words(self.judged[name].found() if compared is None else compared.found)
+        return None if words is None else f"found: {words}"
 
     def __repr__(self) -> str:
         told = ", ".join(
@@ -283,6 +304,8 @@ class Evaluation:
                     told += f", before {compared.before.measures[measure].value:.3f}"
                     told += f"; difference {shown(compared.gains[measure])}"
                 lines.append(told)
+                if measure == "balanced accuracy" and (found := self.found_told(name)) is not None:
+                    lines.append(f"  {found}")
             error = f"  calibration error {judged.calibration_error:.3f}"
             if name in self.compared:
                 compared = self.compared[name]
@@ -327,6 +350,11 @@ class Evaluation:
             record["difference"] = _intervals(compared.gains)
             record["verdict"] = compared.verdict
             record["shown_from"] = compared.shown_from
+            record["found_less_often"] = [
+                judged.options[int(place)]
+                for place, each in zip(np.unique(judged.labels), compared.found, strict=True)
+                if each.less
+            ]
         return record
 
 

@@ -6,7 +6,9 @@ nor the order of its rows counts, and a file that was added to or cut is known t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,12 +16,15 @@ from thisthat.checkpoint import Card, read_card
 from thisthat.checkpoint.card import CARD_FILE, Parent
 from thisthat.checkpoint.opening import MOST_LAYERS
 from thisthat.decide.heads import question_key
+from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
 from thisthat.items.labels import LabelledStates
 from thisthat.questions import Question, Text
+from thisthat.teach.rows import Rows
 
 MOST_TAUGHT = 0.1
-"""The share of labels that taught a checkpoint, above which they support no guarantee for it."""
+"""The share of labels that taught a checkpoint, above which they support no guarantee for it and
+teach it nothing more."""
 
 SAMPLE = 512
 _HASH = 10
@@ -53,7 +58,39 @@ def taught_share(ref: str, lam: float | None, labelled: LabelledStates) -> float
         for state, right in zip(labelled.states, labelled.labels, strict=True)
         for name, label in right.items()
     ]
-    return max((_share(card.provenance, labels) for card in _cards(ref, lam)), default=0.0)
+    return max((_share(card.provenance, labels) for card, _ in _cards(ref, lam)), default=0.0)
+
+
+def told(share: float, name: str) -> str:
+    """How many labels taught a checkpoint, in words."""
+    which = "these labels" if share == 1 else f"about {share:.0%} of these labels"
+    return f"{which} taught {name}"
+
+
+def labels_of(labelled: Mapping[str, Rows]) -> Iterator[Label]:
+    """The labels of rows by question."""
+    for rows in labelled.values():
+        for state, label in zip(rows.states, rows.labels, strict=True):
+            yield state, rows.question, label
+
+
+def refuse_taught(source: str, ref: str, lam: float | None, labels: Iterable[Label]) -> str | None:
+    """What to say of the few labels that taught the checkpoint to teach; None where none did.
+
+    Raises InvalidInputError about ``source`` for more than a few: the checkpoint knows their
+    answers, so they would teach it to trust itself, and no row could tell.
+    """
+    given = list(labels)
+    known = [(_share(card.provenance, given), card.name, below) for card, below in _cards(ref, lam)]
+    # Of equals the lowest: what taught it is below it nowhere.
+    share, name, below = max(reversed(known), key=itemgetter(0), default=(0.0, "", None))
+    if share == 0:
+        return None
+    if share > MOST_TAUGHT:
+        parent = "its parent" if below is None else f"its parent (--checkpoint {below})"
+        message = f"{told(share, name)}; teach all labels on {parent}, or only new ones on top"
+        raise InvalidInputError(source, message)
+    return f"{told(share, name)}: it was fitted on those, so the shares above are a little too high"
 
 
 def _share(provenance: Mapping[str, Any], labels: list[Label]) -> float:
@@ -67,18 +104,22 @@ def _share(provenance: Mapping[str, Any], labels: list[Label]) -> float:
     return sum(each in known for each in single) / len(single) if single else 0.0
 
 
-def _cards(ref: str, lam: float | None) -> Iterator[Card]:
-    """The cards of a stack from the top, as far as they lie in folders."""
+def _cards(ref: str, lam: float | None) -> Iterator[tuple[Card, str | None]]:
+    """The cards of a stack from the top, as far as they lie in folders, and what each stands on."""
     folder = Path(ref).expanduser()
     for _ in range(MOST_LAYERS):
         if not (folder / CARD_FILE).is_file():
             return
         card = read_card(folder / CARD_FILE)
-        if (card.lam if lam is None else lam) > 0:
-            yield card
+        used = (card.lam if lam is None else lam) > 0
         if not isinstance(card.base, Parent):
+            if used:
+                yield card, None
             return
-        folder, lam = folder / card.base.ref, card.base.lam
+        folder = Path(os.path.normpath(folder / card.base.ref))
+        if used:
+            yield card, str(folder) if folder.exists() else card.base.ref
+        lam = card.base.lam
 
 
 def _hash(label: Label) -> str:

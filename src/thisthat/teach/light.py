@@ -19,6 +19,7 @@ from thisthat.checkpoint import Checkpoint
 from thisthat.checkpoint.ship import naming, ship_heads
 from thisthat.decide.decider import Decider
 from thisthat.decide.heads import Head, heads_as_bytes, question_key
+from thisthat.display import option_told
 from thisthat.errors import InvalidInputError
 from thisthat.items.metrics import (
     Interval,
@@ -29,7 +30,8 @@ from thisthat.items.metrics import (
 )
 from thisthat.teach.collect import collect, collect_options
 from thisthat.teach.fit_head import FittedHead, fit_head, half_as_many
-from thisthat.teach.known import hashes
+from thisthat.teach.found import Found, found_by_option, found_words, lost_words
+from thisthat.teach.known import hashes, labels_of, refuse_taught
 from thisthat.teach.rows import Rows
 
 Progress = Callable[[str, float], None]
@@ -52,11 +54,13 @@ class Learned:
     """What one question learned, judged on rows that were not fitted on.
 
     ``supported`` is the plain answer: the whole interval of the gain in accuracy is above zero.
+    ``options`` are told as people read them.
     """
 
     name: str
     rows: int
     fitted: FittedHead
+    options: tuple[str, ...]
     labels: tuple[int, ...]
     half: float | None = None
     """The share of right answers with half of the labels, scored on the other half."""
@@ -77,6 +81,12 @@ class Learned:
         return paired_difference(
             self._right(self.fitted.after)[0], self._right(self.fitted.before)[0]
         )
+
+    @cached_property
+    def found(self) -> list[Found]:
+        """How often each option is found, before and after."""
+        after, before = (each.argmax(axis=1) for each in (self.fitted.after, self.fitted.before))
+        return found_by_option(self.options, np.array(self.labels), after, before)
 
     @property
     def calibration_error(self) -> float:
@@ -120,7 +130,7 @@ class Learned:
         )
         if self.head is None:
             return [first, "  It is right less often, so this is not kept; it is left as it is."]
-        lines = [first, "  " + self._rests_on()]
+        lines = [first, *self._found_told(), "  " + self._rests_on()]
         if not self.supported:
             lines.append("  These rows do not show that it is right more often." + self._for_what())
         more = self.another_doubling
@@ -134,6 +144,12 @@ class Learned:
         if self.supported:
             return [*lines, f"{told}."]
         return [*lines, f"{told}: {'label more.' if more >= _WORTH else _INSTEAD}"]
+
+    def _found_told(self) -> list[str]:
+        """How often each option is found, and the warning that one was lost."""
+        words, lost = found_words(self.found), lost_words(self.found)
+        lines = [] if words is None else [f"  Found: {words}."]
+        return lines if lost is None else [*lines, f"  But {lost}."]
 
     def _rests_on(self) -> str:
         """What answers rest on now."""
@@ -170,19 +186,30 @@ class Learned:
             "calibration_error": self.calibration_error,
             "supported": self.supported,
             "kept": self.head is not None,
+            "found_less_often": [each.option for each in self.found if each.less],
         }
 
 
 @dataclass(frozen=True)
 class Taught:
-    """What a teach came to; ``folder`` is None where no head was kept, so nothing written."""
+    """What a teach came to; ``folder`` is None where no head was kept, so nothing written.
+
+    ``known`` says how many of the labels had taught the parent, None where none had.
+    """
 
     folder: Path | None
     learned: tuple[Learned, ...]
+    known: str | None = None
+
+    @property
+    def findings(self) -> list[str]:
+        """What was learned, for people."""
+        lines = [line for each in self.learned for line in each.lines()]
+        return lines if self.known is None else [*lines, self.known]
 
     def lines(self) -> list[str]:
         """The result for people."""
-        lines = [line for each in self.learned for line in each.lines()]
+        lines = self.findings
         if self.folder is None:
             return [*lines, "nothing was kept, so nothing was written"]
         kept = [each.name for each in self.learned if each.head is not None]
@@ -202,13 +229,16 @@ def teach(
 ) -> Taught:
     """Fit a head for each question and write them to the new folder ``output``, on ``parent``.
 
-    ``decider`` answers with ``parent``. Raises InvalidInputError for a folder that is not empty and
-    for a state that cannot be read, by its place in the file.
+    ``decider`` answers with ``parent``. Raises InvalidInputError for a folder that is not empty,
+    for labels of which more than a few taught the parent, and for a state that cannot be read, by
+    its place in the file.
     """
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         message = f"{output} already exists and is not an empty folder; remove it or name another"
         raise InvalidInputError("output", message)
-    return write(parent, labelled, learn(decider, labelled, progress), output)
+    known = refuse_taught("labels", parent.ref, parent.lam, labels_of(labelled))
+    learned = learn(decider, labelled, progress)
+    return replace(write(parent, labelled, learned, output), known=known)
 
 
 def learn(
@@ -234,15 +264,10 @@ def write(
     }
     if not heads:
         return Taught(None, learned)
-    labels = (
-        (state, rows.question, label)
-        for rows in labelled.values()
-        for state, label in zip(rows.states, rows.labels, strict=True)
-    )
     card = replace(
         parent.in_force,
         name=output.resolve().name,
-        provenance={"taught": [each.as_json() for each in learned], **hashes(labels)},
+        provenance={"taught": [each.as_json() for each in learned], **hashes(labels_of(labelled))},
     )
     with naming(output):
         ship_heads(parent, heads_as_bytes(heads), output, card)
@@ -270,7 +295,8 @@ def _learn(decider: Decider, name: str, rows: Rows, progress: Progress) -> Learn
         shown,
     )
     half = half_as_many(rows.question, collected, labels, shown)
-    return Learned(name, len(rows.states), fitted, tuple(rows.labels), half)
+    options = tuple(option_told(rows.question, each.name) for each in rows.question.declared)
+    return Learned(name, len(rows.states), fitted, options, tuple(rows.labels), half)
 
 
 def _shown(interval: Interval) -> str:

@@ -34,11 +34,13 @@ def _section(found: Evaluation, judged: Judged) -> str:
     if compared is not None:
         told = escape(f"{compared.told()}; accuracy {shown(compared.gains['accuracy'])}")
         verdict = f'<p class="{compared.verdict.partition(" ")[0]}">{told}</p>\n'
+    found_told = found.found_told(judged.name)
+    found_by_option = "" if found_told is None else f"<p>{escape(found_told)}</p>\n"
     plots = [_reliability(judged, compared), _curve(judged, compared)]
     return (
         f"<section>\n<h2>{escape(judged.name)}</h2>\n"
         f'<p class="muted">{len(judged.rows)} labels, {judged.question.kind}</p>\n{verdict}'
-        f"{_measures(judged, compared)}<div class='plots'>{''.join(plots)}</div>\n"
+        f"{_measures(judged, compared)}{found_by_option}<div class='plots'>{''.join(plots)}</div>\n"
         f"<h3>Confusion</h3>\n{_confusion(judged)}"
         f"<h3>Wrong, surest first</h3>\n{_wrong(found, judged)}</section>\n"
     )

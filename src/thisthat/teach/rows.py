@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from thisthat.display import option_told
+from thisthat.display import counted, option_told
 from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
 from thisthat.items.labels import Frame, label_place, read_labelled
@@ -82,7 +82,6 @@ def read_rows(
 def _check(source: str, name: str, rows: Rows) -> None:
     field_name = f"{source}, {name}"
     if len(rows.states) < LEAST_ROWS:
-        raise InvalidInputError(
-            field_name, f"has {len(rows.states)} different rows; at least {LEAST_ROWS} are needed"
-        )
+        given = counted(len(rows.states), "row", "different")
+        raise InvalidInputError(field_name, f"has {given}; at least {LEAST_ROWS} are needed")
     rows.refuse_one_answer(field_name)

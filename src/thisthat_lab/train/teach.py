@@ -30,7 +30,7 @@ from thisthat.questions import Kind, Question
 from thisthat.rng import Rng
 from thisthat.teach.collect import collect
 from thisthat.teach.fit_head import taught_logs
-from thisthat.teach.known import Label, hashes
+from thisthat.teach.known import Label, hashes, refuse_taught
 from thisthat.teach.light import Learned, learn, write
 from thisthat.teach.rows import LEAST_ROWS as LEAST_ROWS_OF_A_HEAD
 from thisthat.teach.rows import Rows
@@ -145,12 +145,15 @@ def teach(
     The result stands on that checkpoint: its λ = 0 is what was taught. It keeps the numeric form,
     or says why it cannot. ``output`` appears when all of it is written. Raises InvalidInputError
     for rows that cannot teach anything: too few, all with one answer, one question with different
-    options, one row with two answers. Raises CheckpointError where the disk does not take it;
-    nothing is left of ``output`` then.
+    options, one row with two answers, rows that taught that checkpoint already. Raises
+    CheckpointError where the disk does not take it; nothing is left of ``output`` then.
     """
     if output.exists() and any(output.iterdir()):
         raise InvalidInputError("output", f"{output} is not empty")
     items = usable_rows(data, say, questions)
+    known = refuse_taught(str(data), initial, None, _labels(items))
+    if known is not None:
+        say(known)
     taught, held_out = split_rows(items)
     parent = open_checkpoint(initial)
     not_int8 = _why_not_int8(parent)
@@ -161,8 +164,7 @@ def teach(
         write_items(work / "train.jsonl", taught)
         write_items(work / "held_out.jsonl", held_out)
         run = _run(work, parent, minutes, len(held_out), not_int8 is None)
-        known = hashes(_labels(items))
-        return _trained(run, output, len(taught), not_int8, light, known, say)
+        return _trained(run, output, len(taught), not_int8, light, hashes(_labels(items)), say)
 
 
 def _trained(

@@ -15,8 +15,10 @@ from typer.testing import CliRunner, Result
 
 from tests.lab.train import tiny
 from thisthat.cli import app
-from thisthat.items.labels import read_labelled
+from thisthat.cli.commands.label import _told
+from thisthat.items.labels import LabelledStates, read_labelled
 from thisthat.questions import Boolean
+from thisthat.teach.choose import Doubt
 
 STATES = [f"{colour} {n} {thing}" for n in range(15) for colour, thing in
           (("red", "car"), ("blue", "car"), ("red", "hat"), ("green", "hat"))]  # fmt: skip
@@ -109,6 +111,15 @@ def test_a_wrong_label_is_found_and_to_be_judged_anew(folder: Path, checkpoint: 
     assert re.search(r"^(1 label|\d labels) may be wrong; look again:\n  r0, red: ", said)
     row = json.loads(output.read_text().splitlines()[0])
     assert row == {"id": "r0", "state": STATES[0], "answers": {"red": None}}
+
+
+def test_of_many_doubts_the_surest_are_told() -> None:
+    known = LabelledStates({"red": Boolean("?")}, STATES[:30], [{"red": n % 2} for n in range(30)])
+    doubts = [Doubt("red", row, "no", "yes", 0.9) for row in range(14)]
+    lines = _told(doubts, known)
+    assert lines[0] == "14 labels may be wrong; look again. The surest 10:"
+    assert len(lines) == 11
+    assert _told(doubts[:10], known)[0] == "10 labels may be wrong; look again:"
 
 
 def test_too_few_labels_are_not_called_right(folder: Path, checkpoint: Path) -> None:

@@ -125,10 +125,11 @@ def test_a_taught_checkpoint_stands_on_the_one_that_was_taught(
         temperatures=heats,
     )  # fmt: skip
     ship_delta(base, start, workplace / "first", card, bits=8)
-    write_items(workplace / "rows.jsonl", reds(500))
     steps[0] = 8
     parent = workplace / "first"
     for name in ("second", "third"):
+        items = [replace(item, state=f"{item.state} {name}") for item in reds(500)]
+        write_items(workplace / "rows.jsonl", items)
         taught = teach(workplace / "rows.jsonl", workplace / name, quietly, initial=str(parent))
         assert taught.not_int8 is None
         below, top = open_checkpoint(parent), open_checkpoint(workplace / name)

@@ -72,7 +72,7 @@ def service_on(parent: Path, teacher: Teacher | None, **settings: Any) -> Servic
     given = {"allowed_hosts": ("*",), "teach": True, "checkpoint": str(parent), **settings}
     service = Service(
         Settings(port=0, **given),
-        lambda ref, lam: open_decider(parent, lam=lam, **OPENING),  # type: ignore[arg-type]
+        lambda ref, lam: open_decider(ref, lam=lam, **OPENING),  # type: ignore[arg-type]
         teacher=teacher,
     )
     service.checkpoints.load(str(parent), None)
@@ -158,6 +158,16 @@ def test_it_is_listed_and_can_be_downloaded(served: Any) -> None:
     folder = teacher.folder / "taught-1"
     assert found == {f"taught-1/{path.name}": path.read_bytes() for path in folder.iterdir()}
     assert get(service, "/admin/taught/default").status_code == 404
+
+
+def test_labels_that_taught_what_answers_are_refused(served: Any, parent: Path) -> None:
+    taught = str(served[1].folder / "taught-1")
+    service = service_on(parent, served[1], checkpoint=taught)
+    service.checkpoints.load(taught, None)
+    body = {"questions": QUESTIONS, "rows": ROWS}
+    at, said = first_fault(post(service, "/admin/teach", body, timeout=100))
+    assert at == ["rows"]
+    assert said.startswith("these labels taught taught-1; teach all labels on its parent")
 
 
 def test_states_to_label_next_are_chosen(served: Any) -> None:

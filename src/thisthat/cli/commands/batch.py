@@ -214,8 +214,10 @@ def _print_estimate(found: Progress) -> None:
 
 
 def _print_result(asked: Batch, manifest: Manifest) -> None:
+    from thisthat.display import counted
+
     errors, seconds = manifest.total("errors"), manifest.total("seconds")
-    parts = f"{len(manifest.parts)} part{'s' if len(manifest.parts) != 1 else ''}"
+    parts = counted(len(manifest.parts), "part")
     saved, tokens = manifest.total("cached_tokens"), manifest.total("input_tokens")
     told = f"; {saved} of {tokens} tokens saved by the kept schema" if saved else ""
     typer.echo(f"{asked.folder}: {manifest.done} rows in {parts}, {_time(seconds)}{told}")

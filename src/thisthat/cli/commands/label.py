@@ -56,6 +56,7 @@ def label(
     is labelled already. The file has the labels' columns, empty: fill them in and teach.
     """
     from thisthat.decide.opening import open_decider
+    from thisthat.display import counted
     from thisthat.files import write_atomically
     from thisthat.teach.choose import doubtful_labels, next_states
 
@@ -100,12 +101,12 @@ def label(
     if as_json:
         print(json.dumps(record, ensure_ascii=False, indent=2))
         return
-    for line in [*lines, f"{len(chosen)} rows to fill in: {output}"]:
+    for line in [*lines, f"{counted(len(chosen), 'row')} to fill in: {output}"]:
         say(line)
 
 
 def _told(doubts: Sequence[Doubt], known: LabelledStates) -> list[str]:
-    from thisthat.display import option_told
+    from thisthat.display import counted, option_told
     from thisthat.teach.choose import judgeable
     from thisthat.teach.rows import LEAST_ROWS
 
@@ -113,8 +114,8 @@ def _told(doubts: Sequence[Doubt], known: LabelledStates) -> list[str]:
         return [f"nothing to judge by: no question has {LEAST_ROWS} states and two answers"]
     if not doubts:
         return ["no label seems wrong"]
-    count = "1 label" if len(doubts) == 1 else f"{len(doubts)} labels"
-    lines = [f"{count} may be wrong; look again:"]
+    which = f". The surest {_SHOWN}" if len(doubts) > _SHOWN else ""
+    lines = [f"{counted(len(doubts), 'label')} may be wrong; look again{which}:"]
     for each in doubts[:_SHOWN]:
         beginning = " ".join(str(known.states[each.row]).split())[:_BEGINNING]
         question = known.questions[each.question]

@@ -65,6 +65,7 @@ def labels(
 ) -> None:
     """Write labels from decisions whose window is over; say what was left out, and why."""
     from thisthat.audit.store import open_store
+    from thisthat.display import counted
     from thisthat.loop.labels import REASONS, make_labels
 
     window, at = duration(mature, "--mature"), moment(until, "--until") or time.time()
@@ -78,7 +79,7 @@ def labels(
     )
     made.save(output)
     answers = sum(len(each.answers) for each in made.labels)
-    typer.echo(f"{output}: {len(made.labels)} states, {answers} answers")
+    typer.echo(f"{output}: {counted(len(made.labels), 'state')}, {counted(answers, 'answer')}")
     for name, meaning in REASONS.items():
         if made.excluded[name]:
             typer.echo(f"{made.excluded[name]:8} excluded: {meaning}")
@@ -97,6 +98,7 @@ def review(
     Those that two checkpoints answer otherwise, that drift, and that are unsure take turns.
     """
     from thisthat.audit.store import open_store
+    from thisthat.display import counted
     from thisthat.loop.review import INTERFACE, review_queue, review_tasks
 
     check_output(output, None if "://" in log else Path(log))
@@ -106,7 +108,7 @@ def review(
     write_atomically(output, json.dumps(tasks, ensure_ascii=False, indent=1), mode=0o600)
     counts = Counter(reason for row in queue.rows for reason in row.reasons)
     told = ", ".join(f"{counts[name]} {name}" for name in sorted(counts))
-    typer.echo(f"{output}: {len(tasks)} decisions{f' ({told})' if told else ''}")
+    typer.echo(f"{output}: {counted(len(tasks), 'decision')}{f' ({told})' if told else ''}")
     if queue.without_states:
         typer.echo(f"{queue.without_states} without a state in the log cannot be reviewed")
     typer.echo(f"their labeling interface is\n{INTERFACE}")

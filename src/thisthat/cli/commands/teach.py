@@ -37,9 +37,11 @@ def teach(
     if deep:
         _teach_deep(data, output, schema, checkpoint, lam, minutes)
         return
+    from thisthat.teach.known import labels_of, refuse_taught
     from thisthat.teach.rows import read_rows
 
     labelled = read_rows(data, read_schema(schema))
+    refuse_taught(str(data), checkpoint, lam, labels_of(labelled))
 
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

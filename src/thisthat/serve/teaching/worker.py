@@ -22,6 +22,7 @@ from thisthat.errors import InvalidInputError, ThisThatError
 from thisthat.items.labels import read_labelled
 from thisthat.questions_json import questions_from_json
 from thisthat.teach.choose import doubtful_labels, judgeable, next_states
+from thisthat.teach.known import labels_of, refuse_taught
 from thisthat.teach.light import teach
 from thisthat.teach.rows import LEAST_ROWS, read_rows
 
@@ -68,8 +69,9 @@ def carry_out(order: Order, tell: Tell) -> None:
 
 def _teach(order: Order, questions: Mapping[str, Any], tell: Tell) -> None:
     labelled = read_rows(Path(LABELS), questions)
-    tell({"checked": {name: len(rows.states) for name, rows in labelled.items()}})
     os.chdir(order.folder)
+    refuse_taught(LABELS, order.ref, order.lam, labels_of(labelled))
+    tell({"checked": {name: len(rows.states) for name, rows in labelled.items()}})
     parent = open_checkpoint(order.ref, order.lam)
     output = Path(order.output)
     done = dict.fromkeys(labelled, 0.0)
@@ -86,7 +88,7 @@ def _teach(order: Order, questions: Mapping[str, Any], tell: Tell) -> None:
             "taught": {
                 "written": taught.folder is not None,
                 "learned": [each.as_json() for each in taught.learned],
-                "lines": [line for each in taught.learned for line in each.lines()],
+                "lines": taught.findings,
             }
         }
     )
