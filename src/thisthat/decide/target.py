@@ -39,7 +39,7 @@ class Target:
         return f"cost(fp={self.fp:.10g},fn={self.fn:.10g})"
 
     def tighter(self) -> Target | None:
-        """The same kind of target with half the wrong answers; None for a cost: prices are given."""
+        """The same kind of target with half the wrong answers; a cost has none."""
         return None if self.aim == "cost" else Target(self.aim, self.wrong_rate / 2)
 
     def acts_whichever_is_best(self, options: Sized, acting: Sized) -> bool:
