@@ -21,6 +21,7 @@ from thisthat.errors import InvalidInputError
 UNANSWERED = -1
 Floats = NDArray[np.float64]
 SMALLEST = float(np.finfo(np.float64).eps)
+_DRAWN_TOGETHER = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,9 +341,11 @@ def bootstrap_mean(
     sums, sizes = _by_group(terms, groups)
     generator = np.random.default_rng(seed)
     means = np.empty(draws)
-    for draw in range(draws):
-        picked = generator.integers(0, sums.size, sums.size)
-        means[draw] = sums[picked].sum() / sizes[picked].sum()
+    together = max(1, _DRAWN_TOGETHER // sums.size)
+    for first in range(0, draws, together):
+        some = min(together, draws - first)
+        picked = generator.integers(0, sums.size, (some, sums.size))
+        means[first : first + some] = sums[picked].sum(axis=1) / sizes[picked].sum(axis=1)
     edge = (1 - level) / 2
     low, high = np.quantile(means, [edge, 1 - edge])
     method = "bootstrap" if groups is None else "bootstrap over states"
