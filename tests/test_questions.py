@@ -16,7 +16,7 @@ from thisthat import (
     Source,
     Usage,
 )
-from thisthat.questions import answer_for, check_text
+from thisthat.questions import Question, answer_for, check_text
 
 
 def distributions(count: int) -> st.SearchStrategy[list[float]]:
@@ -152,6 +152,27 @@ def test_a_boolean_answer_compares_as_its_probability_of_yes() -> None:
     assert answer.best is True
     with pytest.raises(TypeError, match="compare it with a threshold"):
         bool(answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "option"),
+    [
+        (Choice(["a", "b"]), "a"),
+        (Score(["a", "b"]), 0),
+        (Score(["a", "b"]), "a"),
+        (Boolean("Is it?"), True),
+        (Boolean("Is it?"), "yes"),
+    ],
+)
+def test_an_answer_is_no_option(question: Question, option: object) -> None:
+    answer = answer_for(question, [0.25, 0.75])
+    for compare in (lambda: answer == option, lambda: answer != option, lambda: option == answer):
+        with pytest.raises(TypeError, match=r"compare answer\.best"):
+            compare()
+    assert answer == answer_for(question, [0.25, 0.75])
+    assert answer != answer_for(question, [0.75, 0.25])
+    assert answer is not None
+    assert answer != None  # noqa: E711
 
 
 def test_abstaining_is_one_of_the_options_and_the_score_leaves_it_out() -> None:

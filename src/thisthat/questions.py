@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import date
 from functools import total_ordering
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -349,7 +349,7 @@ class PolicyOutcome:
     forced: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Answer:
     """A distribution over exactly the declared options of one question.
 
@@ -386,6 +386,14 @@ class Answer:
             return 1.0
         return (self.probabilities[self.best_name] - 1 / count) / (1 - 1 / count)
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (str, int)):
+            # It would never be equal, and an if-statement would not tell.
+            raise TypeError("an answer is a distribution and equals no option: compare answer.best")
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, part.name) == getattr(other, part.name) for part in fields(self))
+
     def __repr__(self) -> str:
         from thisthat.display import answer_line
 
@@ -397,7 +405,7 @@ class Answer:
         return answer_html(self)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ChoiceAnswer(Answer):
     """The answer to a Choice."""
 
@@ -438,7 +446,9 @@ class BooleanAnswer(Answer):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, BooleanAnswer):
             return (self.probabilities, self.abstain) == (other.probabilities, other.abstain)
-        return isinstance(other, (int, float)) and self.yes == other
+        if isinstance(other, (int, float)) and not isinstance(other, bool):
+            return self.yes == other
+        return super().__eq__(other)
 
     def __lt__(self, other: BooleanAnswer | float) -> bool:
         if isinstance(other, (BooleanAnswer, int, float)):
@@ -449,7 +459,7 @@ class BooleanAnswer(Answer):
         return hash((tuple(self.probabilities.items()), self.abstain))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScoreAnswer(Answer):
     """The answer to a Score. ``legend`` holds the level texts in order."""
 

@@ -92,7 +92,8 @@ def evaluate(
             option,
             f"the server answers both with {found.label}, so there is nothing to compare; "
             "'default' is what it serves. Serve with --also-lambda 0 and give --against-lambda 0 "
-            "to compare with the parent, or compare without --server",
+            "to compare with the parent, name another checkpoint that it serves "
+            "(--also-checkpoint; GET /v1/models lists them), or compare without --server",
         )
     if output is not None:
         write_atomically(output, page(found, labelled.name))
