@@ -2,7 +2,8 @@
 
     python scripts/make_animation.py docs/pictures/session.svg [path of the thisthat command]
 
-Whoever asks for less motion sees the finished session at once.
+The first command stands there with its answer from the start. Whoever asks for less motion, or
+whose viewer knows no animation, sees the finished session at once.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ SESSION = [
     "thisthat teach labels.csv --schema questions.json -o mine",
 ]
 # Of what they print: neither the time, which is this machine's, nor the advice after teaching.
-LEFT_OUT = ("tokens in", "Its earlier answer", "With half")
+LEFT_OUT = ("tokens in", "Its answer before", "With half")
 COLUMNS, LINE, LEFT, TOP, SIZE = 92, 20, 20, 52, 14
-TYPING, READING, END = 0.015, 0.8, 9.0
+TYPING, READING, END = 0.015, 1.5, 9.0
 
 
 def lines_of(command: str, folder: Path, thisthat: str) -> list[str]:
@@ -44,13 +45,13 @@ def _broken(line: str) -> list[str]:
 def drawn(session: list[tuple[str, list[str]]]) -> str:
     """The session as one SVG; each line appears at its time and stays."""
     rows: list[tuple[float, str, str]] = []
-    clock = 0.6
-    for command, said in session:
+    clock = 0.0
+    for number, (command, said) in enumerate(session):
         rows.append((clock, "c", f"$ {command}"))
-        clock += TYPING * len(command)
+        clock += TYPING * len(command) if number else 0
         for line in said:
             rows.append((clock, "o", line))
-            clock += 0.12
+            clock += 0.12 if number else 0
         clock += READING
     whole = clock + END
     height = TOP + LINE * len(rows) + 16
@@ -58,14 +59,15 @@ def drawn(session: list[tuple[str, list[str]]]) -> str:
     frames = []
     texts = []
     for number, (start, kind, line) in enumerate(rows):
-        at = 100 * start / whole
-        frames.append(
-            f"@keyframes k{number}{{0%,{at:.2f}%{{opacity:0}}{at + 0.4:.2f}%,100%{{opacity:1}}}}"
-        )
-        style = f"animation:k{number} {whole:.1f}s infinite"
+        style = ""
+        if start:
+            at = 100 * start / whole
+            shows = f"{{0%,{at:.2f}%{{opacity:0}}{at + 0.4:.2f}%,100%{{opacity:1}}}}"
+            frames.append(f"@keyframes k{number}{shows}")
+            style = f' style="animation:k{number} {whole:.1f}s infinite"'
         shown = html.escape(line).replace(" ", "\u00a0")
         y = TOP + LINE * number + SIZE
-        texts.append(f'<text class="{kind}" x="{LEFT}" y="{y}" style="{style}">{shown}</text>')
+        texts.append(f'<text class="{kind}" x="{LEFT}" y="{y}"{style}>{shown}</text>')
     told = html.escape("A terminal session: " + "; ".join(command for command, _ in session), True)
     return "\n".join(
         [

@@ -43,7 +43,7 @@ def drawn(ink: str, soft: str, box: str, line: str) -> str:
     places = [place for place, _, _ in STEPS]
     paths = [edge(places[a], places[b]) for a, b in ARROWS]
     # A promoted checkpoint decides; a candidate that does harm is rolled back, and nothing changed.
-    paths.append("M304 193 L168 116")
+    paths.append("M348 193 V150 H148 V116")
     paths.append("M592 267 V300 H104 V276")
     paths.append(edge(places[7], places[0]))
     parts = [

@@ -30,6 +30,7 @@ from threading import Timer
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = (sys.executable, "-m")
+PYTEST = (*PYTHON, "pytest", "-v", "-p", "no:cacheprovider")
 DEEP_TASKS = 4
 """Tasks taught side by side on one device."""
 
@@ -71,6 +72,12 @@ PARTS = (
         needs_data=True,
     ),
     Part(
+        "taught",
+        240,
+        (*PYTEST, "-k", "CUDA", "tests/teach/test_light.py", "tests/teach/test_taught.py"),
+        figures=(("passed", r"(\d+) passed"),),
+    ),
+    Part(
         "lambda",
         240,
         bench("lambda", *ON_TORCH, "bfloat16", "--data", "{data}"),
@@ -81,7 +88,7 @@ PARTS = (
     Part(
         "stand-ins",
         300,
-        (*PYTHON, "pytest", "-v", "-p", "no:cacheprovider", "tests/lab/bench/test_published.py"),
+        (*PYTEST, "tests/lab/bench/test_published.py"),
         figures=(("passed", r"(\d+) passed"),),
     ),
     Part("gpu", 400, bench("gpu", "--quick")),

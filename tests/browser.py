@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 
 @contextmanager
@@ -22,6 +24,29 @@ def chromium() -> Iterator[Browser]:
         )
         yield started
         started.close()
+
+
+REFUSED = re.compile(r"Failed to load resource: .* status of (\d+)")
+
+
+def complaints(page: Page, refusals: Collection[tuple[str, int]] = ()) -> list[str]:
+    """Errors of the page and its console from now on, but those refusals: a path, a status.
+
+    The status of a request that the test aborts is 0.
+    """
+    found: list[str] = []
+
+    def told(message: ConsoleMessage) -> None:
+        if message.type != "error":
+            return
+        status = REFUSED.match(message.text)
+        url = message.location["url"]
+        if (urlsplit(url).path, int(status[1]) if status else 0) not in refusals:
+            found.append(f"{message.text} {url}")
+
+    page.on("pageerror", lambda error: found.append(f"error: {error}"))
+    page.on("console", told)
+    return found
 
 
 TOO_FAINT = """() => {

@@ -22,18 +22,18 @@ def _four_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_two_threads_of_a_core_count_once(tmp_path: Path) -> None:
     folder = topology(tmp_path, ["0,2", "1,3", "0,2", "1,3"])
-    assert cpus.usable_cores(folder, tmp_path / "none") == 2
+    assert cpus.count_cores(folder, tmp_path / "none").usable == 2
 
 
 def test_every_processor_counts_where_nothing_is_known(tmp_path: Path) -> None:
-    assert cpus.usable_cores(tmp_path, tmp_path / "none") == 4
+    assert cpus.count_cores(tmp_path, tmp_path / "none").usable == 4
 
 
 @pytest.mark.parametrize(("quota", "wanted"), [("150000 100000", 2), ("max 100000", 4), ("?", 4)])
 def test_a_container_may_allow_less(quota: str, wanted: int, tmp_path: Path) -> None:
     path = tmp_path / "cpu.max"
     path.write_text(quota)
-    assert cpus.usable_cores(tmp_path, path) == wanted
+    assert cpus.count_cores(tmp_path, path).usable == wanted
 
 
 @pytest.mark.parametrize(("said", "wanted"), [("", 4), ("1", 1), (" 3 ", 3), ("2,8", 2), ("9", 4)])
@@ -41,7 +41,7 @@ def test_the_user_may_want_less(
     said: str, wanted: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", said)
-    assert cpus.usable_cores(tmp_path, tmp_path / "none") == wanted
+    assert cpus.count_cores(tmp_path, tmp_path / "none").usable == wanted
 
 
 @pytest.mark.parametrize("said", ["0", "-1", "two", "1.5"])
@@ -50,7 +50,19 @@ def test_threads_that_are_no_number_are_refused(
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", said)
     with pytest.raises(InvalidInputError, match="OMP_NUM_THREADS: is"):
-        cpus.usable_cores(tmp_path, tmp_path / "none")
+        cpus.count_cores(tmp_path, tmp_path / "none")
+
+
+def test_every_limit_is_told_beside_what_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = topology(tmp_path, [f"{n // 2 * 2}-{n // 2 * 2 + 1}" for n in range(16)])
+    (tmp_path / "cpu.max").write_text("150000 100000")
+    monkeypatch.setattr(cpus.os, "cpu_count", lambda: 16)
+    monkeypatch.setattr(cpus, "_allowed_processors", lambda: list(range(6)))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    found = cpus.count_cores(folder, tmp_path / "cpu.max")
+    assert (found, found.usable) == (cpus.Cores(8, affinity=3, quota=2, wanted=1), 1)
 
 
 def counters(path: Path, *lines: str) -> Path:

@@ -24,15 +24,25 @@ import socket
 import subprocess
 import sys
 import uuid
+from collections import Counter
 from pathlib import Path
 from types import FrameType
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LINKED = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PAGES = [*LINKED, ROOT / "docs" / "site" / "index.md"]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", *DOCS, ROOT / "docs" / "site" / "index.md"]
+LINKED = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")),
+    *DOCS,
+    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+    *sorted((ROOT / "data").rglob("*.md")),
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s#:]*)(?:#([^)\s]+))?\)")
 SHOWN = re.compile(r"^```(\w+)[^\n]*\n((?:(?!^```).)*?)^```\s*^```output\n(.*?)^```", re.S | re.M)
 NUMBER = re.compile(r"(\d+\.\d+|…)")
 TOLERANCE = 0.06
@@ -212,10 +222,30 @@ def test_blocks_for_a_library_print_nothing() -> None:
             assert "print(" not in block, (page.name, block)
 
 
-def test_links_between_pages_lead_somewhere() -> None:
-    for page in LINKED:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+def anchors(text: str) -> set[str]:
+    """Of the headings, as GitHub makes them."""
+    found: Counter[str] = Counter()
+    every = set()
+    for heading in re.findall(r"^#+ (.+)$", FENCE.sub("", text), re.MULTILINE):
+        shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        name = re.sub(r"[^\w\- ]", "", shown).replace(" ", "-")
+        every.add(f"{name}-{found[name]}" if found[name] else name)
+        found[name] += 1
+    return every
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target, anchor in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+        linked = page.parent / target if target else page
+        assert linked.exists(), target
+        if anchor:
+            assert anchor in anchors(linked.read_text(encoding="utf-8")), f"{target}#{anchor}"
+
+
+def test_anchors_are_those_of_github() -> None:
+    page = "# A *b*: `c --d`\n```sh\n# no heading\n```\n## [One](x.md) label\n## One label\n"
+    assert anchors(page) == {"a-b-c---d", "one-label", "one-label-1"}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ HOOK = "thisthat.cli.lab"
 TABLE = "thisthat._moved"
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 UPWARDS = {
-    "thisthat": "the root gives callers their names: open, Decider, BatchDecider",
+    "thisthat": "the root gives callers their names: open, Decider, Policy, BatchDecider",
     "thisthat.__main__": "python -m thisthat is the command line",
 }
 """Modules that import what stands above them in the list, with their reasons; at most three."""
@@ -168,10 +168,11 @@ def test_answering_loads_no_laboratory_and_no_torch() -> None:
 def test_a_decision_loads_no_validation_library_and_no_event_loop() -> None:
     program = (
         "import sys, thisthat;"
-        "print(*{'pydantic', 'asyncio'} & set(sys.modules), thisthat.BatchDecider.__name__)"
+        "print(*{'pydantic', 'asyncio'} & set(sys.modules));"
+        "print(thisthat.BatchDecider.__name__, thisthat.Policy.__name__)"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert ran.stdout.split() == ["BatchDecider"], ran.stderr
+    assert ran.stdout.split() == ["BatchDecider", "Policy"], ran.stderr
 
 
 def test_the_command_line_works_without_a_laboratory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -33,3 +35,23 @@ def test_the_circle_closes(tmp_path: Path) -> None:
     assert found["taught"] > found["zero-shot"]
     assert verify(SQLiteStore(tmp_path / "out" / "log.sqlite")).whole
     assert "<svg" in (tmp_path / "out" / "report.html").read_text()
+    assert_shown_lines_ran(re.findall(r"^\$ thisthat (.+)$", done.stdout, re.MULTILINE))
+
+
+def assert_shown_lines_ran(run: list[str]) -> None:
+    """The first commands of docs/loop.md, in their order, with at least the options shown there."""
+    page = (ROOT / "docs" / "loop.md").read_text(encoding="utf-8")
+    block = page.partition("```sh\n")[2].partition("```")[0]
+    shown = re.findall(r"^thisthat ([^#\n]+)", block, re.MULTILINE)
+    assert len(shown) == 8
+    rest = iter(map(parts, run))
+    for line in shown:
+        command, options = parts(line)
+        assert any(command == other and options <= given for other, given in rest), line
+
+
+def parts(line: str) -> tuple[str, set[str]]:
+    """The name of a command, and the options it is given."""
+    words = shlex.split(line)
+    name = " ".join(words[: 2 if words[0] == "loop" else 1])
+    return name, {word for word in words if word.startswith("-")}

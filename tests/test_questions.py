@@ -63,12 +63,21 @@ def test_options_can_be_declared_in_every_natural_way() -> None:
         (lambda: Score(3), "levels: must be a list of level texts, not 3"),  # type: ignore[arg-type]
         (lambda: Boolean(true=3), "true: must be text"),  # type: ignore[arg-type]
         (lambda: Boolean(5), "instructions: must be text"),  # type: ignore[arg-type]
+        (lambda: Boolean(" \n"), "instructions: is empty"),
+        (lambda: Boolean({}, true="", false=[]), "instructions: is empty"),
     ],
 )
 def test_bad_questions_say_what_is_wrong(make: object, message: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         make()  # type: ignore[operator]
     assert str(caught.value).startswith(message)
+
+
+def test_instructions_may_be_left_to_descriptions_options_or_the_state() -> None:
+    Boolean("", true="the parcel is lost")
+    Boolean()
+    Choice(["billing", "shipping"], "")
+    Score(["calm", "furious"], "")
 
 
 @pytest.mark.parametrize(

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shlex
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts.make_animation import SESSION, drawn
+from scripts.make_animation import EXAMPLES, SESSION, drawn, lines_of
 from scripts.make_badges import drawn as badge_drawn
 from scripts.make_badges import said
 from scripts.make_loop_picture import COLOURS
 from scripts.make_loop_picture import drawn as loop_drawn
-from scripts.make_one_pass_picture import COLOURS as ONE_PASS_COLOURS
-from scripts.make_one_pass_picture import asked
-from scripts.make_one_pass_picture import drawn as one_pass_drawn
+from scripts.make_one_pass_picture import asked, pictures
 
 import thisthat
 from tests.test_commands import found_command, refused
+from tests.test_docs import alike
 from thisthat_lab.suites.written import read_tasks
 
 ROOT = Path(__file__).parents[1]
@@ -41,26 +42,27 @@ def groups(name: str, by: str) -> list[dict[str, Any]]:
     return [each for each in result(name)["groups"] if each["by"] == by]
 
 
-def split(name: str) -> tuple[float, float, int]:
+def split(name: str, of: str = "decisions-decisions_dev") -> tuple[float, float, int]:
     """Accuracy, chance and number of questions of the dev file's seen or held-out tasks."""
-    found = next(
-        each for each in groups("decisions-decisions_dev", "split") if each["name"] == name
-    )
+    found = next(each for each in groups(of, "split") if each["name"] == name)
     return found["right"] / found["questions"], found["chance"], found["questions"]
 
 
-def median(name: str, workload: str, system: str) -> float:
-    for each in result(name)["timings"]:
-        if each["workload"] == workload and each["system"].startswith(system):
-            return float(each["p50"])
-    raise AssertionError((name, workload, system))
+def cells_of(row: str) -> list[str]:
+    return [cell.strip().replace("*", "") for cell in row.strip("|").split("|")]
 
 
 def row(beginning: str) -> list[str]:
     """The cells of the README's row that begins so."""
     found = [each for each in README.splitlines() if each.startswith(f"| {beginning}")]
     assert len(found) == 1, beginning
-    return [cell.strip().replace("*", "") for cell in found[0].strip("|").split("|")]
+    return cells_of(found[0])
+
+
+def table(beginning: str) -> list[list[str]]:
+    """The cells of every row below the heading that begins so."""
+    rows = README[README.index(f"| {beginning}") :].partition("\n\n")[0].splitlines()
+    return [cells_of(each) for each in rows[2:]]
 
 
 @pytest.mark.parametrize(
@@ -74,6 +76,13 @@ def test_public_tasks(beginning: str, name: str) -> None:
     assert cells[0].startswith(f"{questions:,} ")
 
 
+def test_the_nearest_option_of_unseen_public_tasks() -> None:
+    beside, *asked = split("heldout_task", "decisions-minilm")
+    assert asked == [*split("heldout_task")[1:]]
+    cells = row("6,313 rows of public tasks")
+    assert cells[3] == f"all-MiniLM-L6-v2, nearest option: {beside:.3f}"
+
+
 @pytest.mark.parametrize("kind", ["boolean", "choice", "score"])
 def test_written_tasks(kind: str) -> None:
     cells = row(f"unseen written tasks: {kind}s")
@@ -82,6 +91,7 @@ def test_written_tasks(kind: str) -> None:
     assert cells[2] == f"{chance[kind]:.3f}"
     kinds = {f"{task.domain}.{task.name}": task.kind for task in read_tasks(ROOT / "data/branches")}
     ours = {each["name"]: each for each in groups("written", "task")}
+    assert f"the {len(ours)} held-out written tasks of 0.6.0" in " ".join(README.split())
     shared = [
         each
         for each in groups("written-minilm", "task")
@@ -104,6 +114,8 @@ def test_written_tasks(kind: str) -> None:
 def test_taught_tasks(beginning: str, what: str) -> None:
     cells = row(beginning)
     assert cells[1] == f"{line('teach', f'{what}: light teach'):.3f}"
+    labels, _ = what.split(", ")
+    assert cells[2] == f"{line('teach', f'{labels}: chance'):.3f}"
     told = re.findall(r"[\d.]+(?=[,;]|$)", cells[3])
     systems = ("TF-IDF", "MiniLM", "zero-shot")
     assert told == [f"{line('teach', f'{what}: {system}'):.3f}" for system in systems]
@@ -130,8 +142,60 @@ def test_rules_and_calibration() -> None:
     public = line("decisions-decisions_dev", "ECE, 15 bins: heldout_task (n = 6313)")
     ours = line("written", "ECE, 15 bins")
     familiar = line("decisions-decisions_dev", "ECE, 15 bins: seen_task (n = 7511)")
-    assert row("calibration error")[1] == f"{public:.3f}, {ours:.3f}"
-    assert row("calibration error")[3].startswith(f"{familiar:.3f} on tasks it was trained on")
+    assert (
+        f"expected calibration error {public:.3f} on unseen public tasks, {ours:.3f} on unseen "
+        f"written ones, {familiar:.3f} on tasks it was trained on."
+    ) in " ".join(README.split())
+
+
+LATENCIES = table("one decision, milliseconds")
+# What the README calls a workload, and what result files do.
+WORKLOADS = {
+    "a boolean, 60 tokens": "one boolean, 60 tokens, cold",
+    "four questions, 200 tokens, kept schema": (
+        "triage, 4 questions, 200 tokens, schema-first together, warm"
+    ),
+    "one question, 256 tokens": "1 question, 256 tokens",
+}
+ON_A_GPU = {"one question, 256 tokens": "135 M default: 1 × 256 tokens, one question"}
+
+
+def medians(found: dict[str, Any], workload: str) -> list[float]:
+    """Of our engine, transformers and llama.cpp; 0 where a system was not timed."""
+    lines = {each["label"]: float(each["value"]) for each in found["lines"]}
+    p50 = {
+        each["system"]: float(each["p50"])
+        for each in found["timings"]
+        if each["workload"] == workload
+    }
+    alone = [value for label, value in lines.items() if is_median(label, workload)]
+    systems = ("(a)", ") transformers", ") llama.cpp")
+    every = [[value for name, value in p50.items() if system in name] for system in systems]
+    every[0] = every[0] or alone
+    return [values[0] if values else 0 for values in every]
+
+
+def is_median(label: str, workload: str) -> bool:
+    return re.fullmatch(rf"{re.escape(workload)}( \(n = \d+\))?: p50", label) is not None
+
+
+@pytest.mark.parametrize("cells", LATENCIES, ids=lambda cells: cells[0][:60])
+def test_a_latency_is_that_of_the_file_it_links_to(cells: list[str]) -> None:
+    words, path = re.fullmatch(r"(.+), \[.+\]\(docs/results/(.+)\.json\)", cells[0]).groups()  # type: ignore[union-attr]
+    found = result(path)
+    workload = (ON_A_GPU if found["measurement"] == "gpu" else WORKLOADS)[words]
+    shown = [float(cell.replace(",", "") or 0) for cell in (cells[1], *cells[3:5])]
+    assert shown == pytest.approx(medians(found, workload), rel=0.005)
+    assert cells[2] == (found["system"]["version"] or "not recorded")
+
+
+def test_each_latency_has_its_command() -> None:
+    before = ""
+    for cells in LATENCIES:
+        name = re.search(r"docs/results/(.+)\.json", cells[0])
+        assert name is not None
+        before = before if cells[-1] == "the same" else cells[-1]
+        assert before == "`" + re.sub(r" --out \S+", "", result(name[1])["command"]) + "`"
 
 
 def test_published_latency_stands_beside_ours() -> None:
@@ -141,52 +205,17 @@ def test_published_latency_stands_beside_ours() -> None:
         published["others"][each]
         for each in ("Jev, stated low", "Jev, stated high", "hosted, fastest", "hosted, slowest")
     )
-    cells = row("one question, 256 tokens, the same Xeon")
-    assert cells[2:5] == [
-        "",
-        "",
-        f"the paper's 1.88 B model, laptop GPU: {published['paper']}; "
-        f"Jev, a hosted decision service: {low} to {high}; hosted LLMs: "
-        f"{fastest} (deepseek-v4.1-flash) to {slowest:,} (claude-opus-5)",
-    ]
-    ours = line("latency-native-amx", "1 question, 256 tokens (n = 76): p50")
-    assert float(cells[1]) == pytest.approx(ours, rel=0.005)
-
-
-def test_latency_says_which_checkpoint_was_measured() -> None:
-    versions = {
-        result(name)["system"]["version"] for name in ("latency-native", "latency-native-amx")
-    }
-    (version,) = versions
-    assert row("one decision, milliseconds")[1].startswith(f"`thisthat`, checkpoint {version} ")
-
-
-@pytest.mark.parametrize(
-    ("beginning", "name", "workload"),
-    [
-        ("a boolean, 60 tokens, two Neoverse", "latency-native", "one boolean, 60 tokens, cold"),
-        ("a boolean, 60 tokens, two Xeon", "latency-native-amx", "one boolean, 60 tokens, cold"),
-        (
-            "four questions, 200 tokens",
-            "latency-native-amx",
-            "triage, 4 questions, 200 tokens, schema-first together, warm",
-        ),
-        ("one question, 256 tokens, H200", "gpu", "135 M default: 1 × 256 tokens, one question"),
-    ],
-)
-def test_latency(beginning: str, name: str, workload: str) -> None:
-    other = "(c) transformers" if name == "gpu" else "(b) transformers"
-    shown = [float(cell.replace(",", "")) for cell in row(beginning)[1:4] if cell]
-    systems = ["(a)", other] if name == "gpu" else ["(a)", other, "(c1) llama.cpp"]
-    for value, system in zip(shown, systems, strict=True):
-        assert value == pytest.approx(median(name, workload, system), rel=0.005)
+    told = f"[a] {published['paper']}; [b] {low} to {high}; [c] {fastest} to {slowest:,}"
+    for cells in LATENCIES:
+        assert cells[5] == (told if cells[0].startswith("one question, 256 tokens") else "")
 
 
 def test_the_first_page_of_the_site_shows_rows_of_the_readme() -> None:
     page = (ROOT / "docs" / "site" / "index.md").read_text(encoding="utf-8")
     rows = [each for each in page.splitlines() if each.startswith("|")]
     assert len(rows) > 12
-    assert [each for each in rows if each not in README.splitlines()] == []
+    known = re.sub(r"\[([^\]]+)\]\(docs/results/[^)]+\)", r"\1", README).splitlines()
+    assert [each for each in rows if each not in known] == []
 
 
 def test_every_command_behind_a_figure_is_whole(
@@ -203,6 +232,22 @@ def test_every_command_behind_a_figure_is_whole(
         assert refused(words) is None, words
         command, _, given = found_command(words)
         assert "needs --data" not in command.help or "--data" in given, words
+
+
+def lines_in(text: str, language: str) -> list[str]:
+    """Lines of its blocks, without comments."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return [re.sub(r"\s+#.*", "", each) for block in blocks for each in block.splitlines()]
+
+
+def test_what_teaches_is_run_by_a_page() -> None:
+    """Bash blocks of pages run in test_docs.py."""
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    run = {each for page in pages for each in lines_in(page.read_text(encoding="utf-8"), "bash")}
+    shown = README[README.index("## Teach it your own decision") : README.index("## And keep it")]
+    lines = lines_in(shown, "sh")
+    assert len(lines) >= 3
+    assert [each for each in lines if each not in run] == []
 
 
 def test_accuracy_is_that_of_the_version_that_ships() -> None:
@@ -225,13 +270,13 @@ def test_the_loop_is_drawn_by_its_script() -> None:
 def test_the_one_pass_is_that_of_the_example() -> None:
     found = asked()
     count = sum(map(len, found.percents))
-    for file, colours in ONE_PASS_COLOURS.items():
+    for file in pictures(found):
         text = (ROOT / "docs" / "pictures" / file).read_text(encoding="utf-8")
         shown = [int(each) for each in re.findall(r">(\d+) %<", text)]
         assert len(shown) == count
         rest = iter(shown)
         percents = [[next(rest) for _ in each] for each in found.percents]
-        assert text == one_pass_drawn(replace(found, percents=percents), **colours)
+        assert text == pictures(replace(found, percents=percents))[file]
         # Engines differ by a few percent.
         assert shown == pytest.approx([p for each in found.percents for p in each], abs=6)
 
@@ -250,8 +295,44 @@ def test_the_animation_shows_its_session_and_can_stand_still() -> None:
     assert len(text.encode()) < 300_000
     ElementTree.fromstring(text)
     assert "prefers-reduced-motion:reduce" in text
-    lines = re.findall(r'<text class="(c|o)"[^>]*>([^<]*)<', text)
-    shown = [said.replace("\xa0", " ") for kind, said in lines if kind == "c"]
-    assert [each.replace("&quot;", '"') for each in shown] == [f"$ {each}" for each in SESSION]
-    again = drawn([("thisthat ask <x>", ["a & b"])])
-    assert "a\u00a0&amp;\u00a0b" in again
+    assert list(in_the_animation(text)) == SESSION
+    assert text == drawn(list(in_the_animation(text).items()))
+    again = drawn([("thisthat ask <x>", ["a & b"]), ("thisthat ask y", ["c"])])
+    assert in_the_animation(again) == {"thisthat ask <x>": ["a & b"], "thisthat ask y": ["c"]}
+    moving = [line for line in again.splitlines() if "animation:k" in line]
+    assert list(in_the_animation("\n".join(moving)).items()) == [("thisthat ask y", ["c"])]
+
+
+def in_the_animation(text: str) -> dict[str, list[str]]:
+    """Every command, and what is shown below it."""
+    found: dict[str, list[str]] = {}
+    for kind, line in re.findall(r'<text class="(c|o)"[^>]*>([^<]*)<', text):
+        said = html.unescape(line).replace("\xa0", " ")
+        if kind == "c":
+            found[said.removeprefix("$ ")] = lines = []
+        else:
+            lines.append(said)
+    return found
+
+
+def without_bars(lines: list[str]) -> str:
+    return re.sub("█+", "", "\n".join(lines))
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("command", [each for each in SESSION if "thisthat ask" in each])
+def test_the_animation_shows_what_the_program_prints(command: str) -> None:
+    text = (ROOT / "docs" / "pictures" / "session.svg").read_text(encoding="utf-8")
+    thisthat = shlex.quote(str(Path(sys.executable).with_name("thisthat")))
+    said = lines_of(command, EXAMPLES, thisthat)
+    assert alike(without_bars(in_the_animation(text)[command]), without_bars(said))
+
+
+def test_the_animation_teaches_as_the_start_page_does() -> None:
+    """Its block runs in test_docs.py."""
+    text = (ROOT / "docs" / "pictures" / "session.svg").read_text(encoding="utf-8")
+    (taught,) = [lines for command, lines in in_the_animation(text).items() if " teach " in command]
+    page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    printed = re.search(r"^refund: 110 labelled.*?^checkpoint in mine[^\n]*", page, re.M | re.S)
+    assert printed is not None
+    assert alike(printed[0], "\n".join(taught))

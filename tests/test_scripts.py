@@ -1,4 +1,5 @@
 import json
+import re
 import runpy
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.teach.small import write_parent
 from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import read_result
 
@@ -113,7 +115,8 @@ def test_parts_on_a_gpu_are_shown_run_stopped_and_not_run_again(
     out = tmp_path / "out"
     assert main(["--dry-run", "--out", str(out)]) == 0
     shown = capfd.readouterr().out
-    for name in ("host", "lambda", "stand-ins", "one-card", "gpu", "deep-teach-one-card"):
+    named = ("host", "taught", "lambda", "stand-ins", "one-card", "gpu", "deep-teach-one-card")
+    for name in named:
         assert f"\n{name}, at most " in "\n" + shown
     assert "bench gpu --quick" in shown
     assert not out.exists()
@@ -160,3 +163,21 @@ def test_every_measurement_of_a_part_exists() -> None:
         for word in words:
             if word.endswith(".py"):
                 assert (SCRIPT.parents[1] / word).is_file()
+
+
+def test_a_teach_in_a_process_of_its_own_is_timed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = runpy.run_path(str(SCRIPT.parent / "measure_teach.py"))
+    parent = write_parent(tmp_path / "parent")
+    rows = ["--rows", "40", "--tokens", "200", "--cores", "1"]
+    script["main"](["--rounds", "1", *rows, "--checkpoint", str(parent)])
+    first, last, goals = capsys.readouterr().out.splitlines()
+    figures = r"\d+\.\d s, \d+ MB at the peak, torch (not loaded|not installed)"
+    assert re.fullmatch(rf"round 1: {figures}", first)
+    assert re.fullmatch(rf"40 labels of 200 tokens, 1 core: {figures}", last)
+    assert goals == "goals: at most 60 s, at most 600 MB, torch not installed"
+    (tmp_path / "labels.csv").write_text("state\n")
+    (tmp_path / "schema.json").write_text("{}")
+    with pytest.raises(SystemExit, match=r"thisthat teach failed: .*schema\.json, questions: must"):
+        script["teach"](sys.executable, tmp_path, 1, "default", 1)

@@ -1,5 +1,7 @@
 """Sphinx settings of the site; `build.py` gathers the sources and runs it."""
 
+from pathlib import Path
+
 from thisthat import __version__
 
 project = "thisthat"
@@ -7,7 +9,7 @@ author = "The thisthat authors"
 copyright = "2026, the thisthat authors"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "lengths"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["files"]
 root_doc = "index"
@@ -47,6 +49,7 @@ html_sidebars = {
 }
 html_css_files = ["site.css"]
 html_js_files = ["access.js"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_favicon = "static/favicon.svg"
 html_show_sphinx = False
 html_copy_source = False

@@ -81,7 +81,7 @@ def _turned(
             ' loading="lazy">'
             for when, file in pair
         ]
-        return "<p>" + "".join(shown) + "</p>"
+        return '<p class="chart">' + "".join(shown) + "</p>"
 
     def image(match: re.Match[str]) -> str:
         at = posixpath.normpath(posixpath.join(posixpath.dirname(source), match["target"]))

@@ -238,10 +238,12 @@ def circle(size: int, checkpoint: str) -> dict[str, Any]:
         found["in the end"] = desk.work(size // 2)
         print(f"  {found['in the end']:.0%} right")
 
-    print("\n8. What is on record.")
+    print("\n8. What is on record, and the way back.")
     command("loop", "history", *where)
     command("loop", "report", *where, "--log", "log.sqlite", "-o", "report.html", "--mature", "0s")
     command("log", "verify", "log.sqlite")
+    if found["first canary"] == "ready":
+        command("loop", "rollback", *where, "--champion")
     return found
 
 

@@ -1,10 +1,8 @@
 """A moderation queue with review: clear comments are handled, doubtful ones wait for a person.
 
-    python moderate.py decide comments.txt log.sqlite        # one comment a line
-    python moderate.py review log.sqlite ID fine             # a moderator's verdict
-    python moderate.py labels log.sqlite labels.jsonl        # what moderators said, to teach with
-
-Decisions and verdicts are in one log, so that every verdict becomes a label for `thisthat teach`.
+python moderate.py decide comments.txt log.sqlite        # one comment a line
+python moderate.py review log.sqlite ID fine             # a moderator's verdict
+python moderate.py labels log.sqlite labels.jsonl        # the log's verdicts, to teach with
 """
 
 import hashlib
@@ -67,6 +65,8 @@ def main(*words: str) -> None:
             review(Path(log), name, verdict)
         case ["labels", log, target]:
             labels(Path(log), Path(target))
+        case ["-h" | "--help"]:
+            print(__doc__)
         case _:
             raise thisthat.InvalidInputError("usage", f"one of these\n\n{__doc__}")
 

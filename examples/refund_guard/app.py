@@ -1,5 +1,9 @@
 """A guard in front of refunds: what code can decide stays code, what it cannot read is asked.
 
+It pays money out, so SURE is high: at 0.6 it paid for "The kettle works, but my neighbour has a
+broken one" (0.76 that the goods are broken). At 0.8 it pays for none of the twins in its test;
+clear messages still pass, and a person reads the rest.
+
 pip install fastapi uvicorn && uvicorn app:app --app-dir examples/refund_guard
 
 curl 127.0.0.1:8000/refunds --json '{"days_since_delivery": 5, "paid": 40,
@@ -14,7 +18,7 @@ from pydantic import BaseModel, Field
 import thisthat
 from thisthat import Boolean, Choice
 
-SURE = 0.6  # fit your own on labels: thisthat threshold fit
+SURE = 0.8  # fit your own on labels: thisthat threshold fit
 QUESTIONS = {
     "broken": Boolean("Does the customer say that the goods are broken?"),
     "wish": Choice(

@@ -40,6 +40,7 @@ from thisthat.remote.connecting import connect
 from thisthat.schema import Describe, Scale, TypedDecision
 
 if TYPE_CHECKING:
+    from thisthat.decide.policy import Policy
     from thisthat.scale.decider import BatchDecider
 
 __version__ = "0.6.0"
@@ -62,6 +63,7 @@ __all__ = [
     "InvalidInputError",
     "MissingExtraError",
     "Option",
+    "Policy",
     "Scale",
     "Score",
     "ScoreAnswer",
@@ -78,7 +80,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``BatchDecider`` on first use: policies need pydantic, which a single decision does not."""
+    """``Policy`` and ``BatchDecider`` on first use: policies need pydantic, a decision does not."""
+    if name == "Policy":
+        from thisthat.decide.policy import Policy
+
+        return Policy
     if name == "BatchDecider":
         from thisthat.scale.decider import BatchDecider
 

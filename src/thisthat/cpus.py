@@ -18,15 +18,39 @@ _IDLE = slice(3, 5)
 """The columns of a processor's line that count idle time: idle, and waiting for a disk."""
 
 
-def usable_cores(topology: Path = _TOPOLOGY, quota: Path = _QUOTA) -> int:
-    """Physical cores within the process's affinity, the container's quota and OMP_NUM_THREADS.
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """The machine's physical cores, and how many each limit leaves; None where there is none.
 
-    At least 1. Where the system does not distinguish physical cores, every logical one counts.
+    Where the system does not distinguish physical cores, every logical one counts.
+    """
+
+    there: int
+    affinity: int
+    quota: int | None
+    wanted: int | None
+
+    @property
+    def usable(self) -> int:
+        """What all limits together leave, at least 1."""
+        limits = (self.affinity, self.quota, self.wanted)
+        return max(1, min(limit for limit in limits if limit is not None))
+
+
+def count_cores(topology: Path = _TOPOLOGY, quota: Path = _QUOTA) -> Cores:
+    """The cores of this machine, within affinity, container's quota and OMP_NUM_THREADS.
+
     Raises InvalidInputError for an OMP_NUM_THREADS that is not a number of threads.
     """
-    siblings = {_siblings(topology, processor) for processor in _allowed_processors()}
-    limits = (len(siblings), _quota(quota), _wanted_threads())
-    return max(1, min(limit for limit in limits if limit is not None))
+    allowed = {_siblings(topology, processor) for processor in _allowed_processors()}
+    there = {_siblings(topology, processor) for processor in range(os.cpu_count() or 1)}
+    most = max(len(there), len(allowed))
+    return Cores(most, len(allowed), _quota(quota), _wanted_threads())
+
+
+def usable_cores() -> int:
+    """The cores that deserve a thread. Raises what ``count_cores`` raises."""
+    return count_cores().usable
 
 
 @dataclass(frozen=True, slots=True)

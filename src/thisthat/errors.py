@@ -74,11 +74,16 @@ class FetchError(CheckpointError):
     """The base weights could not be fetched; the message says what to run instead."""
 
 
+def to_install(extra: str) -> str:
+    """The advice that brings an extra: by our name, pip would fetch a stranger's package."""
+    return f'pip install ".[{extra}]" in the checkout; the thisthat on PyPI is another project'
+
+
 class MissingExtraError(ThisThatError, ImportError):
     """An optional dependency is not installed; the message names the extra to install."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f'{what} needs the optional packages: pip install "thisthat[{extra}]"')
+        super().__init__(f"{what} needs the extra [{extra}]: {to_install(extra)}")
         self.extra = extra
 
 

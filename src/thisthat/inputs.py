@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -35,6 +35,12 @@ def read_text(path: Path) -> str:
         raise InvalidInputError(
             f"{path}, line {line}", f"is not UTF-8 text: {error}{hint}"
         ) from None
+
+
+def comma_hint(columns: Sequence[str]) -> str:
+    """What to add to an error about the columns of a CSV file if its cells stand in one column."""
+    alone = len(columns) == 1 and any(mark in columns[0] for mark in ";\t")
+    return " (cells must be separated by commas)" if alone else ""
 
 
 def load_json(text: str | bytes, where: str, *, unique: bool = False) -> Any:

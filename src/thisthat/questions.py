@@ -122,6 +122,10 @@ def _check_optional_text(value: object, field: str) -> None:
         check_text(value, field)
 
 
+def _is_blank(value: Text | None) -> bool:
+    return not (value.strip() if isinstance(value, str) else value)
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One thing the answer can be: a name, and a description of when it is the one."""
@@ -175,7 +179,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """Is it so? ``true`` and ``false`` may describe what each answer means."""
+    """Is it so? ``true`` and ``false`` may describe what each answer means.
+
+    Raises InvalidInputError for empty instructions that no description makes up for.
+    """
 
     instructions: Text | None = None
     true: Text | None = None
@@ -275,6 +282,9 @@ def _check_question(question: Question) -> None:
     elif isinstance(question, Boolean):
         _check_optional_text(question.true, "true")
         _check_optional_text(question.false, "false")
+        described = not (_is_blank(question.true) and _is_blank(question.false))
+        if question.instructions is not None and _is_blank(question.instructions) and not described:
+            raise InvalidInputError("instructions", "is empty")
     else:
         for index, level in enumerate(question.levels):
             check_text(level, f"levels[{index}]")

@@ -7,9 +7,11 @@ The shape is the one of ``/v1/systemone``: ``{"name": {"type", "instructions", "
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from thisthat.errors import InvalidInputError, shown
+from thisthat.inputs import read_json
 from thisthat.questions import Boolean, Choice, Question, Score
 
 _KEYS = {"type", "instructions", "criteria", "abstain"}
@@ -18,6 +20,15 @@ _ALSO_CALLED = {
     "instructions": {"description", "instruction", "prompt", "question", "text"},
     "criteria": {"choices", "criterion", "enum", "labels", "levels", "options"},
 }
+
+
+def read_questions(path: Path) -> dict[str, Question]:
+    """The named questions of a schema file. Raises InvalidInputError naming file and field."""
+    value = read_json(path)
+    try:
+        return questions_from_json(value)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path}, {error.field}", error.message) from None
 
 
 def questions_from_json(value: object) -> dict[str, Question]:

@@ -10,6 +10,7 @@ from tests.lab.train import tiny
 from thisthat.checkpoint import open_checkpoint
 from thisthat.cli import app, diagnosis
 from thisthat.cli.diagnosis import Diagnosis, HostFact, diagnose
+from thisthat.cpus import Cores
 from thisthat.engine import select
 from thisthat.engine.speed import Candidate, Speed
 
@@ -34,6 +35,46 @@ def test_everything_is_told_about_a_checkpoint(folder: Path) -> None:
     assert found["checkpoint"].mend is None
     assert str(folder.parent / "store") in found["cache"].fact
     assert "serve" in found["extras"].fact
+
+
+@pytest.mark.parametrize(
+    ("cores", "logical", "fact", "mend"),
+    [
+        (Cores(2, 2, None, None), 2, "2 usable cores", None),
+        (Cores(4, 4, None, 4), 8, "4 usable cores (8 logical ones in the machine)", None),
+        (
+            Cores(2, 2, None, 1),
+            2,
+            "1 usable core of 2: OMP_NUM_THREADS is 1",
+            "unset OMP_NUM_THREADS",
+        ),
+        (
+            Cores(8, 3, 6, None),
+            16,
+            "3 usable cores of 8 (16 logical ones in the machine): the affinity mask allows 3, "
+            "the container's quota allows 6",
+            "start it without taskset, a container without --cpuset-cpus; "
+            "give the container more CPUs (docker: --cpus)",
+        ),
+    ],
+)
+def test_what_keeps_cores_from_us_is_told_with_its_mend(
+    cores: Cores, logical: int, fact: str, mend: str | None
+) -> None:
+    found = diagnosis.processor_cores(cores, logical)
+    assert (found.fact, found.mend, found.meant) == (fact, mend, mend is not None)
+    assert diagnosis.processor_cores(cores, logical, "Some CPU").fact == f"Some CPU, {fact}"
+
+
+def test_a_limit_on_threads_is_told_and_may_be_meant(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thisthat.cpus.os.cpu_count", lambda: 64)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    found = diagnose(str(folder))
+    assert "OMP_NUM_THREADS is 1" in facts(found)["processor"].fact
+    assert "unset OMP_NUM_THREADS" in str(facts(found)["processor"].mend)
+    assert Diagnosis((facts(found)["processor"],)).fine
 
 
 def test_a_base_that_is_not_here_is_named_and_nothing_is_fetched(
@@ -118,8 +159,8 @@ TIMED = Speed(((Candidate("onnx", 2), 31.25), (Candidate("native", 2), float("in
             "64 tokens: onnx, 2 threads: 31.2 ms; native, 2 threads: did not open",
         ),
         ("native kernels (vnni), cpu", "never asked", TIMED, "chosen by a short measurement"),
-        ("native kernels (vnni), cpu", "never asked", None, "it is the fastest for this machine"),
-        ("torch 2.13, cuda", "never asked", TIMED, "it is the fastest for this machine"),
+        ("native kernels (vnni), cpu", "never asked", None, "it is the fastest engine here"),
+        ("torch 2.13, cuda", "never asked", TIMED, "it is the fastest engine here"),
     ],
 )
 def test_the_choice_of_an_engine_is_told_with_what_was_measured(

@@ -33,7 +33,8 @@ def test_commands_that_train_name_the_extra(command: list[str], tmp_path: Path) 
     )
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        'error: this command needs torch: pip install "thisthat[train]"'
+        'error: this command needs torch: pip install ".[train]" in the checkout; '
+        "the thisthat on PyPI is another project"
     ]
 
 

@@ -46,14 +46,22 @@ def run(*words: object) -> Result:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.jsonl", '"s"\n{"state": "s", "answers": {"red": true}}', "line 2: holds labels, not a"),
+        (
+            "a.jsonl",
+            '"s"\n{"state": "s", "answers": {"red": true}}',
+            "line 2: has the key 'answers'",
+        ),
+        ("a.jsonl", '{"state": "s", "answers": {"red": true}, "note": "n"}', "the key 'answers'"),
+        ("a.jsonl", '{"text": "s", "answers": {"red": true}}', "line 1: has the key 'answers'"),
+        ("a.jsonl", '{"id": 1, "state": "s", "red": true}', "line 1: has the key 'red'"),
+        ("a.jsonl", '{"state": "s", "answer": "yes"}', "line 1: has the key 'answer'"),
         (
             "a.jsonl",
             '{"kind": "x", "state": "s", "question": "?", "options": [], "answer": 0}',
-            "line 1: holds labels",
+            "line 1: has the key 'answer'",
         ),
-        ("a.csv", "state,red\ns,yes", "a.csv: has the column 'red', so it holds labels"),
-        ("a.tsv", "state\tanswers\ns\t{}", "a.tsv: has the column 'answers', so it holds labels"),
+        ("a.csv", "state,red\ns,yes", "a.csv: has the column 'red'"),
+        ("a.tsv", "state\tanswers\ns\t{}", "a.tsv: has the column 'answers'"),
     ],
 )
 def test_labels_are_never_taken_for_states(
@@ -61,13 +69,27 @@ def test_labels_are_never_taken_for_states(
 ) -> None:
     path = tmp_path / name
     path.write_text(text)
-    for words in (
-        ["ask", "--states", path, "--schema", schema],
-        ["check", schema, "--states", path],
+    evaluate = "to compare answers with labels, use `thisthat eval FILE --schema SCHEMA`"
+    for words, instead in (
+        (["ask", "--states", path, "--schema", schema], evaluate),
+        (["check", schema, "--states", path], evaluate),
+        (
+            ["label", path, "--schema", schema, "-o", tmp_path / "next.csv"],
+            "give labels as --labelled FILE",
+        ),
     ):
         said = str(run(*words).exception)
         assert message in said
-        assert "use `thisthat eval FILE --schema SCHEMA`" in said
+        assert "so it holds labels, not " in said
+        assert instead in said
+        assert ('goes under another one, as in {"record": {…}}' in said) is (name == "a.jsonl")
+
+
+def test_a_state_with_keys_like_labels_goes_under_another_key(schema: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"record": {"state": "s", "red": "wine", "answers": {"red": "no"}}}')
+    done = run("ask", "--states", path, "--schema", schema)
+    assert done.exit_code == 0, done.exception
 
 
 @pytest.mark.parametrize("command", [("ask", "hi"), ("check", "--states", "x"), ("eval", "x")])
@@ -77,6 +99,41 @@ def test_labels_given_as_the_schema_are_told_what_it_is(
     said = str(run(*command, "--schema", labels(tmp_path / "a.csv")).exception)
     assert said.startswith(f"{tmp_path / 'a.csv'}: is not JSON")
     assert said.endswith("; a schema is a JSON file of named questions")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "questions: must be an object of named questions, not list"),
+        ('{"red": {"type": "bool"}}', "questions.red.type: is 'bool'; it must be one of boolean"),
+    ],
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ask", "hi", "--schema"],
+        ["check", "--states", "states.jsonl", "--schema"],
+        ["label", "states.jsonl", "-o", "next.csv", "--schema"],
+        ["eval", "a.csv", "--schema"],
+        ["test", "a.csv", "--schema"],
+        ["teach", "a.csv", "-o", "taught", "--schema"],
+        ["calibrate", "folder", "a.csv", "--schema"],
+        ["threshold", "fit", "a.csv", "--target", "error<=0.1", "--schema"],
+        ["batch", "states.jsonl", "-o", "answers", "--schema"],
+        ["mcp"],
+        ["bench", "decisions", "a.csv", "--system", "majority", "--schema"],
+    ],
+    ids=" ".join,
+)
+def test_a_faulty_schema_is_named_with_its_file(
+    words: list[str], text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    labels(tmp_path / "a.csv")
+    (tmp_path / "states.jsonl").write_text('"s"')
+    (tmp_path / "faulty.json").write_text(text)
+    said = str(run(*words, "faulty.json").exception)
+    assert said.startswith(f"faulty.json, {message}")
 
 
 def test_states_are_read_from_tables(schema: Path, tmp_path: Path) -> None:

@@ -270,6 +270,7 @@ def test_async_answers_are_the_same() -> None:
         ({}, "questions: none given"),
         ({"": "Is it?"}, "questions: has the name ''"),
         ({"q": 3}, r"questions\.q: is a int, not a question"),
+        ({"q": " "}, r"questions\.q\.instructions: is empty"),
         (
             {"q": {"type": "noul"}},
             r"is a dict, not a question; thisthat\.questions_from_json reads",

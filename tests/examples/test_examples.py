@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import http.server
 import io
@@ -19,6 +20,7 @@ import pytest
 
 import thisthat
 from tests.examples.conftest import EXAMPLES, load
+from tests.test_docs import alike
 from thisthat import Decider, InvalidInputError
 
 LEAD = 0.1
@@ -48,6 +50,26 @@ def test_every_example_is_in_the_list() -> None:
         assert path.name in listed, path.name
 
 
+CLEARLY_BROKEN = [
+    "The kettle arrived broken. I want my money back.",
+    "The screen of the tablet is cracked. Money back please.",
+    "My neighbour's kettle works, but mine is broken. Money back please.",
+]
+NOT_BROKEN = [
+    "The kettle works, but my neighbour has a broken one. Money back please.",
+    "The kettle arrived in one piece. I want my money back.",
+    "The box was torn, but the lamp in it is fine. I want my money back.",
+    "The radio is not broken, I simply do not need it. Please refund it.",
+    "The lamp is too small for my desk. I want a refund.",
+    "My old kettle is broken, this one works. Money back please.",
+    "I ordered the wrong size. Refund me.",
+    "The parcel came a week late. I want my money back.",
+    "You broke your promise to deliver on Monday. Money back please.",
+    "The chair is whole and sturdy, but I want my money back.",
+    "I read that others got a broken tent. Mine is fine; still I want my money back.",
+]
+
+
 @pytest.mark.weights
 def test_the_refund_guard_pays_refuses_and_asks(
     decider: Decider, monkeypatch: pytest.MonkeyPatch
@@ -75,6 +97,13 @@ def test_the_refund_guard_pays_refuses_and_asks(
     new = ask("The spout was broken off. Please send me a new one.")
     assert new["reason"] == "wants replacement, not a refund"
     assert client.post("/refunds", json={"message": ""}).status_code == 422
+
+    def action(message: str) -> str:
+        sent = {"message": message, "days_since_delivery": 12, "paid": 40.0}
+        return str(client.post("/refunds", json=sent).json()["action"])
+
+    assert {action(message) for message in CLEARLY_BROKEN} == {"pay"}
+    assert {action(message) for message in NOT_BROKEN} == {"ask a person"}
 
 
 @pytest.mark.weights
@@ -176,6 +205,11 @@ def test_moderation_handles_reviews_and_makes_labels(
         moderation.main("review", log, waiting.split()[0], "nice")
     with pytest.raises(InvalidInputError, match="ID: 'zzzz' is not in "):
         moderation.main("review", log, "zzzz", "fine")
+
+
+def test_moderation_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    load("moderation/moderate.py").main("--help")
+    assert capsys.readouterr().out.startswith("A moderation queue with review")
 
 
 @pytest.mark.parametrize(
@@ -314,19 +348,38 @@ def test_the_action_keeps_what_this_version_made_for_this_processor(
 
 
 @pytest.mark.weights
-def test_the_notebook_runs() -> None:
+def test_the_notebook_shows_what_it_prints() -> None:
     notebook = json.loads((EXAMPLES / "notebook" / "first_steps.ipynb").read_text())
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     namespace: dict[str, Any] = {}
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
+    for number, cell in enumerate(cells, 1):
+        *before, last = ast.parse("".join(cell["source"])).body
+        exec(compile(ast.Module(before, []), "notebook", "exec"), namespace)
+        if not isinstance(last, ast.Expr):
+            exec(compile(ast.Module([last], []), "notebook", "exec"), namespace)
             assert cell["outputs"] == []
-            exec("".join(cell["source"]), namespace)
+            continue
+        value = eval(compile(ast.Expression(last.value), "notebook", "eval"), namespace)
+        (output,) = cell["outputs"]
+        assert output["execution_count"] == cell["execution_count"] == number
+        said = {"text/plain": repr(value)}
+        if hasattr(value, "_repr_html_"):
+            said["text/html"] = value._repr_html_()
+        stored = {kind: "".join(lines) for kind, lines in output["data"].items()}
+        assert stored.keys() == said.keys()
+        for kind, text in stored.items():
+            assert alike(read(text), read(said[kind])), (text, said[kind])
     first, second = namespace["decider"].decide_many(
         [namespace["ticket"], namespace["other"]], namespace["schema"]
     )
     assert (first["queue"].best, second["queue"].best) == ("billing", "shipping")
     answers = [*first.answers.values(), *second.answers.values()]
     assert min(lead(answer.probabilities) for answer in answers) >= LEAD
+
+
+def read(output: str) -> str:
+    """What a reader sees of it: no tags, whose bars are as wide as the probabilities, no time."""
+    return re.sub(r"\d+ ms", "… ms", re.sub(r"</?[a-z][^>]*>", " ", output))
 
 
 @pytest.mark.weights

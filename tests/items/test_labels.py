@@ -12,7 +12,8 @@ import zstandard
 from thisthat import Boolean, Choice, InvalidInputError, Score
 from thisthat.items.labels import (
     LabelledStates,
-    is_labelled,
+    label_columns,
+    label_key,
     labelled_items,
     labelled_questions,
     option_index,
@@ -193,19 +194,34 @@ def test_what_is_odd_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "labelled"),
+    ("row", "key"),
     [
-        ({"state": "s", "answers": {}}, True),
-        ({"id": 1, "state": "s", "answers": {"a": 1}}, True),
-        ({**ROW, "split": "dev"}, True),
-        ({"state": "s"}, False),
-        ({"state": "s", "answers": 1, "more": 2}, False),
-        ({"answers": {}}, False),
-        ("state answers", False),
+        ({"state": "s", "answers": {}}, "answers"),
+        ({"id": 1, "state": "s", "answers": {"a": 1}}, "answers"),
+        ({"state": "s", "answers": None, "more": 2}, "answers"),
+        ({"text": "s", "answers": {"refund": True}}, "answers"),
+        ({"record": "s", "answers": {"refund": True}}, "answers"),
+        ({**ROW, "split": "dev"}, "answer"),
+        ({"state": "s", "answer": "yes"}, "answer"),
+        ({"text": "s", "answer": 0}, "answer"),
+        ({"id": 1, "state": "s", "refund": True}, "refund"),
+        ({"text": "s", "anger": None}, "anger"),
+        ({"state": "s"}, None),
+        ({"state": "s", "text": "t", "id": 1, "note": "n"}, None),
+        ({"refund": "asked for", "anger": "none"}, None),
+        ({"answers": 1, "answer": 2}, None),
+        ("state answers", None),
+        (["state", "answers"], None),
     ],
 )
-def test_rows_of_labels_are_told_from_states(row: object, labelled: bool) -> None:
-    assert is_labelled(row) is labelled
+def test_rows_of_labels_are_told_from_states(row: object, key: str | None) -> None:
+    assert label_key(row, QUESTIONS) == key
+
+
+def test_a_question_may_be_called_like_what_is_no_label() -> None:
+    questions = ["state", "text", "id"]
+    assert label_key({"id": 1, "state": "s", "text": "t"}, questions) is None
+    assert label_columns(questions) == ("answers", "text")
 
 
 @pytest.mark.parametrize(

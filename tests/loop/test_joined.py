@@ -128,7 +128,8 @@ def test_a_request_about_several_states_needs_the_state(store: SQLiteStore) -> N
     put(store, (1, of("r", option="b", state_hash="h3")))
     found, counts = view(store, DAY)
     assert [each.option for each in found] == [None, "b"]
-    assert counts == {"ambiguous": 1, "orphan": 1, "censored": 1, "known": 1}
+    assert counts == {"ambiguous": 1, "orphan": 1, "unassigned": 1, "known": 1}
+    assert view(store, DAY / 2)[1]["immature"] == 1
 
 
 def test_a_repeated_decision_does_not_count_its_outcome_twice(store: SQLiteStore) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.loop.test_joined import DAY, T0, decided, of, put
+from thisthat.audit.beside import RequestId
 from thisthat.audit.store import SQLiteStore
 from thisthat.errors import InvalidInputError
 from thisthat.items.labels import read_labelled
@@ -34,7 +35,7 @@ def test_a_decision_becomes_one_label_with_its_questions(store: SQLiteStore) -> 
 def test_levels_are_labelled_by_number(store: SQLiteStore, tmp_path: Path) -> None:
     said = json.dumps({"0": 0.2, "1": 0.7, "unknown": 0.1})
     score = {"kind": "score", "probabilities": said, "best": "1"}
-    store.append([decided(0, name, **score) for name in ("r", "s")])
+    store.append([decided(0, name, state_hash=name, **score) for name in ("r", "s")])
     put(store, (1, of("r", option="1")), (1, of("s", option="unknown")))
     made = make_labels(store, DAY, T0 + DAY)
     assert [each.answers for each in made.labels] == [{"q": 1}, {"q": "unknown"}]
@@ -48,9 +49,25 @@ def test_levels_are_labelled_by_number(store: SQLiteStore, tmp_path: Path) -> No
 def test_ids_tell_states_of_one_request_apart(store: SQLiteStore) -> None:
     store.append([decided(0, "r", state_hash=name, state=name) for name in ("h1", "h2")])
     store.append([decided(0, None)])
-    put(store, *((1, Outcome(decision=line, option="a")) for line in (3, 2, 1)))
+    client = RequestId("f00d", "order-1187")
+    store.append([decided(0, client, state_hash="h4")])
+    put(store, *((1, Outcome(decision=line, option="a")) for line in (4, 3, 2, 1)))
     made = make_labels(store, 0, T0 + DAY)
-    assert [each.id for each in made.labels] == ["r#1", "r#2", "line#3"]
+    assert [each.id for each in made.labels] == ["r#1", "r#2", "line#3", "order-1187"]
+
+
+def test_decisions_about_the_same_state_become_one_label(store: SQLiteStore) -> None:
+    store.append([decided(0, name) for name in ("r", "s", "t")])
+    store.append([decided(0, "t", "p"), decided(0, "t", "z"), decided(0, "u", "z")])
+    put(store, *((1, of(name, option="a")) for name in ("r", "s", "t")))
+    put(store, (1, of("t", "p", option="b")))
+    put(store, (1, of("t", "z", option="a")), (1, of("u", "z", option="b")))
+    made = make_labels(store, 0, T0 + DAY)
+    [label] = made.labels
+    assert (label.id, label.answers) == ("r", {"q": "a", "p": "b"})
+    assert made.excluded == {"same": 2, "contrary": 2}
+    [kept] = make_labels(store, 0, T0 + DAY, keep_contradictory=True).labels
+    assert kept.answers == {"q": "a", "p": "b", "z": "b"}
 
 
 def test_every_answer_without_a_label_has_a_reason(store: SQLiteStore) -> None:
@@ -61,24 +78,31 @@ def test_every_answer_without_a_label_has_a_reason(store: SQLiteStore) -> None:
             decided(0, "silent"),
             decided(0, "good"),
             decided(0, "reward"),
-            decided(0, "both"),
+            decided(0, "both", state_hash="h4"),
             decided(0, "unknown"),
             decided(0, "stateless", state=None),
+            decided(0, "again"),
+            decided(0, "several", state_hash="h1"),
+            decided(0, "several", state_hash="h2"),
+            decided(0, "this", state_hash="h3"),
+            decided(0, "other", state_hash="h3"),
         ]
     )
-    names = ("good", "young", "both", "stateless")
+    names = ("good", "young", "both", "stateless", "again", "several", "this")
     put(store, *((1, of(name, option="a", source="x")) for name in names))
     put(store, (2, of("both", option="b")), (2, of("unknown", option="c")))
+    put(store, (2, of("other", option="b")))
     put(store, (2, of("reward", reward=1)))
     made = make_labels(store, DAY, T0 + DAY)
     assert [each.id for each in made.labels] == ["good"]
-    assert made.excluded == dict.fromkeys(REASONS, 1)
+    assert made.excluded == {**dict.fromkeys(REASONS, 1), "unassigned": 2, "contrary": 2}
     kept = make_labels(store, DAY, T0 + DAY, keep_contradictory=True)
-    assert {each.id: each.answers["q"] for each in kept.labels} == {"good": "a", "both": "b"}
+    answers = {each.id: each.answers["q"] for each in kept.labels}
+    assert answers == {"good": "a", "both": "b", "other": "b"}
 
 
 def test_labels_hold_nothing_from_after_their_moment(store: SQLiteStore) -> None:
-    store.append([decided(0, "r"), decided(DAY, "s")])
+    store.append([decided(0, "r"), decided(DAY, "s", state_hash="h2")])
     put(store, (5, of("r", option="a")), (DAY + 5, of("s", option="a")), (9, of("r", option="b")))
     early = make_labels(store, 1, T0 + 9)
     assert [each.answers for each in early.labels] == [{"q": "a"}]
@@ -175,6 +199,11 @@ def test_csv_and_json_lines_hold_the_same(tmp_path: Path) -> None:
     [
         ("o.csv", "decision,colour\n1,red\n", "o.csv, line 1: names 'colour'; known columns are"),
         ("o.csv", "", "o.csv, line 1: is empty"),
+        (
+            "o.csv",
+            "request;option\nr;yes\n",
+            "source, time, key (cells must be separated by commas)",
+        ),
         ("o.csv", "decision,option\n1\n", "o.csv, line 2: has another number of cells"),
         ("o.csv", "decision,reward\n1,0.5\n2,5\n", "o.csv, line 3, reward: must be a number"),
         ("o.csv", "decision,reward\n1,much\n", "o.csv, line 2, reward: must be a number"),

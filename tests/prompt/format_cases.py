@@ -33,7 +33,8 @@ class Case:
     pieces: Pieces
 
 
-def _wide(options: list[str]) -> Pieces:
+def wide(options: list[str]) -> Pieces:
+    """More than ten options: label and text of each apart."""
     pieces: Pieces = []
     for index, option in enumerate(options):
         pieces += ["\n(", index, f") {option}"]
@@ -73,7 +74,7 @@ CASES = [
         [TWELVE],
         "state-first",
         "apart",
-        ["Context:\n", STATE, "\n\nQuestion: Which team?\nOptions:", *_wide(TEAMS), "\nAnswer: ("],
+        ["Context:\n", STATE, "\n\nQuestion: Which team?\nOptions:", *wide(TEAMS), "\nAnswer: ("],
     ),
     Case(
         "thisthat, schema first, together",
@@ -153,7 +154,7 @@ CASES = [
         [TWELVE],
         "state-first",
         "apart",
-        [f"Context:\n{STATE}", "\n\nQuestion: Which team?\nOptions:", *_wide(TEAMS), "\nAnswer: ("],
+        [f"Context:\n{STATE}", "\n\nQuestion: Which team?\nOptions:", *wide(TEAMS), "\nAnswer: ("],
     ),
     Case(
         "decider, schema first, narrow",
@@ -179,7 +180,7 @@ CASES = [
         "apart",
         [
             "Question: Which team?\nOptions:",
-            *_wide(TEAMS),
+            *wide(TEAMS),
             "\n\nContext:\n",
             STATE,
             "\n\nAnswer: (",
@@ -256,7 +257,7 @@ CASES = [
         [
             f"Context:\n{STATE}",
             f"\n\nQuestion: {TWELVE_LEGEND}\nOptions:",
-            *_wide(TEAMS),
+            *wide(TEAMS),
             "\nAnswer: (",
         ],
     ),
@@ -284,7 +285,7 @@ CASES = [
         "apart",
         [
             f"Question: {TWELVE_LEGEND}\nOptions:",
-            *_wide(TEAMS),
+            *wide(TEAMS),
             "\n\nContext:\n",
             STATE,
             "\n\nAnswer: (",
@@ -341,7 +342,8 @@ def asked(number: str, text: str, options: list[str]) -> Pieces:
     lines = "".join(
         f"\n({letter}) {option}" for letter, option in zip("ABCDEFGHIJ", options, strict=False)
     )
-    return [f"\n\nQuestion{number}: {text}\nOptions:", lines, f"\nAnswer{number}: ("]
+    told = wide(options) if len(options) > 10 else [lines]
+    return [f"\n\nQuestion{number}: {text}\nOptions:", *told, f"\nAnswer{number}: ("]
 
 
 def _one(name: str, state: str, question: Question, text: str, options: list[str]) -> Case:

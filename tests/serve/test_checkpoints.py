@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from tests.path_engine import path_decider
-from tests.serve.support import opened, post, service_for
+from tests.serve.page.live import opened as live_opened
+from tests.serve.support import REQUEST, opened, post, service_for
 from thisthat.decide.decider import Decider
-from thisthat.errors import CheckpointError
+from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.serve import checkpoints
 from thisthat.serve.checkpoints import MOST_LEFT, Checkpoints
-from thisthat.serve.settings import Settings
+from thisthat.serve.settings import MOST_ALSO, Settings
 
 
 def served(**settings: float) -> Checkpoints:
@@ -86,3 +87,57 @@ def test_four_changes_of_lambda_leave_one_model() -> None:
         assert answered.status_code == 200
     assert len(made) == 5
     assert [each() for each in made if each() is not None] == [service.checkpoints.main()]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("broken",), "--also-checkpoint broken: broken: the tensor x is missing"),
+        (("x=broken",), "--also-checkpoint x=broken: broken: the tensor x is missing"),
+        (("default",), "default: 'paths' is the name of another one here; .* NAME=default"),
+        (("a", "a"), "--also-checkpoint a: 'a' is the name of another one here; .* NAME=a"),
+        (("a", "a=b"), "--also-checkpoint a=b: 'a' is the name of another one here; .* NAME=b"),
+        (("default=b",), "'default' is the name of another one"),
+        (("mine=b",), "'mine' is the name of another one"),
+    ],
+)
+def test_another_checkpoint_opens_and_has_a_name_of_its_own(
+    given: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(CheckpointError, match=said):
+        service_for(also_checkpoints=given, aliases=("mine",))
+
+
+def test_so_many_other_checkpoints_are_held_and_no_more() -> None:
+    held = tuple(f"n{number}" for number in range(MOST_ALSO))
+    assert list(service_for(also_checkpoints=held).checkpoints.others()) == list(held)
+    with pytest.raises(InvalidInputError, match="also-checkpoint: is given 5 times; 4 at most"):
+        Settings(also_checkpoints=(*held, "more"))
+
+
+def test_a_reload_keeps_the_other_checkpoints_as_they_are() -> None:
+    asked: list[str] = []
+
+    def open_decider(ref: str, lam: float | None) -> Decider:
+        asked.append(ref)
+        return opened(ref, lam)
+
+    service = service_for(open_decider, also_checkpoints=("worlds",), admin_keys=("boss",))
+    other = service.checkpoints.find("worlds")
+    admin = {"authorization": "Bearer boss"}
+    body = {"checkpoint": "next"}
+    assert post(service, "/admin/reload", body, headers=admin).status_code == 200
+    assert (service.checkpoints.find("worlds"), asked) == (other, ["default", "worlds", "next"])
+    refused = post(service, "/admin/reload", {"checkpoint": "worlds"}, headers=admin)
+    assert refused.status_code == 409
+    assert "another checkpoint is called 'worlds' here" in refused.text
+    assert service.checkpoints.current().name == "next"
+
+
+def test_another_checkpoint_answers_as_it_would_alone() -> None:
+    service = service_for(live_opened, also_checkpoints=("worlds",))
+    body = {**REQUEST, "model": "worlds"}
+    answers = post(service, "/v1/systemone", body).json()["answers"]
+    alone = service_for(lambda ref, lam: live_opened("worlds", lam))
+    assert answers == post(alone, "/v1/systemone", REQUEST).json()["answers"]
+    assert answers != post(service, "/v1/systemone", REQUEST).json()["answers"]

@@ -6,11 +6,12 @@ import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 import pytest
 import typer
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, ViewportSize
 
 import thisthat
 from tests.axe import violations
@@ -42,6 +43,9 @@ MAIN = [
 ]
 
 
+LONG = {"command-line", "http", "library", "performance", "results"}
+"""On these axe takes as long as on all others together."""
+
 AT_ONCE = """() => {
   for (const each of document.querySelectorAll('details')) each.open = true;
   document.head.append(Object.assign(document.createElement('style'),
@@ -50,22 +54,49 @@ AT_ONCE = """() => {
 """Unfolds what is folded and lets colours change at once."""
 
 
+MOSTLY_EMPTY = """() => [...document.querySelectorAll('article tr')].filter((row) => {
+  const { top, height } = row.getBoundingClientRect();
+  if (height <= 200) return false;
+  const lines = new Set();
+  const text = document.createRange();
+  for (const cell of row.cells) {
+    text.selectNodeContents(cell);
+    for (const box of text.getClientRects()) {
+      if (box.left > innerWidth - 20) continue;
+      for (let y = Math.floor(box.top - top); y < box.bottom - top; y += 1) lines.add(y);
+    }
+  }
+  return lines.size < 0.4 * height;
+}).map((row) => row.innerText.slice(0, 40))"""
+"""High rows of tables that show text on less than 40 % of their height before one scrolls."""
+
+
 class _Read(HTMLParser):
-    """Ids of a page, and what it links to or loads."""
+    """Ids of a page, what it links to or loads, and the rows of tables that are not folded."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.loaded: list[str] = []
+        self.rows: list[int] = []
+        self._folds = 0
+
+    def handle_endtag(self, tag: str) -> None:
+        self._folds -= tag == "details"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = dict(attrs)
+        self._folds += tag == "details"
+        if not self._folds and tag == "table":
+            self.rows.append(0)
+        elif not self._folds and tag == "tr":
+            self.rows[-1] += 1
         self.ids.update(value for value in (found.get("id"), found.get("name")) if value)
         if tag == "a" and found.get("href"):
             self.links.append(str(found["href"]))
         elif tag == "link" or tag in ("img", "script", "source"):
-            self.loaded += [str(found[key]) for key in ("href", "src") if found.get(key)]
+            self.loaded += [str(found[key]) for key in ("href", "src", "srcset") if found.get(key)]
 
 
 @pytest.fixture(scope="module")
@@ -143,12 +174,19 @@ def test_every_command_and_every_public_name_is_in_the_reference(
     assert "POST /v1/decide" in (site / "http.html").read_text(encoding="utf-8")
 
 
+def test_long_tables_are_folded(pages: dict[Path, _Read]) -> None:
+    long = {
+        path.name: max(page.rows) for path, page in pages.items() if max(page.rows, default=0) > 25
+    }
+    assert long == {}
+
+
 def test_every_page_is_readable_in_a_browser(
     browser: Browser, address: str, site: Path, pages: dict[Path, _Read]
 ) -> None:
-    """No error, no foreign request, contrast AA light and dark, no sideways scrolling on a phone.
+    """No error, no foreign request, contrast AA light and dark; on a phone all of it to be seen.
 
-    What is folded is unfolded first.
+    There no page scrolls sideways and no high row is empty. What is folded is unfolded first.
     """
     faults: list[str] = []
     with browser.new_context(viewport={"width": 390, "height": 844}) as made:
@@ -170,14 +208,25 @@ def test_every_page_is_readable_in_a_browser(
                 faults += [f"{name}, {scheme}: {faint}" for faint in page.evaluate(TOO_FAINT)]
             if page.evaluate(OVERFLOW) > 0:
                 faults.append(f"{name}: wider than a phone")
+            faults += [f"{name}: mostly empty: {row}" for row in page.evaluate(MOSTLY_EMPTY)]
     assert faults == []
 
 
 @pytest.mark.parametrize(
-    ("name", "width"), [("start", 390), ("mcp", 390), ("library", 1280), ("search", 1280)]
+    ("name", "width", "scheme"),
+    [
+        *((name, 390, "light") for name in MAIN if name not in LONG),
+        *((name, 390, "dark") for name in ("index", "start", "mcp")),
+        ("library", 1280, "light"),
+        ("search", 1280, "light"),
+        ("search", 1280, "dark"),
+    ],
 )
-def test_axe_finds_nothing(browser: Browser, address: str, name: str, width: int) -> None:
-    with browser.new_context(viewport={"width": width, "height": 900}) as made:
+def test_axe_finds_nothing(
+    browser: Browser, address: str, name: str, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    size: ViewportSize = {"width": width, "height": 900}
+    with browser.new_context(viewport=size, color_scheme=scheme) as made:
         page = made.new_page()
         page.goto(f"{address}{name}.html")
         assert violations(page) == []
@@ -206,10 +255,47 @@ def test_faint_text_is_found(browser: Browser) -> None:
         assert [each.split(" ", 1)[1] for each in page.evaluate(TOO_FAINT)] == ["P. too faint"]
 
 
-def test_the_search_finds_a_page(browser: Browser, address: str) -> None:
+def test_the_search_shows_the_page_about_a_word_first(browser: Browser, address: str) -> None:
+    own = {
+        "threshold": "thresholds",
+        "teach": "teach",
+        "lambda": "checkpoints",
+        "λ": "checkpoints",
+        "mcp": "mcp",
+        "log": "audit",
+        "canary": "loop",
+        "results": "results",
+        "fit_policy": "library",
+    }
     with browser.new_context() as made:
         page = made.new_page()
-        page.goto(f"{address}search.html?q=canary")
-        page.wait_for_selector("ul.search li")
-        found = page.eval_on_selector_all("ul.search a", "all => all.map((a) => a.href)")
-    assert any("loop.html" in link for link in found), found
+        first = {}
+        for word in own:
+            page.goto(f"{address}search.html?q={word}")
+            link = page.wait_for_selector("ul.search li a")
+            first[word] = str(link and link.get_attribute("href")).partition(".html")[0]
+    assert first == own
+
+
+def test_the_search_shows_lists_and_notes_last(browser: Browser, address: str) -> None:
+    with browser.new_context() as made:
+        page = made.new_page()
+        page.goto(f"{address}search.html?q=threshold")
+        page.wait_for_function(
+            "/found \\d+ pages/.test(document.querySelector('.search-summary').innerText)"
+        )
+        found = page.eval_on_selector_all("ul.search li > a", "all => all.map((a) => a.pathname)")
+    listed = [bool(re.search("/(command-line|library|results|decisions/)", each)) for each in found]
+    assert True in listed[5:]
+    assert not any(listed[:5])
+
+
+@pytest.mark.parametrize(("width", "shown"), [(390, "-narrow"), (1280, "")])
+def test_the_first_picture_can_be_read(
+    browser: Browser, address: str, width: int, shown: str
+) -> None:
+    with browser.new_context(viewport={"width": width, "height": 900}) as made:
+        page = made.new_page()
+        page.goto(address)
+        source = page.evaluate("document.querySelector('picture.only-light img').currentSrc")
+    assert source == f"{address}pictures/one-pass{shown}.svg"

@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
+import torch
 
+import thisthat
 from tests.lab.train import tiny
 from thisthat import Boolean, Choice
+from thisthat.decide.decider import Decider
+from thisthat.errors import CheckpointError
 from thisthat.questions import Question
 from thisthat.teach.rows import Rows
 
@@ -17,6 +22,22 @@ WORDS = ["red", "green", "pale", "deep", "door", "car"]
 STATES = [
     " ".join(np.random.default_rng(number).choice(WORDS, 4)) + f" {number}" for number in range(60)
 ]
+
+
+CUDA = "torch on CUDA"
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+ENGINES = ["native", "onnx", "torch", pytest.param(CUDA, marks=needs_cuda)]
+
+
+def open_on(engine: str, place: Path, lam: float | None) -> Decider:
+    """Opened on one of ``ENGINES``; skips where native kernels do not run."""
+    name, device = ("torch", "cuda") if engine == CUDA else (engine, "cpu")
+    try:
+        return thisthat.open(place, lam=lam, engine=name, threads=1, device=device)  # type: ignore[arg-type]
+    except CheckpointError as error:
+        if engine == "native":
+            pytest.skip(str(error))
+        raise
 
 
 def rows_of(question: Question, word: str) -> Rows:

@@ -22,5 +22,5 @@ document.addEventListener("DOMContentLoaded", () => {
       else target.removeAttribute("tabindex");
     }
   });
-  for (const node of all("pre, .table-wrapper")) sized.observe(node);
+  for (const node of all("pre, .table-wrapper, .chart")) sized.observe(node);
 });

@@ -16,10 +16,18 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thisthat.errors import CheckpointError, FetchError, MissingExtraError, ThisThatError
+from thisthat.environment import THREADS
+from thisthat.errors import (
+    CheckpointError,
+    FetchError,
+    MissingExtraError,
+    ThisThatError,
+    to_install,
+)
 
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
+    from thisthat.cpus import Cores
 
 LEAST_MEMORY = 1 << 30
 """Free memory below which answering may be killed; the default takes about half of it."""
@@ -30,11 +38,15 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class HostFact:
-    """One fact; ``mend`` says what to do about it, where something can be done."""
+    """One fact; ``mend`` says what to do about it, where something can be done.
+
+    What may be ``meant`` as it is needs no fixing.
+    """
 
     name: str
     fact: str
     mend: str | None = None
+    meant: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,7 @@ class Diagnosis:
     @property
     def fine(self) -> bool:
         """True when nothing needs fixing."""
-        return not any(finding.mend for finding in self.findings)
+        return not any(finding.mend and not finding.meant for finding in self.findings)
 
 
 def diagnose(checkpoint: str = "default") -> Diagnosis:
@@ -70,15 +82,39 @@ def _findings(checkpoint: str) -> Iterator[HostFact]:
 
 
 def _cpu() -> Iterator[HostFact]:
-    from thisthat.cpus import usable_cores
+    from thisthat.cpus import count_cores
     from thisthat.engine.native.compiler import processor, variants_here
 
     named = re.search(r"model name\s*:\s*(.+)", processor())
-    cores, there = usable_cores(), os.cpu_count() or 1
-    fewer = "" if cores == there else f" ({there} logical ones in the machine)"
-    name = f"{named[1]}, " if named else ""
-    yield HostFact("processor", f"{name}{cores} usable core{'s' * (cores > 1)}{fewer}")
+    yield processor_cores(count_cores(), os.cpu_count() or 1, named[1] if named else None)
     yield HostFact("instructions", ", ".join(variants_here()))
+
+
+def processor_cores(cores: Cores, logical: int, name: str | None = None) -> HostFact:
+    """How many cores may be used, and what keeps us from the others."""
+    limits = [
+        (cores.wanted, f"{THREADS} is {cores.wanted}", f"unset {THREADS}"),
+        (
+            cores.affinity,
+            f"the affinity mask allows {cores.affinity}",
+            "start it without taskset, a container without --cpuset-cpus",
+        ),
+        (
+            cores.quota,
+            f"the container's quota allows {cores.quota}",
+            "give the container more CPUs (docker: --cpus)",
+        ),
+    ]
+    held = [(why, mend) for most, why, mend in limits if most is not None and most < cores.there]
+    fact = f"{cores.usable} usable core{'s' * (cores.usable > 1)}"
+    if held:
+        fact += f" of {cores.there}"
+    if logical > cores.there:
+        fact += f" ({logical} logical ones in the machine)"
+    if held:
+        fact += f": {', '.join(why for why, _ in held)}"
+    mend = "; ".join(mend for _, mend in held) or None
+    return HostFact("processor", f"{name}, {fact}" if name else fact, mend, meant=bool(held))
 
 
 def memory(meminfo: Path = _MEMORY, cgroup: Path = _CGROUP) -> HostFact:
@@ -137,7 +173,7 @@ def _gpu() -> HostFact:
     if not has_nvidia_gpu():
         return HostFact("GPU", "none from NVIDIA")
     if find_spec("torch") is None:
-        return HostFact("GPU", "not used: torch is missing", 'pip install "thisthat[torch]"')
+        return HostFact("GPU", "not used: torch is missing", to_install("torch"))
     return HostFact("GPU", "used through torch")
 
 
@@ -178,7 +214,7 @@ def missing_base() -> HostFact | None:
 
 def _how_to_open(error: ThisThatError) -> str:
     if isinstance(error, MissingExtraError):
-        return f'pip install "thisthat[{error.extra}]"'
+        return to_install(error.extra)
     if isinstance(error, FetchError):
         return "thisthat pull, with a network; or see docs/checkpoints.md for working offline"
     if isinstance(error, CheckpointError):
@@ -200,7 +236,7 @@ def why_this_engine(checkpoint: Checkpoint, engine: str) -> HostFact:
             return HostFact(name, f"{unused}: {reason}", _how_to_compile(reason))
     speed = known_speed(checkpoint)
     if speed is None or engine.startswith("torch"):
-        return HostFact(name, "it is the fastest for this machine")
+        return HostFact(name, "it is the fastest engine here")
     how = "chosen by a short measurement when first opened here, 64 tokens"
     return HostFact(name, f"{how}: {speed}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from thisthat.errors import to_install
+
 _PACKAGES = {
     "train": ("torch", "transformers", "torchao", "peft", "tomli", "pyarrow"),
     "serve": ("starlette", "httptools", "uvicorn", "prometheus_client"),
@@ -17,5 +19,5 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
     package = (error.name or "").partition(".")[0]
     for extra, packages in _PACKAGES.items():
         if package in packages:
-            return f'this command needs {package}: pip install "thisthat[{extra}]"'
+            return f"this command needs {package}: {to_install(extra)}"
     return None

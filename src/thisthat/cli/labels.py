@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import json_lines, read_json
+from thisthat.inputs import json_lines
 
 if TYPE_CHECKING:
     from thisthat.items.labels import LabelledStates
@@ -19,18 +19,17 @@ if TYPE_CHECKING:
 def read_schema(schema: Path | None) -> dict[str, Question] | None:
     """The named questions of a file, or None without one. Raises InvalidInputError."""
     from thisthat.items.labels import LABEL_FILES
-    from thisthat.questions_json import questions_from_json
+    from thisthat.questions_json import read_questions
 
     if schema is None:
         return None
     try:
-        value = read_json(schema)
+        return read_questions(schema)
     except InvalidInputError as error:
         if schema.suffix not in LABEL_FILES:
             raise
         what = "a schema is a JSON file of named questions"
         raise InvalidInputError(error.field, f"{error.message}; {what}") from None
-    return questions_from_json(value)
 
 
 def read_labels(path: Path, schema: Path | None) -> LabelledStates:
@@ -55,10 +54,10 @@ def taught_words(labelled: LabelledStates, checkpoint: str, lam: float | None) -
 def read_states(path: Path, questions: Iterable[str] = ()) -> list[Text]:
     """The states of a file: a JSON value on each line, or the column ``state`` of a table.
 
-    Raises InvalidInputError for a file that holds labels (a table with a column for one of the
-    ``questions``), or no state at all.
+    Raises InvalidInputError for a file that holds labels (a row that has answers, or a column or
+    key for one of the ``questions``), or no state at all.
     """
-    return [state for _, state in _placed_states(path, questions, None)]
+    return [state for _, state in _placed_states(path, questions, None, COMPARED)]
 
 
 def named_states(path: Path, questions: Iterable[str]) -> list[tuple[str, Text]]:
@@ -66,28 +65,39 @@ def named_states(path: Path, questions: Iterable[str]) -> list[tuple[str, Text]]
 
     Raises what that raises, and InvalidInputError for an id that is missing or there twice.
     """
-    return _placed_states(path, questions, "id")
+    return _placed_states(path, questions, "id", _GIVEN)
 
 
-def _placed_states(path: Path, questions: Iterable[str], ids: str | None) -> list[tuple[str, Text]]:
+def has_ids(path: Path) -> bool:
+    """Whether a file of states is a table with ids of its own."""
+    from thisthat.scale.source import RowSource, kind_by_name
+
+    return kind_by_name(path) not in (None, "jsonl") and "id" in RowSource([path]).columns()
+
+
+def _placed_states(
+    path: Path, questions: Iterable[str], ids: str | None, instead: str
+) -> list[tuple[str, Text]]:
     from thisthat.scale.source import kind_by_name
 
     table = kind_by_name(path) not in (None, "jsonl")
-    states = _rows_of_table(path, questions, ids) if table else list(_lines(path))
+    if table:
+        states = _rows_of_table(path, questions, ids, instead)
+    else:
+        states = list(_lines(path, questions, instead))
     if not states:
         raise InvalidInputError(str(path), "has no states")
     return states
 
 
-def _rows_of_table(path: Path, questions: Iterable[str], ids: str | None) -> list[tuple[str, Text]]:
+def _rows_of_table(
+    path: Path, questions: Iterable[str], ids: str | None, instead: str
+) -> list[tuple[str, Text]]:
+    from thisthat.items.labels import label_columns
     from thisthat.scale.source import RowSource
 
-    columns = RowSource([path]).columns()
-    for name in columns:
-        if name in {*questions, *_OF_LABELS}:
-            message = f"has the column {name!r}, so it holds labels, not states alone; {_LABELLED}"
-            raise InvalidInputError(str(path), message)
-    source = RowSource([path], ids if ids in columns else None)
+    refused = refuse_columns(label_columns(["answer", *questions]), instead)
+    source = RowSource([path], ids if ids in RowSource([path]).columns() else None, refused=refused)
     if source.id is not None:
         source.survey()
     found: list[tuple[str, Text]] = []
@@ -98,12 +108,19 @@ def _rows_of_table(path: Path, questions: Iterable[str], ids: str | None) -> lis
     return found
 
 
-def _lines(path: Path) -> Iterator[tuple[str, Text]]:
-    from thisthat.items.labels import is_labelled
+def refuse_columns(columns: Iterable[str], instead: str) -> dict[str, str]:
+    """Columns of labels with why a file of states may not have them, for ``RowSource.refused``."""
+    return dict.fromkeys(columns, f"so it holds labels, not states alone; {instead}")
+
+
+def _lines(path: Path, questions: Iterable[str], instead: str) -> Iterator[tuple[str, Text]]:
+    from thisthat.items.labels import label_key
 
     for where, state in json_lines(path):
-        if is_labelled(state):
-            raise InvalidInputError(where, f"holds labels, not a state alone; {_LABELLED}")
+        key = label_key(state, questions)
+        if key is not None:
+            message = f"has the key {key!r}, so it holds labels, not a state alone; {instead}"
+            raise InvalidInputError(where, f"{message}. {_OWN_KEYS}")
         yield _last(where), state
 
 
@@ -112,5 +129,6 @@ def _last(where: str) -> str:
     return where.rpartition(", ")[2]
 
 
-_LABELLED = "to compare answers with labels, use `thisthat eval FILE --schema SCHEMA`"
-_OF_LABELS = ("answers", "answer")
+COMPARED = "to compare answers with labels, use `thisthat eval FILE --schema SCHEMA`"
+_GIVEN = "give labels as --labelled FILE"
+_OWN_KEYS = 'A state with such keys of its own goes under another one, as in {"record": {…}}'

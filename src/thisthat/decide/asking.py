@@ -199,7 +199,10 @@ def declared(questions: Questions) -> dict[str, Question]:
             raise InvalidInputError("questions", f"has the name {name!r}; names are non-empty text")
         check_text(name, "questions")
         if isinstance(question, str):
-            question = Boolean(question)
+            try:
+                question = Boolean(question)
+            except InvalidInputError as error:
+                raise error.under(f"questions.{name}") from None
         if not isinstance(question, (Choice, Boolean, Score)):
             raise InvalidInputError(
                 f"questions.{name}",

@@ -105,9 +105,7 @@ def _check_policy(given: object) -> None:
 
     if not isinstance(given, Policy):
         kind = type(given).__name__
-        message = (
-            f"must be a Policy, not {kind}; thisthat.decide.policy.Policy.load(path) reads a file"
-        )
+        message = f"must be a Policy, not {kind}; thisthat.Policy.load(path) reads a file"
         raise InvalidInputError("policy", message)
 
 

@@ -37,6 +37,7 @@ from thisthat.questions import Answer, Decision, PolicyOutcome, Question, ScoreA
 
 DecisionT = TypeVar("DecisionT", bound=Decision)
 Probability = Annotated[float, Field(ge=0, le=1)]
+_MOST_NAMED = 5
 
 
 class _Part(BaseModel):
@@ -283,7 +284,7 @@ class Policy(_Part):
     def mismatches(self, questions: Mapping[str, Question], conditions: Conditions) -> list[str]:
         """How these questions and conditions differ from what the policy was fitted for."""
         ours = Conditions(**self.conditions.model_dump())
-        different = [] if self._same_schema(questions) else ["the schema differs"]
+        different = [] if self._same_schema(questions) else [self._schema_difference(questions)]
         return different + ours.differences(conditions)
 
     def check(self, questions: Mapping[str, Question], conditions: Conditions) -> list[str]:
@@ -332,6 +333,19 @@ class Policy(_Part):
         if len(asked) == 1:  # One asked alone has no name to compare.
             return set(asked.values()) <= set(hashes.values())
         return asked.items() <= hashes.items()
+
+    def _schema_difference(self, questions: Mapping[str, Question]) -> str:
+        """That the schema differs, and in which questions. Those not fitted are not known here."""
+        asked = {name: question_hash(question) for name, question in questions.items()}
+        known = {name: part.question for name, part in self.questions.items()}
+        changed = [name for name in asked if name in known and asked[name] != known[name]]
+        more = [name for name in asked if name not in known]
+        fewer = [name for name in known if name not in asked]
+        for which, names in (("", changed), ("more: ", more), ("not asked: ", fewer)):
+            if names:
+                told = [*names[:_MOST_NAMED], "…"] if len(names) > _MOST_NAMED else names
+                return f"the schema differs ({which}{', '.join(told)})"
+        return "the schema differs"
 
     def _part(self, name: str, question: Question) -> str | None:
         asked = question_hash(question)

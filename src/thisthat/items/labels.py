@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -22,7 +22,7 @@ from typing import Any, Protocol, TypeAlias
 from thisthat import display
 from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
-from thisthat.inputs import load_json, read_text
+from thisthat.inputs import comma_hint, load_json, read_text
 from thisthat.items.files import placed_items, read_items, read_rows
 from thisthat.items.item import Item
 from thisthat.questions import Question, Score, Text, check_characters, check_text
@@ -33,6 +33,9 @@ _MOST_NAMED = 20
 _MISSING = ("nan", "<NA>", "None")
 _WRITTEN = {"true": "yes", "false": "no", "yes": "yes", "no": "no"}
 """A boolean as tables write it, in any case."""
+
+_STATES = {"state", "text"}
+"""What rows of labels call their state, here and elsewhere."""
 
 _OWN_QUESTION = {"kind", "state", "question", "options", "answer"}
 _Row: TypeAlias = tuple[str, "dict[str, Any]"]
@@ -266,12 +269,19 @@ def refuse_answers(path: Path) -> None:
         raise InvalidInputError(str(path), "needs the schema of its questions (--schema)")
 
 
-def is_labelled(row: object) -> bool:
-    """Whether a line that should be a state alone is a row of labels."""
-    if not isinstance(row, dict) or "state" not in row:
-        return False
-    keys = set(row)
-    return keys - {"id"} == {"state", "answers"} or keys >= _OWN_QUESTION
+def label_columns(questions: Iterable[str]) -> tuple[str, ...]:
+    """The columns that hold labels beside a state: ``answers``, and those called like questions."""
+    return tuple(name for name in ("answers", *questions) if name not in ("id", "state"))
+
+
+def label_key(row: object, questions: Iterable[str] = ()) -> str | None:
+    """The key under which a line that should be a state alone holds labels."""
+    if not isinstance(row, dict):
+        return None
+    if _STATES.isdisjoint(row):
+        return "answers" if isinstance(row.get("answers"), dict) else None
+    known = label_columns(["answer", *questions])
+    return next((key for key in known if key in row and key not in _STATES), None)
 
 
 # Rows with a schema ------------------------------------------------------------------------------
@@ -349,9 +359,7 @@ def _table(
         return
     if "state" not in columns:
         has = ", ".join(columns[:_MOST_NAMED]) or "none"
-        message = f'has no column "state"; its columns are {has}'
-        if len(columns) == 1 and any(mark in columns[0] for mark in ";\t"):
-            message += " (cells must be separated by commas)"
+        message = f'has no column "state"; its columns are {has}{comma_hint(columns)}'
         raise InvalidInputError(name, message)
     asked = [column for column in columns if column not in ("id", "state")]
     in_one = "answers" in asked and "answers" not in questions

@@ -44,6 +44,7 @@ EXCLUDED = {
     "immature": "the window is not over (--mature shortens it)",
     "censored": "no outcome came",
     "repeated": "repeats a decision with an outcome",
+    "unassigned": "the outcome does not say which of the request's states it is about",
     "contradictory": "outcomes contradict each other",
     "unknown option": "the outcome is not one of the options",
     "another schema": "asked with another schema",

@@ -1,7 +1,8 @@
 """Decisions with what happened after them, as it was known at a moment. Depends on no order.
 
 - An outcome that names a request means the server's id, or else the client's own. If that asks the
-  same question about several states, and no state is named, the outcome is ambiguous and not used.
+  same question about several states, and no state is named, the outcome is ambiguous and not used;
+  their decisions without another outcome are unassigned once their window is over.
 - Of decisions that repeat request, question and state, the first gets the outcome.
 - Outcomes that contradict each other are all kept; the latest recorded one counts.
 - One without its decision waits for it as an orphan; one that happened before it is not used.
@@ -23,12 +24,13 @@ from thisthat.audit.protocol import Store
 from thisthat.errors import InvalidInputError
 from thisthat.loop.outcomes import CLOCKS, Received, received
 
-Status: TypeAlias = Literal["known", "immature", "censored", "repeated"]
+Status: TypeAlias = Literal["known", "immature", "censored", "repeated", "unassigned"]
 COUNTS = {
     "known": "decisions with an outcome",
     "immature": "decisions whose window is not over",
     "censored": "decisions whose window passed without an outcome",
     "repeated": "decisions that repeat one with an outcome",
+    "unassigned": "decisions with an outcome that does not say which state it is about",
     "late": "outcomes after their decision's window",
     "contradictory": "decisions with contradictory outcomes",
     "orphan": "outcomes without a decision",
@@ -81,6 +83,7 @@ class JoinedView:
         self._newest = newest
         self._outcomes: dict[int, list[Received]] = {}
         self._again: set[int] = set()
+        self._unassigned: set[int] = set()
         self._last = 0
         self._find()
 
@@ -140,8 +143,11 @@ class JoinedView:
                 first, *again = sorted(matching[0])
                 self._outcomes.setdefault(first, []).append(each)
                 self._again.update(again)
+            elif matching:
+                self._unused["ambiguous"] += 1
+                self._unassigned.update(*matching)
             else:
-                self._unused["ambiguous" if matching else "orphan"] += 1
+                self._unused["orphan"] += 1
 
     def _joined(self, line: int, entry: Entry) -> Joined:
         mature = entry.time + self._window <= self._until
@@ -153,7 +159,8 @@ class JoinedView:
         ]
         early = len(all_of_it) - len(used)
         if not used:
-            missing: Status = "censored" if mature else "immature"
+            silent: Status = "unassigned" if line in self._unassigned else "censored"
+            missing: Status = silent if mature else "immature"
             status = "repeated" if line in self._again else missing
             return Joined(line, entry, status, mature, early=early)
         values = [value_of(each, entry) for each in used]

@@ -1,17 +1,18 @@
 """Labels from decisions and outcomes: only what was known at a moment, and why the rest is not.
 
-A label is ``{"id": …, "state": …, "answers": {question: option}}``, one for each decision; a
-score's level is a number.
+A label is ``{"id": …, "state": …, "answers": {question: option}}``, one for each state, called as
+the request of its first decision, by its client if it said; a score's level is a number.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from thisthat.audit.beside import CLIENT_REQUESTS
 from thisthat.audit.protocol import Store
 from thisthat.files import write_atomically
 from thisthat.loop.joined import Joined, JoinedView
@@ -20,8 +21,11 @@ REASONS = {
     "immature": "the window is not over (--mature shortens it)",
     "censored": "no outcome came",
     "repeated": "repeats a decision with an outcome",
+    "unassigned": "the outcome does not say which of the request's states it is about",
     "reward only": "the outcome is a reward, not an option",
     "contradictory": "outcomes contradict each other",
+    "contrary": "another decision about the same state has another outcome",
+    "same": "another decision about the same state says the same",
     "unknown option": "the outcome is not one of the options",
     "no state": "the log keeps no states",
 }
@@ -62,27 +66,26 @@ def make_labels(
 
     Decisions before ``since`` are passed over.
 
-    With ``keep_contradictory`` the latest of contradictory outcomes is the label. Raises LogError.
+    With ``keep_contradictory`` the latest of contradictory outcomes is the label, and of a state
+    whose decisions have several, the latest decision's. Raises LogError.
     """
     view, made = JoinedView(store, mature_after, until), Labels()
-    kept: dict[tuple[str | None, float, str], list[Joined]] = {}
+    kept: dict[str, list[Joined]] = {}
     for each in view.decisions():
         if each.entry.time < since:
             continue
         reason = _reason(each, keep_contradictory)
         if reason is None:
-            # A decision's lines share its request, time and state.
-            kept.setdefault(
-                (each.entry.request, each.entry.time, each.entry.state_hash), []
-            ).append(each)
+            kept.setdefault(each.entry.state_hash, []).append(each)
         else:
             made.excluded[reason] += 1
-    decisions = sorted(
-        (sorted(lines, key=lambda each: each.line) for lines in kept.values()),
-        key=lambda lines: lines[0].line,
+    agreed = (
+        _agreed(sorted(lines, key=_line), made.excluded, keep_contradictory)
+        for lines in kept.values()
     )
-    made.labels = list(_labels(decisions))
-    made.counts = view.counts
+    states = sorted(filter(None, agreed), key=lambda lines: lines[0].line)
+    made.labels = list(_labels(states, _clients(store, states)))
+    made.excluded, made.counts = +made.excluded, view.counts
     return made
 
 
@@ -101,16 +104,44 @@ def _reason(found: Joined, keep_contradictory: bool) -> str | None:
     return "no state" if found.entry.state is None else None
 
 
-def _labels(decisions: list[list[Joined]]) -> Iterator[Label]:
-    used = Counter(lines[0].entry.request for lines in decisions)
-    for lines in decisions:
-        first = lines[0]
-        request = first.entry.request
-        # A request may have asked about several states, or none may be named.
-        alone = request is not None and used[request] == 1
-        name = request if alone else f"{request or 'line'}#{first.line}"
+def _agreed(lines: Iterable[Joined], excluded: Counter[str], keep_contrary: bool) -> list[Joined]:
+    """Of one state's lines, oldest first, one for each question; counts the others."""
+    asked: dict[str, list[Joined]] = {}
+    for each in lines:
+        asked.setdefault(each.entry.question, []).append(each)
+    agreed = []
+    for same in asked.values():
+        contrary = sum(each.option != same[-1].option for each in same)
+        if contrary and not keep_contrary:
+            excluded["contrary"] += len(same)
+            continue
+        agreed.append(same[-1] if contrary else same[0])
+        excluded["contrary"] += contrary
+        excluded["same"] += len(same) - 1 - contrary
+    return sorted(agreed, key=_line)
+
+
+def _line(found: Joined) -> int:
+    return found.line
+
+
+def _clients(store: Store, states: list[list[Joined]]) -> dict[str, str]:
+    """What clients call the requests of these lines, where they said."""
+    requests = {lines[0].entry.request for lines in states}
+    rows = store.rows(CLIENT_REQUESTS)
+    return {str(own): str(client) for own, client, _ in rows if own in requests}
+
+
+def _labels(states: list[list[Joined]], clients: Mapping[str, str]) -> Iterator[Label]:
+    firsts = [lines[0].entry.request for lines in states]
+    names = [None if request is None else clients.get(request, request) for request in firsts]
+    used = Counter(names)
+    for name, lines in zip(names, states, strict=True):
+        # A name may stand for several states, or there may be none.
+        alone = name is not None and used[name] == 1
+        called = name if alone else f"{name or 'line'}#{lines[0].line}"
         answers = {each.entry.question: _answer(each) for each in lines}
-        yield Label(str(name), str(first.entry.state), answers)
+        yield Label(str(called), str(lines[0].entry.state), answers)
 
 
 def _answer(found: Joined) -> str | int:

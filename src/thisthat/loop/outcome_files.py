@@ -10,7 +10,7 @@ from typing import Any
 
 from thisthat.audit.protocol import Store
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import json_lines, read_json, read_text
+from thisthat.inputs import comma_hint, json_lines, read_json, read_text
 from thisthat.loop.outcomes import FIELDS, Outcome, Recorded, RefusedOutcomeError, record
 from thisthat.loop.review import outcomes_of_review
 
@@ -63,7 +63,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         unknown = [name for name in lines.fieldnames or () if name not in FIELDS]
         if unknown or not lines.fieldnames:
             why = f"names {unknown[0]!r}" if unknown else "is empty"
-            known = f"known columns are {', '.join(FIELDS)}"
+            known = f"known columns are {', '.join(FIELDS)}{comma_hint(lines.fieldnames or ())}"
             raise InvalidInputError(f"{path}, line 1", f"{why}; {known}")
         for row in lines:
             where = f"{path}, line {lines.line_num}"

@@ -129,10 +129,14 @@ _VALUES = ("option", "reward", "happened")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """How many outcomes were new, and how many were there already."""
+    """How many outcomes were new, and how many were there already.
+
+    ``ambiguous`` is how many of both name a request about several states, but not the state.
+    """
 
     recorded: int
     repeated: int
+    ambiguous: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +177,13 @@ def record(log: str | Path | Store, outcomes: Outcome | Iterable[Outcome]) -> Re
     """
     given = [outcomes] if isinstance(outcomes, Outcome) else list(outcomes)
     store = open_store(log) if isinstance(log, (str, Path)) else log
-    now = time.time()
+    now, ambiguous = time.time(), 0
     for number, each in enumerate(given):
         try:
             _check_past(each, now)
-            _check_fits(store, each)
+            found = _named_by(store, each)
+            _check_fits(found, each)
+            ambiguous += _states(found) > 1
         except InvalidInputError as error:
             raise RefusedOutcomeError(number, error.field, error.message) from None
     new = 0
@@ -187,7 +193,7 @@ def record(log: str | Path | Store, outcomes: Outcome | Iterable[Outcome]) -> Re
             new += store.add(OUTCOMES, [e.row(now) for e in given[start : start + AT_ONCE]])
         except KeyTakenError as error:
             raise RefusedOutcomeError(start + error.number, "key", error.message) from None
-    return Recorded(new, len(given) - new)
+    return Recorded(new, len(given) - new, ambiguous)
 
 
 def lines_of(store: Store, outcome: Outcome) -> Iterator[tuple[int, Entry]]:
@@ -205,9 +211,16 @@ def lines_of(store: Store, outcome: Outcome) -> Iterator[tuple[int, Entry]]:
             yield from store.lines({"request": str(request), **where}, None, None, None)
 
 
-def is_orphan(store: Store, outcome: Outcome) -> bool:
-    """Whether the decision that an outcome names is not in the log, or not yet."""
-    return not _named_by(store, outcome)
+def states_named(store: Store, outcome: Outcome) -> int:
+    """How many states an outcome's decisions are about: it counts for one, and for 0 once it comes.
+
+    With several it is ambiguous, and not used.
+    """
+    return _states(_named_by(store, outcome))
+
+
+def _states(found: list[Entry]) -> int:
+    return len({entry.state_hash for entry in found})
 
 
 def _named_by(store: Store, outcome: Outcome) -> list[Entry]:
@@ -223,9 +236,8 @@ def _check_past(outcome: Outcome, now: float) -> None:
         raise InvalidInputError("time", why)
 
 
-def _check_fits(store: Store, outcome: Outcome) -> None:
+def _check_fits(found: list[Entry], outcome: Outcome) -> None:
     """Refuse what the outcome's decision cannot have. One of a request may come before it."""
-    found = _named_by(store, outcome)
     if not found:
         if outcome.decision is not None:
             raise InvalidInputError("decision", f"{outcome.decision} is not in the log")

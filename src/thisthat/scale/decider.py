@@ -15,9 +15,8 @@ from thisthat.decide.options import CHOICES, DecideOptions
 from thisthat.decide.policy import Policy
 from thisthat.decide.protocol import Decides
 from thisthat.errors import DeviceMemoryError, InvalidInputError
-from thisthat.inputs import read_json
 from thisthat.questions import Boolean, Choice, Decision, Question, Score, Text, check_text
-from thisthat.questions_json import questions_from_json
+from thisthat.questions_json import questions_from_json, read_questions
 from thisthat.scale.columns import (
     Found,
     answer_columns,
@@ -181,7 +180,9 @@ def _questions(
 ) -> dict[str, Question]:
     if isinstance(schema, type):
         return schema_of(schema).questions
-    given: Any = read_json(Path(schema)) if isinstance(schema, (str, Path)) else schema
+    if isinstance(schema, (str, Path)):
+        return read_questions(Path(schema))
+    given: Any = schema
     if not isinstance(given, Mapping):
         return questions_from_json(given)
     ready = {n: each for n, each in given.items() if isinstance(each, (Boolean, Choice, Score))}

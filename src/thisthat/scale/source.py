@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import glob
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -50,6 +50,7 @@ class RowSource:
     Without an id column a row's id is its number in the whole input, from 1. Several state columns
     make one JSON object; a JSON line that is no object is itself the state. ``kind`` is that of
     every file; None: as the suffix says. ``spooled`` is the file that standard input went to.
+    ``refused`` are columns that no row may have beside its state, and why.
     """
 
     files: Sequence[Path]
@@ -57,17 +58,26 @@ class RowSource:
     state: Sequence[str] = ("state",)
     kind: Kind | None = None
     spooled: Path | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, path: Path) -> str:
         """What to call a file; the one that standard input was written to is not the user's."""
         return STANDARD_INPUT if path == self.spooled else str(path)
 
     def rows(self) -> Iterator[InputRow]:
-        """All rows, in order. Raises InvalidInputError for files that cannot be read, bad ids."""
+        """All rows, in order.
+
+        Raises InvalidInputError for files that cannot be read, refused columns, bad ids.
+        """
         number = 0
         for path in self.files:
-            for where, record in _READERS[self._kind(path)](path, self._wanted):
+            kind = self._kind(path)
+            if self.refused:
+                self._check_columns(self.name(path), self._header(path))
+            for where, record in _READERS[kind](path, self._wanted):
                 number += 1
+                if kind == "jsonl" and isinstance(record, Mapping):
+                    self._check_columns(where.replace(str(path), self.name(path), 1), record)
                 if path == self.spooled:
                     where = where.replace(str(path), STANDARD_INPUT, 1)
                     if isinstance(record, InvalidInputError):
@@ -106,11 +116,16 @@ class RowSource:
 
     def columns(self) -> list[str]:
         """The columns of the first file that is a table. Raises InvalidInputError."""
-        for path in self.files:
-            kind = self._kind(path)
-            if kind != "jsonl":
-                return _HEADERS[kind](path)
-        return []
+        return next(filter(None, map(self._header, self.files)), [])
+
+    def _header(self, path: Path) -> list[str]:
+        kind = self._kind(path)
+        return [] if kind == "jsonl" else _HEADERS[kind](path)
+
+    def _check_columns(self, where: str, columns: Container[str]) -> None:
+        for name in self.refused if self.state[0] in columns else ():
+            if name in columns:
+                raise InvalidInputError(where, f"has the column {name!r}, {self.refused[name]}")
 
     def stamps(self) -> dict[str, tuple[int, int]]:
         """Size and modification time of every file. Raises InvalidInputError."""

@@ -6,6 +6,7 @@ A switch replaces the whole set at once; running jobs keep the decider they star
 from __future__ import annotations
 
 import gc
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from weakref import WeakSet
 
 from thisthat.audit.log import DecisionLog
 from thisthat.decide.decider import Decider
-from thisthat.errors import CheckpointError
+from thisthat.errors import CheckpointError, ThisThatError
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.serve.memory import give_back
 from thisthat.serve.problems import Problem, invalid_at
@@ -26,6 +27,7 @@ Open = Callable[[str, "float | None"], Decider]
 ALWAYS = ("default", "jev-latest")
 MOST_LEFT = 1
 """Deciders that were switched away from and may still be in use when another one is opened."""
+_NAMED = re.compile(r"([\w.-]+)=(.+)")
 _LOOK_SECONDS = 1.0
 """Between two looks; each collects garbage, which holds up everybody for a moment."""
 
@@ -61,7 +63,9 @@ class Checkpoints:
         self._log = log
         self._aliases = settings.aliases
         self._also = settings.also_lambdas
+        self._also_checkpoints = settings.also_checkpoints
         self._loaded: Loaded | None = None
+        self._others: dict[str, Loaded] | None = None
         self._beside: dict[str, Loaded] = {}
         self._loading, self._switching = threading.Lock(), threading.Lock()
         self._left: WeakSet[Decider] = WeakSet()
@@ -108,8 +112,12 @@ class Checkpoints:
         """What answers beside the loaded checkpoint, by name, oldest first."""
         return dict(self._beside)
 
+    def others(self) -> dict[str, Loaded]:
+        """The other checkpoints that answer, each with weights of its own, by name."""
+        return dict(self._others or {})
+
     def prepare(self, ref: str, lam: float | None) -> Loaded:
-        """Open and warm up beside the checkpoint that answers.
+        """Open and warm up beside the checkpoint that answers; the first time, the others too.
 
         Requests keep the decider that they began with, so many changes in a row would hold as many
         weights: this waits while more than ``MOST_LEFT`` old ones are in use, and raises
@@ -122,7 +130,31 @@ class Checkpoints:
             for other in self._also:
                 if other not in by_lambda:
                     by_lambda[other] = self.warmed(self._open(ref, other))
+            if self._others is None:
+                self._others = self._open_others({main.source.name, *ALWAYS, *self._aliases})
+            if main.source.name in self._others:
+                why = f"another checkpoint is called {main.source.name!r} here"
+                raise CheckpointError(f"{why}; --also-checkpoint NAME=REF names that one otherwise")
             return _loaded(ref, main, by_lambda)
+
+    def _open_others(self, taken: set[str]) -> dict[str, Loaded]:
+        """What --also-checkpoint names, warm. Raises CheckpointError, also for a name twice."""
+        found: dict[str, Loaded] = {}
+        for given in self._also_checkpoints:
+            named = _NAMED.fullmatch(given)
+            ref = named[2] if named else given
+            try:
+                main = self._open(ref, None)
+            except ThisThatError as error:
+                raise CheckpointError(f"--also-checkpoint {given}: {error}") from error
+            name = named[1] if named else main.source.name
+            if name in taken or name in found:
+                why = f"{name!r} is the name of another one here"
+                raise CheckpointError(
+                    f"--also-checkpoint {given}: {why}; give it its own: NAME={ref}"
+                )
+            found[name] = _loaded(ref, self.warmed(main), {main.source.lam: main})
+        return found
 
     def _wait_for_left(self) -> None:
         until = time.monotonic() + self._patience
@@ -160,7 +192,7 @@ class Checkpoints:
         """What answers to each name, the loaded checkpoint's own first."""
         loaded, beside = self.current(), self._beside
         own = (loaded.name, *ALWAYS, *self._aliases)
-        return {**dict.fromkeys(own, loaded), **beside}
+        return {**dict.fromkeys(own, loaded), **self.others(), **beside}
 
     def named(self, model: str) -> Loaded:
         """What answers to a name. Raises Problem (404)."""
@@ -180,8 +212,10 @@ class Checkpoints:
             return loaded.at(lam)
         if lam not in loaded.by_lambda:
             known = ", ".join(f"{value:g}" for value in sorted(loaded.by_lambda))
-            how = f"thisthat serve --also-lambda {lam:g} loads it too"
-            raise invalid_at(("lambda",), f"{lam:g} is not loaded; loaded are {known} ({how})")
+            told = f"{lam:g} is not loaded; loaded are {known}"
+            if loaded is self._loaded:
+                told += f" (thisthat serve --also-lambda {lam:g} loads it too)"
+            raise invalid_at(("lambda",), told)
         return loaded.by_lambda[lam]
 
     def warmed(self, decider: Decider) -> Decider:

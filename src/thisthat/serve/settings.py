@@ -11,6 +11,8 @@ from thisthat.errors import InvalidInputError
 from thisthat.questions import MOST_DEPTH
 
 MEBIBYTE = 1 << 20
+MOST_ALSO = 4
+"""Checkpoints beside the one that is served; each holds weights of its own."""
 
 _ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/?#\sA-Z]+")
 
@@ -23,8 +25,9 @@ class Settings:
     ``admin_keys_file`` nobody may administer. Requests must name one of ``allowed_hosts``: any with
     ``*``; by default this machine if only it can connect, else any. ``trusted_proxies`` may say
     on whose behalf they ask.
-    ``also_lambdas`` stay loaded beside the checkpoint's own λ, so that a request can choose. At
-    most ``queue_tokens`` are accepted and unanswered, fewer when the engine is slower than it can
+    ``also_lambdas`` stay loaded beside the checkpoint's own λ, so that a request can choose;
+    ``also_checkpoints``, each REF or NAME=REF, answer to names of their own. At most
+    ``queue_tokens`` are accepted and unanswered, fewer when the engine is slower than it can
     be; requests beyond that get a 503. So do requests beyond ``memory_bytes``, which bounds what
     all of them hold beside the checkpoint. A client that reads next to nothing of its answer
     for ``send_seconds`` loses its connection. With a decision log, a policy is checked for drift
@@ -40,6 +43,7 @@ class Settings:
     checkpoint: str = "default"
     lam: float | None = None
     also_lambdas: tuple[float, ...] = ()
+    also_checkpoints: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     admin_keys: tuple[str, ...] = ()
@@ -101,6 +105,12 @@ class Settings:
                 raise InvalidInputError(each.name, f"is {value}; it must be a positive number")
         if not 0 <= self.port <= 65_535:
             raise InvalidInputError("port", f"is {self.port}; it must lie in 0 to 65535")
+        if len(self.also_checkpoints) > MOST_ALSO:
+            many = len(self.also_checkpoints)
+            raise InvalidInputError(
+                "also-checkpoint",
+                f"is given {many} times; {MOST_ALSO} at most, each holds weights of its own",
+            )
         if not all(alias.strip() for alias in self.aliases):
             raise InvalidInputError("alias", "is empty")
         for field, given in (("keys", self.keys), ("admin_keys", self.admin_keys)):

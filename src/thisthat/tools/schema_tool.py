@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import read_json
 from thisthat.questions import Decision, Option, Question, Score, check_text, compact_json
-from thisthat.questions_json import questions_from_json
+from thisthat.questions_json import read_questions
 
 if TYPE_CHECKING:
     from thisthat.decide.asking import Asks
@@ -133,7 +132,7 @@ def read_tools(paths: Sequence[Path], policy: Policy | None = None) -> dict[str,
             raise InvalidInputError(str(path), why)
         if name in tools:
             raise InvalidInputError(str(path), f"is a second schema with the name {name!r}")
-        tools[name] = SchemaTool(name, questions_from_json(read_json(path)), policy)
+        tools[name] = SchemaTool(name, read_questions(path), policy)
     return tools
 
 

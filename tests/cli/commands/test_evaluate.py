@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -118,7 +119,19 @@ def test_a_server_that_answers_both_is_not_compared_with_itself(labels: Path) ->
         done = run(labels, "--server", address, "--against", "default")
     assert isinstance(done.exception, InvalidInputError)
     assert done.exception.field == "--against"
-    assert "so there is nothing to compare" in str(done.exception)
+    assert "so there is nothing to compare; 'default' is what it serves" in str(done.exception)
+
+
+def test_a_boolean_that_is_often_wrong_and_not_described_is_told_so(
+    labels: Path, parent: Path, taught: Path
+) -> None:
+    hint = r"note: red: \d+ of 80 wrong, and no criteria say what yes and no mean"
+    assert re.search(hint, run(labels, "--checkpoint", parent, "--engine", "onnx").stderr)
+    assert "note:" not in run(labels, "--checkpoint", taught, "--engine", "onnx").stderr
+    criteria = {"true": "it is red", "false": "it is blue or green"}
+    described = {"type": "boolean", "instructions": "Is it red?", "criteria": criteria}
+    labels.with_name("s.json").write_text(json.dumps({"red": described}))
+    assert "note:" not in run(labels, "--checkpoint", parent, "--engine", "onnx").stderr
 
 
 def test_bad_input_is_refused_before_a_checkpoint_is_opened(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +61,29 @@ def test_states_to_label_are_written_once_and_unlabelled(folder: Path, checkpoin
     output.write_text(filled)
     read = read_labelled(output, {"red": Boolean("Is it red?")})
     assert list(read.states) == chosen[:1]
+
+
+def test_rounds_of_labels_are_joined_as_the_page_says(folder: Path, checkpoint: Path) -> None:
+    page = Path(__file__).parents[3] / "docs" / "teach.md"
+    [line] = re.findall(r"^python -c .* > all\.csv$", page.read_text(), re.MULTILINE)
+    states = folder / "states.jsonl"
+    for name, part in (("done.csv", STATES[:20]), ("next.csv", STATES[20:40])):
+        states.write_text("\n".join(map(json.dumps, part)))
+        assert run(folder, checkpoint, states, "--count", 7, "-o", folder / name).exit_code == 0
+        rows = list(csv.reader((folder / name).open()))
+        assert rows[0] == ["id", "state", "red"]
+        assert {row[0] for row in rows[1:]} == {""}
+        filled = [rows[0], *([*row[:2], "yes"] for row in rows[1:])]
+        if name == "next.csv":
+            filled = [row[1:] for row in filled]
+        csv.writer((folder / name).open("w")).writerows(filled)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(line, shell=True, cwd=folder, check=True, env={**os.environ, "PATH": path})
+    read = read_labelled(folder / "all.csv", {"red": Boolean("Is it red?")})
+    assert len(set(read.states)) == len(read.states) == 14
+    lines = folder / "next.jsonl"
+    assert run(folder, checkpoint, states, "--count", 1, "-o", lines).exit_code == 0
+    assert set(json.loads(lines.read_text())) == {"state", "answers"}
 
 
 def test_states_of_a_table_keep_their_ids(folder: Path, checkpoint: Path) -> None:

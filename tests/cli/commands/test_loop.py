@@ -11,6 +11,7 @@ from thisthat.audit.beside import RequestId
 from thisthat.audit.log import DecisionLog
 from thisthat.cli import app
 from thisthat.errors import InvalidInputError
+from thisthat.questions import Boolean
 
 RUNNER = CliRunner()
 
@@ -52,8 +53,8 @@ def test_outcomes_become_labels(log: str, tmp_path: Path) -> None:
     table.write_text(rows.format(""))
     told = run("loop", "outcomes", str(table), "--log", log)
     assert f"{table}: 2 recorded, 0 were recorded before" in told
-    assert "       2 decisions with an outcome" in told
-    assert "       1 outcomes without a decision" in told
+    assert "decisions with an outcome: 2\n" in told
+    assert "outcomes without a decision: 1\n" in told
     labels = tmp_path / "labels.jsonl"
     told = run("loop", "labels", "--log", log, "-o", str(labels), "--mature", "0s")
     assert told.splitlines() == [
@@ -78,6 +79,25 @@ def test_an_outcome_without_its_decision_says_so(log: str) -> None:
             "log", "outcome", log, "--request", request, "--question", question, "--happened"
         )
         assert told.startswith("recorded; the log has no such decision yet"), told
+
+
+def test_an_outcome_of_several_states_says_that_it_is_not_used(log: str, tmp_path: Path) -> None:
+    decider = path_decider()
+    with DecisionLog(log, keep_states=True) as decider.log:
+        decider.decide_many(["a", "b", "c"], {"q": Boolean("Is it?")}, request_id="call-1")
+    named = ("--request", "call-1", "--question", "q", "--option", "yes")
+    told = run("log", "outcome", log, *named)
+    assert told == (
+        "recorded, but not used yet: this request asked 'q' about 3 states; "
+        "say which with --state-hash or --decision\n"
+    )
+    labels = str(tmp_path / "labels.jsonl")
+    told = run("loop", "labels", "--log", log, "-o", labels, "--mature", "0s")
+    assert "4 excluded: no outcome came" in told
+    assert "3 excluded: the outcome does not say which of the request's states" in told
+    [line] = run("log", "query", log, "--request", "call-1", "--limit", "1").splitlines()
+    one = ("--state-hash", json.loads(line)["state_hash"])
+    assert run("log", "outcome", log, *named, *one) == "recorded\n"
 
 
 def test_what_a_reviewer_says_becomes_an_outcome(log: str, tmp_path: Path) -> None:

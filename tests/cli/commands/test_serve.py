@@ -18,6 +18,11 @@ def serve(*options: str) -> None:
         (("--replicas", "2"), "--replicas, .*: need --on ray"),
         (("--gpus-per-replica", "1"), "need --on ray"),
         (("--on", "ray", "--log-sync"), "--log-sync: needs --decision-log"),
+        (5 * ("--also-checkpoint", "worlds"), "also-checkpoint: is given 5 times; 4 at most"),
+        (
+            ("--loop", "registry", "--also-checkpoint", "worlds"),
+            "--also-checkpoint: cannot be chosen: --loop names the champion",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: tuple[str, ...], fault: str) -> None:
@@ -32,8 +37,10 @@ def test_replicas_are_made_of_the_same_options(
     asked: list[Any] = []
     monkeypatch.setattr("thisthat.scale.replicas.run.run_replicas", lambda *a: asked.extend(a))
     log = str(tmp_path / "log.sqlite")
-    serve("here", "--lambda", "0.5", "--on", "ray", "--replicas", "3", "--decision-log", log)
+    also = ("--also-checkpoint", "worlds", "--also-checkpoint", "twin=worlds")
+    serve("here", "--lambda", "0.5", *also, "--on", "ray", "--replicas", "3", "--decision-log", log)
     plan, replicas, gpus, address = asked
+    assert plan.settings.also_checkpoints == ("worlds", "twin=worlds")
     assert (plan.settings.checkpoint, plan.settings.lam) == ("here", 0.5)
     assert (plan.decision_log, plan.opening["engine"]) == (log, "auto")
     assert (replicas, gpus, address) == (3, 0.0, None)

@@ -26,10 +26,13 @@ from thisthat.prompt.builder import PromptBuilder
 from thisthat.questions import Source
 from thisthat.temperature import Temperatures
 from thisthat_lab.bench import suite
-from thisthat_lab.bench.measure import Context, Findings, Setting
-from thisthat_lab.bench.measurements.questions import actuator, heldout, ladder
+from thisthat_lab.bench.measure import Context, Findings, Setting, fair_subset
+from thisthat_lab.bench.measurements.questions import actuator, branch, heldout, ladder, parity
 from thisthat_lab.bench.measurements.questions.spatial import measurement_of
+from thisthat_lab.bench.measurements.questions.surfaces import SURFACES
 from thisthat_lab.bench.systems.opening import EngineSystem
+from thisthat_lab.suites.spatial import released
+from thisthat_lab.suites.spatial.registry import held_out_families
 
 NO_YES = ["no", "yes"]
 STATE_TOKENS = 32_768
@@ -79,6 +82,13 @@ def four(states: dict[Any, None]) -> list[Pieces]:
     return [[f"Context:\n{state}", *numbered] for state in states]
 
 
+def asked_of(item: Item) -> Pieces:
+    """An item alone: its words and options as they stand, a description behind the name."""
+    state = item.state if isinstance(item.state, str) else json.dumps(item.state)
+    told = [name if text is None else f"{name}: {text}" for name, text in item.options]
+    return alone(state, item.question, told)
+
+
 def states_of(items: Sequence[Item], family: str) -> dict[Any, None]:
     return dict.fromkeys(item.state for item in items if item.family == family)
 
@@ -108,14 +118,69 @@ def test_both_arms_of_the_ladder_to_side_200(bench: Bench) -> None:
     assert all(reply.chosen is not None for reply in found.replies)
 
 
-def test_distances_are_a_score_of_seven_levels(bench: Bench) -> None:
+def test_distances_are_a_score_of_seven_levels_and_held_out_families_keep_our_words(
+    bench: Bench,
+) -> None:
+    """Of the held-out families the paper has names, scores and what each of them needs.
+
+    Their words are ours; the frame is the published one.
+    """
     found = bench.run("heldout")
     options = [f"{level}: {text}" for level, text in enumerate(LEVELS)]
     bands = [item for item in found.items if item.family == "distance_bands"]
+    families = [item for item in found.items if item.family in held_out_families()]
     assert bands
-    for item in bands:
-        pieces = alone(item.state, MOVES, options)
-        assert encode_pieces(pieces, qwen()) in bench.engine.read
+    assert {item.family for item in families} == set(held_out_families())
+    wanted = [alone(item.state, MOVES, options) for item in bands]
+    wanted += [asked_of(item) for item in families]
+    read = {tuple(ids) for ids in bench.engine.read}
+    assert read >= {tuple(encode_pieces(pieces, qwen())) for pieces in wanted}
+
+
+def test_surfaces_are_asked_in_the_published_frame(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The paper says that a window is an ASCII block, the same cells as JSON, or as prose.
+
+    Of the questions it publishes families and numbers of options; the words are ours.
+    """
+    few = fair_subset(released.read_released(), 9)
+    monkeypatch.setattr(released, "read_released", lambda: few)
+    found = bench.run("surfaces")
+    assert {item.facts["surface"] for item in found.items} == set(SURFACES)
+    for item in found.items:
+        shown = str(item.state)
+        assert (item.facts["surface"] == "json") is shown.startswith("{")
+    assert bench.read([asked_of(item) for item in few])
+
+
+def test_parity_is_asked_in_the_published_frame(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The paper asks the distance in the same maze as one of five bands, and as even or odd.
+
+    It does not say in which words; they are ours.
+    """
+    monkeypatch.setattr(parity, "QUICK_MAZES", 4)
+    pairs = bench.run("parity").items
+    assert [item.state for item in pairs[::2]] == [item.state for item in pairs[1::2]]
+    assert {len(item.options) for item in pairs[::2]} == {5}
+    assert {name for item in pairs[1::2] for name, _ in item.options} == {"even", "odd"}
+    assert bench.read([asked_of(item) for item in pairs])
+
+
+def test_branch_and_arithmetic_are_asked_in_the_published_frame(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of branch-shaped families and arithmetic the paper has scores alone.
+
+    Questions, families and how a description stands behind its option are ours; state, options and
+    answer are read as for any other question.
+    """
+    monkeypatch.setattr(branch, "QUICK_PER_FAMILY", 2)
+    found = bench.run("branch")
+    assert {item.source.endswith("arithmetic") for item in found.items} == {False, True}
+    assert bench.read([asked_of(item) for item in found.items])
 
 
 def test_the_public_file_is_asked_verbatim(bench: Bench, tmp_path: Path) -> None:

@@ -45,15 +45,31 @@ def test_an_outcome_finds_its_decision_by_either_request_id(service: Service) ->
         {"request": "order-1188", "question": "lost", "happened": False},
     ]
     answered = post(service, PATH, {"outcomes": outcomes})
-    assert (answered.status_code, answered.json()) == (200, {"recorded": 3, "repeated": 0})
+    assert (answered.status_code, answered.json()) == (
+        200,
+        {"recorded": 3, "repeated": 0, "ambiguous": 0},
+    )
     again = post(service, PATH, {"outcomes": outcomes[:2]})
-    assert again.json() == {"recorded": 0, "repeated": 2}
+    assert again.json() == {"recorded": 0, "repeated": 2, "ambiguous": 0}
     assert service.log is not None
     assert service.log.flush()
     view = JoinedView(service.log.store, 0, 1e12)
     known = {each.entry.question: each.option for each in view.decisions() if each.option}
     assert known == {"queue": "billing", "lost": "no"}
     assert view.counts["orphan"] == 1
+
+
+def test_an_outcome_of_several_states_is_counted_as_ambiguous(service: Service) -> None:
+    asked = {"states": ["a", "b"], "questions": {"lost": "Is a parcel lost?"}}
+    post(service, "/v1/decide", asked, headers={"x-request-id": "call-1"})
+    assert service.log is not None
+    assert service.log.flush()
+    outcomes = [
+        {"request": "call-1", "question": "lost", "option": True},
+        {"decision": 1, "option": True},
+    ]
+    answered = post(service, PATH, {"outcomes": outcomes})
+    assert answered.json() == {"recorded": 2, "repeated": 0, "ambiguous": 1}
 
 
 @pytest.mark.parametrize(

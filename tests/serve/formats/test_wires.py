@@ -220,6 +220,15 @@ def test_a_single_property_asks_the_message_as_it_is() -> None:
     assert len(position["top_logprobs"]) == 1
 
 
+def test_a_boolean_beside_an_empty_message_asks_its_name() -> None:
+    body = chat_body({"lost": {"type": "boolean"}}, logprobs=True, top_logprobs=1)
+    body["messages"][-1]["content"] = ""
+    completion = post(service_for(), "/v1/chat/completions", body).json()
+    position = completion["choices"][0]["logprobs"]["content"][0]
+    expected = DECIDER.ask(STATE, "lost").probabilities
+    assert position["logprob"] == math.log(max(expected.values()))
+
+
 def test_chat_follows_references_and_reads_null_as_abstaining() -> None:
     body = chat_body(
         {"level": {"anyOf": [{"$ref": "#/$defs/Level"}, {"type": "null"}]}}, logprobs=True
@@ -285,6 +294,39 @@ def test_decide_takes_a_lambda_that_is_loaded() -> None:
     refused = post(service, "/v1/decide", {**body, "lambda": 0.3})
     assert refused.status_code == 422
     assert "0, 0.5, 1" in refused.json()["detail"][0]["msg"]
+
+
+def test_every_wire_reaches_another_checkpoint_by_its_name() -> None:
+    service = service_for(also_checkpoints=("worlds", "twin=owner/worlds"), aliases=("mine",))
+    chat = chat_body({"lost": {"type": "boolean"}})
+    decisions = {"input": "s", "questions": [{"type": "predicate", "instructions": "Is it?"}]}
+    for name, checkpoint in (("worlds", "worlds"), ("twin", "owner/worlds"), ("mine", "paths")):
+        for path, body in (
+            ("/v1/systemone", REQUEST),
+            ("/v1/chat/completions", chat),
+            ("/v1/decisions", decisions),
+            ("/v1/decide", {"states": ["s"], "questions": {"q": "Is it?"}, "lambda": 0.5}),
+        ):
+            answered = post(service, path, {**body, "model": name})
+            assert answered.status_code == 200, answered.text
+            assert answered.headers["x-thisthat-checkpoint"] == checkpoint, path
+        assert get(service, f"/v1/models/{name}").json()["canonical_slug"] == checkpoint
+    listed = [each["id"] for each in get(service, "/v1/models").json()["data"]]
+    assert listed == ["paths", "default", "jev-latest", "mine", "worlds", "twin"]
+    about = get(service, "/page/about").json()["checkpoints"]
+    assert [(each["model"], each["checkpoint"]) for each in about] == [
+        ("default", "paths"),
+        ("worlds", "worlds"),
+        ("twin", "owner/worlds"),
+    ]
+
+
+def test_another_checkpoint_answers_at_its_own_lambda_alone() -> None:
+    service = service_for(also_checkpoints=("worlds",), also_lambdas=(0.0,))
+    body = {"states": ["s"], "questions": {"q": "Is it?"}, "lambda": 0.0, "model": "worlds"}
+    refused = post(service, "/v1/decide", body)
+    assert refused.status_code == 422
+    assert refused.json()["detail"][0]["msg"] == "0 is not loaded; loaded are 0.5"
 
 
 def test_models_have_the_date_of_their_checkpoint() -> None:

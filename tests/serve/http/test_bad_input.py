@@ -61,6 +61,8 @@ def choices(count: int) -> dict[str, Any]:
         ({**REQUEST, "stream": True}, ["stream"], "false"),
         (question(type="essay"), ["questions", "q.1", "type"], "'essay'"),
         (question(), ["questions", "q.1", "type"], "None"),
+        (question(type="noul", instructions=" "), ["questions", "q.1", "instructions"], "empty"),
+        ({**REQUEST, "questions": {"q": ""}}, ["questions", "q", "instructions"], "empty"),
         (question(type="noul", critera={}), ["questions", "q.1", "critera"], "not known"),
         (question(type="noul", criteria={"maybe": "x"}), ["questions", "q.1", "criteria"], "true"),
         (question(type="choice"), ["questions", "q.1", "criteria"], "labels"),
@@ -421,6 +423,11 @@ def test_a_property_without_options_is_refused(property_: Any, says: str) -> Non
         ({"questions": DECISIONS["questions"] * 401}, "questions", "1 to 400"),
         ({"questions": [{"type": "essay"}]}, "questions[0].type", "predicate"),
         ({"questions": [{"type": "predicate"}]}, "questions[0].instructions", "missing"),
+        (
+            {"questions": [{"type": "predicate", "instructions": ""}]},
+            "questions[0].instructions",
+            "empty",
+        ),
         (
             {"questions": [{"type": "choice", "instructions": "?", "choices": [{"value": "a"}]}]},
             "questions[0].choices",

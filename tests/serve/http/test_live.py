@@ -97,7 +97,7 @@ def test_headers_without_an_end_are_a_431_that_names_the_limit() -> None:
         assert b"more than 2000 bytes" in answer
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/", "/openapi.json"])
 def test_probes_that_ask_for_headers_alone_get_them(path: str) -> None:
     with on_loopback(service_for()) as address, connect(address) as client:
         client.sendall(f"HEAD {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -18,6 +19,7 @@ import pytest
 from tests.lab.train import tiny
 from tests.serve.support import get, in_process, on_loopback, post, run, until
 from thisthat.decide.opening import open_decider
+from thisthat.items.labels import read_labelled
 from thisthat.questions_json import questions_from_json
 from thisthat.serve.http.teach import MOST_BESIDE
 from thisthat.serve.problems import Problem
@@ -44,6 +46,21 @@ ROWS = [
 ]
 ORDER = Order("teach", "x", 1.0, OPENING, QUESTIONS, 1 << 30, ".")
 NEW = ["red deep car", "green deep door", "pale green car", "red pale door"]
+
+
+def test_the_page_sends_the_labels_of_a_table(tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    page = (root / "docs" / "serve.md").read_text(encoding="utf-8")
+    [program] = re.findall(r'^python -c "(.*)" \|$', page, re.MULTILINE)
+    mailbox = root / "examples" / "mailbox"
+    done = subprocess.run([sys.executable, "-c", program], cwd=mailbox, stdout=subprocess.PIPE)
+    sent = json.loads(done.stdout)
+    assert sent["questions"] == json.loads((mailbox / "questions.json").read_text())
+    lines = tmp_path / "rows.jsonl"
+    lines.write_text("\n".join(map(json.dumps, sent["rows"])))
+    questions = questions_from_json(sent["questions"])
+    one, other = (read_labelled(path, questions) for path in (lines, mailbox / "labels.csv"))
+    assert (one.states, one.labels) == (other.states, other.labels)
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import Browser, Page
 
-from tests.browser import chromium
+from tests.browser import chromium, complaints
 from tests.serve.page.live import live_server
 
 
@@ -21,19 +21,18 @@ def address() -> Iterator[str]:
         yield running
 
 
-def complaint(told: ConsoleMessage) -> bool:
-    """Whether a line of the console is a fault of the page, not a refusal of the server."""
-    return told.type == "error" and not told.text.startswith("Failed to load resource")
+@pytest.fixture
+def refusals() -> list[tuple[str, int]]:
+    """Refusals that a test expects the page to meet, and so its console to tell: path, status."""
+    return []
 
 
 @pytest.fixture
-def page(browser: Browser, address: str) -> Iterator[Page]:
-    """The page, with its first answers; any error or foreign request fails the test."""
+def page(browser: Browser, address: str, refusals: list[tuple[str, int]]) -> Iterator[Page]:
+    """The page, with its first answers; any other error or foreign request fails the test."""
     with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
         opened = context.new_page()
-        faults: list[str] = []
-        opened.on("pageerror", lambda error: faults.append(f"error: {error}"))
-        opened.on("console", lambda told: complaint(told) and faults.append(told.text))
+        faults = complaints(opened, refusals)
         opened.on(
             "request",
             lambda request: (

@@ -26,11 +26,13 @@ class TurnedEngine(PathEngine):
 
 
 def opened(ref: str, lam: float | None) -> Decider:
-    """The path decider, which at another λ than its own answers otherwise."""
+    """The path decider, which as another checkpoint or at another λ answers otherwise."""
     decider = path_decider()
-    if lam is not None and lam != decider.source.lam:
+    other = ref != "default"
+    if other or lam not in (None, decider.source.lam):
         decider.engine = TurnedEngine()
-        decider.source = Source("paths", "1", lam)
+        lam = decider.source.lam if lam is None else lam
+        decider.source = Source(ref if other else "paths", "1", lam)
     return decider
 
 

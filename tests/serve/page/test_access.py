@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
@@ -14,6 +14,7 @@ from tests.serve.page.test_playground import ANSWERED
 from tests.serve.page.test_views import view
 
 TABS = ["Code", "Evidence", "Order", "Policy", "λ", "Time", "Compare", "Prompt", "Teach"]
+SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 LOADING = {"Evidence", "Order", "λ", "Compare", "Prompt"}
 
 FAULTS = Path(__file__).with_name("faults.js").read_text(encoding="utf-8")
@@ -22,7 +23,7 @@ FAULTS = Path(__file__).with_name("faults.js").read_text(encoding="utf-8")
 def faults(page: Page) -> list[str]:
     """What is wrong with the page as it is shown, in its light and in its dark colours."""
     found = []
-    for scheme in ("light", "dark"):
+    for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         found += [f"{scheme}: {each}" for each in page.evaluate(FAULTS)]
     if page.evaluate(OVERFLOW) > 0:
@@ -61,7 +62,9 @@ def test_axe_finds_nothing_in_any_view(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 900})
     for tab in TABS:
         shown(page, tab)
-        assert violations(page) == [], tab
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            assert violations(page) == [], f"{tab}, {scheme}"
 
 
 def test_axe_finds_nothing_while_the_server_is_asked(page: Page) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from playwright.sync_api import Browser, Dialog, Page, expect
 
+from tests.browser import complaints
 from tests.loop.test_summary import EVALUATION
-from tests.serve.page.conftest import complaint
+from tests.serve.page.live import live_server
 from tests.serve.page.test_access import faults as access_faults
 from tests.serve.test_trials import CANARY, ask, begin, registry, serving, store_of, tell
 from thisthat.loop.outcomes import received
@@ -20,11 +22,9 @@ def accepted(dialog: Dialog) -> None:
     dialog.accept()
 
 
-def opened(browser: Browser, address: str) -> tuple[Page, list[str]]:
+def opened(browser: Browser, address: str, *refusals: tuple[str, int]) -> tuple[Page, list[str]]:
     page = browser.new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda told: complaint(told) and faults.append(told.text))
+    faults = complaints(page, refusals)
     page.on("dialog", accepted)
     page.goto(f"{address}/loop")
     page.get_by_label("This page needs an admin key").fill("adm")
@@ -110,20 +110,68 @@ def test_a_key_that_may_not_record_is_told_so_and_the_row_stays(
     with serving(registry, keep_states=True, **keys) as (_, client):
         client.headers["authorization"] = "Bearer dec"
         ask(client, 1)
-        page, _ = opened(browser, str(client.base_url).rstrip("/"))
+        refusals = ("/page/about", 401), ("/page/about", 403), ("/v1/outcomes", 403)
+        page, faults = opened(browser, str(client.base_url).rstrip("/"), *refusals)
         page.get_by_role("listitem").get_by_role("button", name="no").click()
         expect(page.locator(".fault")).to_have_text("this key is not for log")
         expect(page.get_by_role("listitem")).to_have_count(1)
         expect(page.get_by_role("button", name="no")).to_be_focused()
         assert list(received(store_of(registry))) == []
+        assert faults == []
         page.close()
 
 
-def test_a_wrong_key_and_a_server_without_a_loop_are_told(browser: Browser, address: str) -> None:
+def test_a_wrong_key_is_told_and_may_be_typed_again(browser: Browser, registry: Registry) -> None:
+    with serving(registry) as (_, client):
+        page = browser.new_page()
+        faults = complaints(page, [("/admin/loop", 401)])
+        page.goto(str(client.base_url))
+        page.get_by_role("link", name="Loop").click()
+        key = page.get_by_label("This page needs an admin key")
+        expect(key).to_be_focused()
+        expect(page.locator("#notice")).to_be_hidden()
+        key.fill("wrong")
+        page.keyboard.press("Enter")
+        expect(page.locator("#notice")).to_contain_text("send a known key")
+        key.fill("adm")
+        page.keyboard.press("Enter")
+        expect(page.locator("#champion")).to_have_text("champion one")
+        expect(page.locator("#notice")).to_be_hidden()
+        assert faults == []
+        page.close()
+
+
+def no_loop_here(page: Page) -> None:
+    expect(page.locator("main")).to_have_text(re.compile(r"^\s*There is no loop here to show\."))
+    expect(page.locator("#lacking code")).to_have_text(
+        "thisthat serve --loop FOLDER --decision-log FILE --admin-keys FILE"
+    )
+    expect(page.locator("#notice")).to_be_hidden()
+    expect(page.locator("#key-form")).to_be_hidden()
+
+
+def test_a_server_without_a_loop_offers_none_and_asks_for_no_key(
+    browser: Browser, address: str
+) -> None:
     page = browser.new_page()
+    faults = complaints(page)
+    with page.expect_response("**/page/about"):
+        page.goto(address)
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_role("link", name="Loop")).to_be_hidden()
     page.goto(f"{address}/loop")
-    expect(page.locator("#notice")).to_contain_text("without an admin key")
+    no_loop_here(page)
     for_everybody(page)
     page.get_by_role("link", name="Playground").click()
     page.wait_for_selector("#cards:not(.outdated)")
+    assert faults == []
     page.close()
+
+
+def test_an_admin_key_without_a_loop_is_told_so(browser: Browser) -> None:
+    with live_server(keys=("own decide dec",), admin_keys=("adm",)) as address:
+        refusals = ("/page/about", 401), ("/page/about", 403), ("/admin/loop", 409)
+        page, faults = opened(browser, address, *refusals)
+        no_loop_here(page)
+        assert faults == []
+        page.close()

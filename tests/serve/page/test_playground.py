@@ -166,7 +166,10 @@ def test_problems_stand_beside_their_fields_and_nothing_is_sent(page: Page) -> N
     assert asked == []
 
 
-def test_refusals_of_the_server_stand_beside_their_fields(page: Page) -> None:
+def test_refusals_of_the_server_stand_beside_their_fields(
+    page: Page, refusals: list[tuple[str, int]]
+) -> None:
+    refusals.append(("/v1/systemone", 422))
     page.fill("#state", json.dumps("word " * 400))
     expect(page.locator("#state-problem")).to_contain_text("tokens, but at most")
     page.fill("#state", '"short"')
@@ -182,7 +185,8 @@ def test_refusals_of_the_server_stand_beside_their_fields(page: Page) -> None:
     expect(card(page, 1).locator(".row").nth(2).locator(".problem")).to_have_text("odd")
 
 
-def test_a_busy_server_is_asked_again(page: Page) -> None:
+def test_a_busy_server_is_asked_again(page: Page, refusals: list[tuple[str, int]]) -> None:
+    refusals.append(("/v1/systemone", 503))
     busy = {"retry-after-ms": "300", "retry-after": "1"}
     refuse: Any = lambda route: route.fulfill(status=503, headers=busy, json={"detail": "busy"})  # noqa: E731
     page.route("**/v1/systemone", refuse, times=1)
@@ -192,7 +196,8 @@ def test_a_busy_server_is_asked_again(page: Page) -> None:
     expect(page.locator("#notice")).to_be_hidden()
 
 
-def test_a_server_that_is_gone_is_said(page: Page) -> None:
+def test_a_server_that_is_gone_is_said(page: Page, refusals: list[tuple[str, int]]) -> None:
+    refusals.append(("/v1/systemone", 0))
     page.route("**/v1/systemone", lambda route: route.abort())
     page.fill("#state", '"hello"')
     expect(page.locator("#notice")).to_have_text("The server cannot be reached.")

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from tests.browser import OVERFLOW, complaints
 from tests.path_engine import path_decider
 from tests.serve.page.live import live_server, opened
 from tests.serve.page.test_playground import ANSWERED, asked_by, card
@@ -109,7 +110,7 @@ def test_order_says_when_there_is_nothing_to_turn(page: Page) -> None:
     expect(loaded(page, "Order")).to_contain_text("There is no choice among the questions")
 
 
-def test_a_policy_says_what_it_would_do(page: Page) -> None:
+def test_a_policy_says_what_it_would_do(page: Page, refusals: list[tuple[str, int]]) -> None:
     body = asked(page)
     questions = questions_from_json(body["questions"])
     decider = path_decider()
@@ -136,6 +137,7 @@ def test_a_policy_says_what_it_would_do(page: Page) -> None:
     expect(wants.locator(".badge")).to_have_text(words[expected.action])
     expect(wants).to_contain_text(expected.reason)
     expect(shown.locator("section").first.locator(".badge")).to_have_text("not in the policy")
+    refusals.append(("/v1/decide", 422))
     card(page, 1).get_by_label("Description of option 1").fill("other words")
     expect(shown.locator(".results")).to_contain_text("the schema differs")
     shown.get_by_label("Apply it to other questions").check()
@@ -180,6 +182,38 @@ def test_two_lambdas_are_compared_and_differences_marked(page: Page) -> None:
     expect(shown).to_contain_text("3 of 3 answers are the same.")
 
 
+def test_two_checkpoints_are_compared_side_by_side(browser: Browser) -> None:
+    with (
+        live_server(also_checkpoints=("worlds", "a-twin-with-a-long-name=worlds")) as address,
+        browser.new_context() as context,
+    ):
+        page = context.new_page()
+        faults = complaints(page)
+        page.goto(address)
+        page.wait_for_selector(ANSWERED)
+        body = asked(page)
+        shown = loaded(page, "Compare")
+        expect(shown.get_by_label("Checkpoint A")).to_have_value("paths 1, λ 0.5")
+        other = shown.get_by_label("Checkpoint B")
+        expect(other).to_have_value("worlds 1, λ 0.5")
+        expect(other.locator("option")).to_have_text(
+            ["paths 1, λ 0.5", "worlds 1, λ 0.5", "a-twin-with-a-long-name: worlds 1, λ 0.5"]
+        )
+        one, turned = (
+            decide(body),
+            opened("worlds", None).decide(body["state"], questions_from_json(body["questions"])),
+        )
+        same = sum(one[name].best_name == turned[name].best_name for name in one.answers)
+        assert same < 3
+        expect(shown).to_contain_text(f"{same} of 3 answers are the same.")
+        shown.get_by_label("Checkpoint A").select_option("a-twin-with-a-long-name: worlds 1, λ 0.5")
+        expect(other).to_have_value("worlds 1, λ 0.5")
+        expect(shown).to_contain_text("3 of 3 answers are the same.")
+        page.set_viewport_size({"width": 390, "height": 900})
+        assert page.evaluate(OVERFLOW) == 0
+        assert faults == []
+
+
 @pytest.mark.parametrize("tab", ["λ", "Compare"])
 def test_a_single_lambda_says_how_to_load_another(browser: Any, tab: str) -> None:
     with live_server() as address, browser.new_context() as context:
@@ -187,6 +221,8 @@ def test_a_single_lambda_says_how_to_load_another(browser: Any, tab: str) -> Non
         page.goto(address)
         page.wait_for_selector(ANSWERED)
         expect(loaded(page, tab)).to_contain_text("--also-lambda 0")
+        if tab == "Compare":
+            expect(loaded(page, tab)).to_contain_text("--also-checkpoint REF")
 
 
 def test_time_and_tokens_of_the_call(page: Page) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from thisthat.cli.labels import COMPARED, refuse_columns
 from thisthat.cli.options import (
     SCHEMA_HELP,
     CheckpointOption,
@@ -109,7 +110,8 @@ def batch(
     with ExitStack() as held:
         names, spooled = held.enter_context(_spooled(inputs))
         kind: Any = input_format or ("jsonl" if spooled else None)
-        source = RowSource(find_files(names), id, columns, kind, spooled)
+        refused = {} if state else _refused(decider.questions, id)
+        source = RowSource(find_files(names), id, columns, kind, spooled, refused)
         asked = Batch(source, decider, output, form, sample, strict, part_rows=part_rows)  # type: ignore[arg-type]
         if on is not None:
             from thisthat.scale.ray import RayWorkers, Room
@@ -130,6 +132,14 @@ def batch(
     if log is not None and log.health.dropped:
         lost = f"{log.health.dropped} lines not written ({log.health.last_failure})"
         typer.echo(f"decision log: {lost}", err=True)
+
+
+def _refused(questions: Iterable[str], id: str | None) -> dict[str, str]:
+    """The columns of labels, which a file of states has only if its column of states is named."""
+    from thisthat.items.labels import label_columns
+
+    found = [name for name in label_columns(questions) if name != id]
+    return refuse_columns(found, f"{COMPARED}; to answer them all the same, add --state state")
 
 
 def _check_word(field: str, word: str, known: tuple[str, ...]) -> None:

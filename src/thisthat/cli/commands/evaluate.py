@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,12 @@ from thisthat.cli.options import (
 from thisthat.cli.outputs import check_output
 from thisthat.cli.terminal import progress_bar, say
 from thisthat.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from thisthat.teach.evaluate import Evaluation
+
+_OFTEN = 0.1
+"""The share of wrong answers from which describing a question is worth a try."""
 
 
 def evaluate(
@@ -56,7 +62,6 @@ def evaluate(
     worse than by --against; 2: bad input.
     """
     from thisthat.files import write_atomically
-    from thisthat.teach.evaluate import Evaluation
     from thisthat.teach.evaluate import evaluate as judge
     from thisthat.teach.page import page
 
@@ -85,8 +90,9 @@ def evaluate(
         option = "--against-lambda" if against is None else "--against"
         raise InvalidInputError(
             option,
-            f"the server answers both with {found.label}, so there is nothing to compare; start "
-            "it with the other one too, or compare checkpoints without --server",
+            f"the server answers both with {found.label}, so there is nothing to compare; "
+            "'default' is what it serves. Serve with --also-lambda 0 and give --against-lambda 0 "
+            "to compare with the parent, or compare without --server",
         )
     if output is not None:
         write_atomically(output, page(found, labelled.name))
@@ -95,7 +101,19 @@ def evaluate(
     else:
         for line in found.lines():
             say(line)
+        if before is None:
+            _hint_at_criteria(found)
         if output is not None:
             say(f"page in {output}")
     if any(each.verdict == "worse" for each in found.compared.values()):
         raise typer.Exit(1)
+
+
+def _hint_at_criteria(found: Evaluation) -> None:
+    """Name the booleans that are often wrong, and say nowhere what yes and no mean."""
+    for name, judged in found.judged.items():
+        wrong, count = int((judged.hits == 0).sum()), judged.hits.size
+        described = any(option.description for option in judged.question.declared)
+        if judged.question.kind == "boolean" and not described and wrong >= _OFTEN * count:
+            message = f"note: {name}: {wrong} of {count} wrong, and no criteria say what yes and no"
+            typer.echo(f"{message} mean; try that before you label more or teach", err=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thisthat.cli.labels import named_states, read_labels, read_schema
+from thisthat.cli.labels import has_ids, named_states, read_labels, read_schema
 from thisthat.cli.options import (
     LABELS_HELP,
     STATES_HELP,
@@ -88,7 +88,12 @@ def label(
                 found = next_states(
                     decider, questions, given, count, seen, lambda done: bar(done, 0)
                 )
-            chosen = [named[each.number] for each in found]
+            # A line's number is no id: those of two files would collide once they are joined.
+            called = has_ids(states)
+            chosen = [
+                (name if called else None, state)
+                for name, state in (named[each.number] for each in found)
+            ]
             record = [_next(each, named[each.number][0]) for each in found]
             lines = [f"{len(found)} of {len(given)} states chosen, the most useful first"]
     write_atomically(output, _form(output, list(questions), chosen))
@@ -137,9 +142,10 @@ def _form(path: Path, names: Sequence[str], rows: Sequence[tuple[str | None, Tex
     """The rows in the label format, every label empty."""
     if path.suffix == ".jsonl":
         empty = dict.fromkeys(names)
+        ids: list[dict[str, Any]] = [{} if name is None else {"id": name} for name, _ in rows]
         return "".join(
-            json.dumps({"id": name, "state": state, "answers": empty}, ensure_ascii=False) + "\n"
-            for name, state in rows
+            json.dumps({**own, "state": state, "answers": empty}, ensure_ascii=False) + "\n"
+            for own, (_, state) in zip(ids, rows, strict=True)
         )
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")

@@ -107,7 +107,7 @@ def outcome(
 ) -> None:
     """Record what happened after a decision; the same again has no effect."""
     from thisthat.audit.store import open_store
-    from thisthat.loop.outcomes import Outcome, RefusedOutcomeError, is_orphan, record
+    from thisthat.loop.outcomes import Outcome, RefusedOutcomeError, record, states_named
 
     given = Outcome(
         decision=decision,
@@ -128,8 +128,12 @@ def outcome(
         option = "at" if error.about == "time" else error.about
         raise InvalidInputError(f"--{option}", error.message) from None
     told = "recorded" if done.recorded else "was recorded before; no effect"
-    if is_orphan(open_store(log), given):
+    states = states_named(open_store(log), given)
+    if states == 0:
         told += "; the log has no such decision yet: no line of this request asks this question"
+    elif states > 1:
+        told += f", but not used yet: this request asked {question!r} about {states} states; "
+        told += "say which with --state-hash or --decision"
     typer.echo(told)
 
 

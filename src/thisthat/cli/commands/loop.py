@@ -49,7 +49,7 @@ def outcomes(
     for _ in view.decisions():
         pass
     for name, meaning in COUNTS.items():
-        typer.echo(f"{view.counts[name]:8} {meaning}")
+        typer.echo(f"{meaning}: {view.counts[name]}")
 
 
 @app.command()

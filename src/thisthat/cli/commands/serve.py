@@ -28,6 +28,12 @@ def serve(
         list[float] | None,
         typer.Option(help="Keep this λ loaded too, so that requests can choose it."),
     ] = None,
+    also_checkpoint: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Answer with this checkpoint too: REF by its card's name, or NAME=REF. At most 4."
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8017,
     alias: Annotated[
@@ -79,7 +85,9 @@ def serve(
     cors_origin: Annotated[
         list[str] | None, typer.Option(help="Origin that browsers may call from.")
     ] = None,
-    log_states: Annotated[bool, typer.Option(help="Write states into the log.")] = False,
+    log_states: Annotated[
+        bool, typer.Option(help="Write states into the request log, and into the decision log.")
+    ] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
     traces: Annotated[bool, typer.Option(help="Send OpenTelemetry traces.")] = False,
     teach: Annotated[
@@ -152,6 +160,7 @@ def serve(
             ("--checkpoint", checkpoint != "default"),
             ("--lambda", lam is not None),
             ("--also-lambda", bool(also_lambda)),
+            ("--also-checkpoint", bool(also_checkpoint)),
         ):
             if given:
                 raise InvalidInputError(flag, "cannot be chosen: --loop names the champion")
@@ -167,6 +176,7 @@ def serve(
         checkpoint=checkpoint,
         lam=lam,
         also_lambdas=tuple(also_lambda or ()),
+        also_checkpoints=tuple(also_checkpoint or ()),
         aliases=tuple(alias or ()),
         keys=keys_in(KEYS),
         admin_keys=keys_in(ADMIN_KEYS),

@@ -189,7 +189,9 @@ class _PropertyReader:
         if isinstance(kinds, list):
             nullable = nullable or "null" in kinds
         if kinds == "boolean" or (isinstance(kinds, list) and set(kinds) == {"boolean", "null"}):
-            return Boolean(instructions, abstain=nullable), {"no": False, "yes": True}
+            # The options of a choice say what is asked; a boolean has only its name for that.
+            asked = instructions if instructions.strip() else str(self._at[-1])
+            return Boolean(asked, abstain=nullable), {"no": False, "yes": True}
         values = self._values(spec)
         if None in [value for value, _ in values]:
             nullable = True

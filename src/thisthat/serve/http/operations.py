@@ -68,10 +68,6 @@ def admin_operations(service: Service) -> list[Operation]:
         Operation(HEALTH, healthz, "Is the process alive?", alive, method="GET"),
         Operation(READY, readyz, ready, alive, method="GET"),
         Operation(METRICS, metrics, "Metrics for Prometheus", page, method="GET"),
-        # Load balancers ask with HEAD; uvicorn sends the headers alone.
-        Operation(HEALTH, healthz, method="HEAD", public=False),
-        Operation(READY, readyz, method="HEAD", public=False),
-        Operation(METRICS, metrics, method="HEAD", public=False),
         Operation(
             RELOAD,
             reload,

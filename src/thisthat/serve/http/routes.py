@@ -17,11 +17,11 @@ from thisthat.serve.formats.wire import Endpoint
 
 
 class PlainRoute(Route):
-    """A route for exactly one method, recorded in the scope for logging."""
+    """A route for one method, GET also for HEAD; recorded in the scope for logging."""
 
     def __init__(self, method: str, path: str, endpoint: Endpoint) -> None:
+        # Load balancers ask with HEAD, which starlette adds; uvicorn sends the headers alone.
         super().__init__(path, endpoint, methods=[method])
-        self.methods = {method}
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Like any route, but records itself in the scope."""

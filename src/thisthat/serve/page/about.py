@@ -1,4 +1,4 @@
-"""``GET /page/about``: what a page can ask for: checkpoints, their λ, and whether to teach."""
+"""``GET /page/about``: what a page can ask for: checkpoints, their λ, to teach, the loop."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ def about_operations(service: Service) -> list[Operation]:
 
     async def about(request: Request) -> Response:
         service.admit(request)
-        loaded = {"default": service.checkpoints.current(), **service.checkpoints.beside()}
+        held = service.checkpoints
+        loaded = {"default": held.current(), **held.others(), **held.beside()}
         body = {
             "checkpoints": [checkpoint(model, each) for model, each in loaded.items()],
             "teach": teaching(service),
+            "loop": service.trials is not None and service.keys.guards("admin"),
         }
         return Response(json.dumps(body), media_type=JSON)
 
-    summary = "What is loaded here, and whether it can be taught"
+    summary = "What is loaded here, and whether it can be taught and follows a loop"
     return [Operation(PATH, about, summary, {JSON: schema("about answer")}, method="GET")]
 
 

@@ -25,6 +25,7 @@ SPEED = (
     "cost",
     "http",
     "audit",
+    "taught",
     "load",
     "restart",
     "fidelity",

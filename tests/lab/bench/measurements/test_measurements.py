@@ -220,7 +220,8 @@ def test_order_finds_flips_of_an_engine_that_reads_places(context: Context) -> N
 def test_lambda_sweep_opens_every_lambda(context: Context) -> None:
     found = measured(context, "lambda")
     assert {point["lambda"] for point in found.series["lambda"]} == {0.0, 1.0}
-    assert {point["set"] for point in found.series["lambda"]} == {"windows", "actuator"}
+    sets = {point["set"] for point in found.series["lambda"]}
+    assert sets == {"windows", "branch", "actuator"}
 
 
 def test_the_sweep_asks_written_tasks_where_there_are_some(

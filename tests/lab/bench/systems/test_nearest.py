@@ -58,5 +58,5 @@ def test_without_transformers_the_extra_is_named(
     wheel = tmp_path / "some.whl"
     wheel.touch()
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingExtraError, match=r"a sentence embedder needs .*thisthat\[torch\]"):
+    with pytest.raises(MissingExtraError, match=r"a sentence embedder needs .*\.\[torch\]"):
         open_system(f"nearest:{wheel}", SystemOptions())

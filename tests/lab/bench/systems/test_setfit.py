@@ -62,12 +62,12 @@ def test_without_the_package_the_error_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "setfit", None)
-    with pytest.raises(MissingExtraError, match=r"SetFit \(.*setfit.*\).*thisthat\[setfit\]"):
+    with pytest.raises(MissingExtraError, match=r"SetFit \(.*setfit.*\).*\.\[setfit\]"):
         SetFit.open(tmp_path, tmp_path)
 
 
 def test_each_label_gives_as_many_pairs_as_the_result_says() -> None:
-    sampler = pytest.importorskip("setfit.sampler", reason='pip install "thisthat[setfit]"')
+    sampler = pytest.importorskip("setfit.sampler", reason='pip install ".[setfit]"')
     pairs = sampler.ContrastiveDataset(OWN, LABELS, False, TRAINING["num_iterations"])
     assert len(list(pairs)) == PAIRS * len(OWN)
 
@@ -83,7 +83,7 @@ def test_the_embedder_is_the_one_that_minilm_is_measured_with(wheel: Path) -> No
 def test_labels_are_learned_and_results_kept(
     wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("setfit", reason='pip install "thisthat[setfit]"')
+    pytest.importorskip("setfit", reason='pip install ".[setfit]"')
     setfit = SetFit.open(wheel, tmp_path)
     found = setfit.tune(LESSON)
     assert found.probabilities.shape == (3, 4)
@@ -102,7 +102,7 @@ def test_labels_are_learned_and_results_kept(
 
 
 def test_with_one_label_there_is_nothing_to_tune(tmp_path: Path) -> None:
-    pytest.importorskip("setfit", reason='pip install "thisthat[setfit]"')
+    pytest.importorskip("setfit", reason='pip install ".[setfit]"')
     found = SetFit(tmp_path / "no.whl", tmp_path).tune(Lesson(OWN, [1] * 6, OTHER, 2, seed=0))
     assert found.probabilities.tolist() == [[0, 1]] * 3
     assert found.device == ""

@@ -1,5 +1,5 @@
 // The loop's page: reads what the server knows every few seconds, records what people say about
-// decisions, and asks the server to go back.
+// decisions, and asks the server to go back. Where there is no loop it says how to have one.
 
 import { announce } from "./announcer.js";
 import { chart, evidence } from "./charts.js";
@@ -9,7 +9,7 @@ import { showReview } from "./review.js";
 const EVERY = 3000;
 const COUNTS = {
   known: "with an outcome", immature: "window not over", censored: "no outcome came",
-  repeated: "repeat another", late: "late outcomes", contradictory: "contradictory",
+  repeated: "repeat another", unassigned: "state not named", late: "late outcomes", contradictory: "contradictory",
   orphan: "outcomes without a decision", ambiguous: "ambiguous outcomes", early: "early outcomes",
 };
 
@@ -25,6 +25,14 @@ async function asked(method, body, path = "admin/loop") {
   const detail = payload?.detail;
   const said = Array.isArray(detail) ? detail[0]?.msg : detail;
   throw Object.assign(new Error(said ?? `The server answered ${response.status}.`), { status: response.status });
+}
+
+async function start() {
+  // Where deciding takes a key, an admin key need not be one: then only the loop itself can tell.
+  const about = await asked("GET", undefined, "page/about").catch(() => null);
+  if (about && !about.loop) lacking();
+  else if (key) look();
+  else askForKey();
 }
 
 async function look() {
@@ -44,12 +52,23 @@ async function look() {
 const record = (outcome) => asked("POST", { outcomes: [outcome] }, "v1/outcomes");
 
 function refused(error) {
-  const wanted = error.status === 401 || (error.status === 403 && !key);
-  if (wanted) {
-    byId("key-form").hidden = false;
-    byId("key").focus();
+  if (error.status === 409) {
+    lacking();
+    return;
   }
-  say(byId("notice"), error.status === 401 && !key ? null : error.message);
+  if (error.status === 401) askForKey();
+  say(byId("notice"), error.message);
+}
+
+function askForKey() {
+  byId("key-form").hidden = false;
+  byId("key").focus();
+}
+
+function lacking() {
+  byId("key-form").hidden = true;
+  say(byId("notice"), null);
+  byId("lacking").hidden = false;
 }
 
 async function act(body, question) {
@@ -167,6 +186,6 @@ const moment = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 19).
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   key = byId("key").value.trim() || null;
-  look();
+  start();
 });
-look();
+start();

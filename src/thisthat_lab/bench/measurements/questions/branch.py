@@ -13,16 +13,18 @@ ARITHMETIC = "arithmetic"
 
 def branch_items(context: Context) -> list[Item]:
     """The branch families' evaluation items, arithmetic after them."""
+    count = QUICK_PER_FAMILY if context.setting.quick else PER_FAMILY
+    return context.once("branch items", lambda: context.quick(drawn_items(count, context.seed)))
+
+
+def drawn_items(per_family: int, seed: int) -> list[Item]:
+    """Evaluation items drawn with a seed, arithmetic after the branch families."""
     from thisthat_lab.suites import arithmetic, branch
 
-    count = QUICK_PER_FAMILY if context.setting.quick else PER_FAMILY
-    seed = context.seed
-
-    def made() -> list[Item]:
-        items = [*branch.evaluation_items(count, seed), *arithmetic.evaluation_items(count, seed)]
-        return context.quick(items)
-
-    return context.once("branch items", made)
+    return [
+        *branch.evaluation_items(per_family, seed),
+        *arithmetic.evaluation_items(per_family, seed),
+    ]
 
 
 def run(context: Context) -> Findings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from thisthat.items import metrics
@@ -9,7 +10,7 @@ from thisthat.items.item import Item
 from thisthat_lab.bench import scoring
 from thisthat_lab.bench.measure import Context, Findings, fair_subset
 from thisthat_lab.bench.measurements.questions.actuator import actuator_items, q_of
-from thisthat_lab.bench.measurements.questions.branch import branch_items
+from thisthat_lab.bench.measurements.questions.branch import branch_items, drawn_items
 from thisthat_lab.bench.measurements.questions.cohort import FILE, cohort_items
 from thisthat_lab.bench.measurements.questions.spatial import spatial_items
 from thisthat_lab.bench.measurements.questions.surfaces import SURFACES
@@ -19,7 +20,7 @@ from thisthat_lab.bench.systems.replies import Reply
 
 LAMBDAS, QUICK_LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0)
 WRITTEN_PER_TASK, SPATIAL_PER_FAMILY, BRANCH_PER_FAMILY, ACTUATOR = 5, 60, 24, 400
-QUICK_WRITTEN_PER_TASK, QUICK = 1, 60
+QUICK_WRITTEN_PER_TASK, QUICK_BRANCH_PER_FAMILY, QUICK = 1, 6, 60
 
 
 def run(context: Context) -> Findings:
@@ -67,10 +68,10 @@ def _sets(context: Context) -> dict[str, list[Item]]:
     if data is not None and (data / FILE).is_file():
         sets["cohort"] = cohort_items(context)
     if context.setting.quick:
-        windows = [item for item in spatial if item.facts.get("surface") in SURFACES]
-        families = len({item.family for item in windows})
+        drawn = drawn_items(QUICK_BRANCH_PER_FAMILY, context.seed)
         return sets | {
-            "windows": fair_subset(windows, -(-QUICK // families)),
+            "windows": _few(item for item in spatial if item.facts.get("surface") in SURFACES),
+            "branch": _few(drawn),
             "actuator": fair_subset(actuator, QUICK),
         }
     return sets | {
@@ -78,6 +79,11 @@ def _sets(context: Context) -> dict[str, list[Item]]:
         "branch": fair_subset(branch_items(context), BRANCH_PER_FAMILY),
         "actuator": fair_subset(actuator, ACTUATOR),
     }
+
+
+def _few(items: Iterable[Item]) -> list[Item]:
+    found = list(items)
+    return fair_subset(found, -(-QUICK // len({item.family for item in found})))
 
 
 def _q_line(items: list[Item], replies: list[Reply], label: str) -> Line:

@@ -26,7 +26,7 @@ from thisthat.environment import THREADS
 from thisthat.errors import InvalidInputError, MissingExtraError
 from thisthat.identity import state_hash
 from thisthat.items.item import render_state
-from thisthat.items.metrics import Interval, expected_calibration_error
+from thisthat.items.metrics import Interval, chance, expected_calibration_error
 from thisthat.rng import Rng
 from thisthat.teach.collect import Collected, collect, collect_options
 from thisthat.teach.fit_head import fit_head, taught_logs
@@ -37,7 +37,7 @@ from thisthat_lab.bench.measurements.questions.written import tasks_folder
 from thisthat_lab.bench.result import Bar, Line
 from thisthat_lab.bench.systems.embedder import WHEEL, Embedder
 from thisthat_lab.bench.systems.setfit import PAIRS, Lesson, SetFit, Tuned
-from thisthat_lab.bench.teachable import CORPORA, Teachable, teachable, wheel_in
+from thisthat_lab.bench.teachable import CORPORA, FROM_DEV, Teachable, teachable, wheel_in
 
 COUNTS = (30, 100, 200, 500)
 DRAWS = 5
@@ -92,12 +92,11 @@ def measurement_of(plan: Plan) -> Measurement:
 
 def run(context: Context, plan: Plan = _EVERYTHING) -> Findings:
     """Teach every task from every draw, and score each system on the same other rows."""
-    data = context.setting.data
+    written = tasks_folder(context.setting.data)
+    data = written.parent
     dev = dev_file(data)
-    if data is None or dev is None:
-        raise InvalidInputError("--data", f"must name a folder that holds {DEV_FILES[0]}")
     wheel = wheel_in(data, WHEEL)
-    tasks = plan.chosen(teachable(dev, tasks_folder(data), wheel_in(data, CORPORA)))
+    tasks = plan.chosen(teachable(dev, written, wheel_in(data, CORPORA)))
     if context.setting.quick:
         tasks = [task.first(QUICK_ROWS) for task in tasks]
     folder = context.setting.out / "features"
@@ -129,7 +128,7 @@ def run(context: Context, plan: Plan = _EVERYTHING) -> Findings:
         [*_lines(tasks, means, errors), *gains, *_beside_setfit(tasks, scores, tuned)],
         series={"teach": _points(scores)},
         bars=[*_bars(tasks, means, errors), _never_below(gains)],
-        caveats=[_about(setfit, plan, tuned)],
+        caveats=[_about(setfit, plan, tuned), *_left_out(dev)],
     )
 
 
@@ -275,6 +274,7 @@ def _collected(decider: Decider, task: Teachable) -> dict[str, Any]:
 
 def _lines(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[Line]:
     lines = []
+    options = {task.name: len(task.question.declared) for task in tasks}
     for count, taken in _counts(tasks):
         for system in SYSTEMS:
             found = [means[name, count, system] for name in taken if (name, count, system) in means]
@@ -282,6 +282,8 @@ def _lines(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[L
                 mean = float(np.mean(found))
                 over = f"{len(found)} task{'s' if len(found) > 1 else ''}"
                 lines.append(Line(f"{count} labels, {over}: {system}", mean))
+        guessed = chance([options[name] for name in taken])
+        lines.append(Line(f"{count} labels: chance", guessed))
         error = float(np.mean(errors[count]))
         lines.append(Line(f"{count} labels: calibration error of the light teach", error))
     for (name, count, system), mean in means.items():
@@ -344,6 +346,12 @@ def _about(setfit: SetFit | str, plan: Plan, tuned: _Tunings) -> str:
         f"SetFit ({told}) tunes all-MiniLM-L6-v2 on {PAIRS} pairs a label, then fits its own "
         f"logistic regression; {plan.setfit_draws} of {DRAWS} draws, on {', '.join(devices)}."
     )
+
+
+def _left_out(dev: Path | None) -> list[str]:
+    """Which tasks cannot be taught without the development file."""
+    missing = f"Without {', '.join(FROM_DEV)}: no {DEV_FILES[0]} was named with --data."
+    return [missing] if dev is None else []
 
 
 def _bars(tasks: Sequence[Teachable], means: _Means, errors: _Errors) -> list[Bar]:

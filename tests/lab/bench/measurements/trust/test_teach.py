@@ -96,6 +96,7 @@ def test_all_systems_are_scored_and_rows_read_once(context: Context) -> None:
     for system in ("zero-shot", "light teach", "TF-IDF", "MiniLM"):
         assert values[f"30 labels, 2 tasks: {system}"] is not None
         assert values[f"colour, 100 labels: {system}"] is not None
+    assert (values["30 labels: chance"], values["100 labels: chance"]) == (0.5, 0.5)
     assert "red, 100 labels: TF-IDF" not in values
     assert not any(name.startswith("tiny") for name in values)
     assert values["colour, 100 labels: MiniLM"] == 1
@@ -104,8 +105,8 @@ def test_all_systems_are_scored_and_rows_read_once(context: Context) -> None:
     assert margins["100 labels: light teach over TF-IDF, mean"].limit == 0.06
     assert not any("SetFit" in label for label in values)
     assert found.caveats == [
-        "SetFit was not measured: SetFit (No module named 'setfit') needs the optional packages: "
-        'pip install "thisthat[setfit]".'
+        "SetFit was not measured: SetFit (No module named 'setfit') needs the extra [setfit]: "
+        'pip install ".[setfit]" in the checkout; the thisthat on PyPI is another project.'
     ]
     assert Words.calls == 3
     again = teach.run(context, plan)
@@ -148,6 +149,22 @@ def test_setfit_learns_as_many_draws_as_asked_for(
     assert "num_epochs 7" in caveat
     assert "40 pairs a label" in caveat
     assert "1 of 2 draws, on abacus" in caveat
+
+
+def test_what_needs_the_development_file_is_left_out_without_it(
+    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "decisions_dev.jsonl").unlink()
+    given: list[Any] = []
+    monkeypatch.setattr(
+        teach, "teachable", lambda dev, *_: given.append(dev) or [task("colour", 200)]
+    )
+    found = teach.run(context, Plan(setfit_draws=0))
+    assert given == [None]
+    assert found.caveats[1] == (
+        "Without hate posts, prompt injections, harm, reasoning, legal: no "
+        "decisions_dev.jsonl.zst was named with --data."
+    )
 
 
 def test_setfit_can_be_left_out(context: Context) -> None:

@@ -87,7 +87,7 @@ def test_one_pass_per_option_takes_the_likeliest_text(material: Material) -> Non
 
 
 def test_outlines_writes_one_of_the_options(material: Material) -> None:
-    pytest.importorskip("outlines", reason='pip install "thisthat[compare]"')
+    pytest.importorskip("outlines", reason='pip install ".[compare]"')
     from thisthat_lab.bench.systems.competitors.outlines_json import open_competitor
 
     other = open_competitor(material)
@@ -99,7 +99,7 @@ def test_outlines_writes_one_of_the_options(material: Material) -> None:
 
 
 def test_llama_writes_one_of_the_options(tmp_path: Path) -> None:
-    pytest.importorskip("llama_cpp", reason='pip install "thisthat[compare]"')
+    pytest.importorskip("llama_cpp", reason='pip install ".[compare]"')
     from thisthat_lab.bench.systems.competitors.llama_grammar import open_competitor
 
     write_tiny_gguf(tmp_path / "tiny.gguf", tiny_weights())
@@ -134,7 +134,7 @@ def test_what_cannot_run_is_absent_with_its_reason(
     reasons = {missing.listed.letter: missing.reason for missing in absent}
     assert "illegal instruction" in reasons["c2"]
     # A folder of safetensors is nothing that llama.cpp reads; or it is not installed at all.
-    assert "GGUF" in reasons["c1"] or "thisthat[compare]" in reasons["c1"]
+    assert "GGUF" in reasons["c1"] or ".[compare]" in reasons["c1"]
     assert {listed.letter for listed in opened} == {"b", "d"}
     assert len(opened) + len(absent) == len(COMPETITORS)
 

@@ -13,7 +13,7 @@ import { fragmentOf, playIn } from "./link.js";
 import { freshName, KINDS, question } from "./play.js";
 import { questionCard } from "./question_card.js";
 import { problemsOf } from "./request.js";
-import { answersTo } from "./server.js";
+import { about, answersTo } from "./server.js";
 import { shortcuts } from "./shortcuts.js";
 import { announceAnswers } from "./spoken.js";
 import { statePanel } from "./state_panel.js";
@@ -28,6 +28,7 @@ let play = null;
 let cards = [];
 let key = null;
 let keyed = false;
+let asksAbout = true;
 
 const state = statePanel(changed);
 const code = codePanel();
@@ -131,6 +132,14 @@ function showAnswers(response) {
   announceAnswers(pairs);
   calls.add(response);
   views.refresh();
+  if (asksAbout) offerLoop();
+}
+
+async function offerLoop() {
+  asksAbout = false;
+  const found = await about(key).catch(() => null);
+  asksAbout = found === null;
+  byId("loop").hidden = !found?.loop;
 }
 
 function modelLine({ model, version, lambda }) {

@@ -49,7 +49,8 @@ export async function decided(body, key, signal) {
  * @typedef {{model: string, checkpoint: string, version: string, lambda: number,
  *   lambdas: number[] | null}} Served `lambdas` null: any from 0 to 1
  * @typedef {{rows: number, states: number, seconds: number, admin: boolean}} TeachLimits
- * @typedef {{checkpoints: Served[], teach: TeachLimits | null}} About
+ * @typedef {{checkpoints: Served[], teach: TeachLimits | null, loop: boolean}} About `loop`: its
+ *   page has something to show
  */
 
 /** @returns {Promise<About>} */

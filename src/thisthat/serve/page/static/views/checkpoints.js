@@ -14,9 +14,10 @@ export async function loaded(context, signal) {
   return (await about(context.key(), signal)).checkpoints;
 }
 
-/** How a checkpoint is called. */
-export function nameOf({ checkpoint, version }) {
-  return `${checkpoint} ${version}`;
+/** How a checkpoint is called: as its card says, after the name it is asked by where that is another. */
+export function nameOf({ model, checkpoint, version }) {
+  const own = `${checkpoint} ${version}`;
+  return model === "default" || model === checkpoint ? own : `${model}: ${own}`;
 }
 
 /** The λ that are shown of a checkpoint, in ascending order. */

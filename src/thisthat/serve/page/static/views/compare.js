@@ -9,6 +9,7 @@ import { fieldsOf, loaded, settingName, settingsOf } from "./checkpoints.js";
 import { badge, hint, picker, results, share, table } from "./drawing.js";
 
 const CLEAR = 0.05;
+const HOW = "thisthat serve --also-checkpoint REF\nthisthat serve --also-lambda 0";
 
 /** @type {(place: HTMLElement, context: import("../playground/tabs.js").Context) => import("../playground/tabs.js").View} */
 export function open(place, context) {
@@ -19,15 +20,16 @@ export function open(place, context) {
   function draw({ settings, pair, play, answers }) {
     if (settings.length === 1) {
       return [
-        hint(`Only ${settingName(settings[0])} is loaded. Load another λ, or teach in this page and compare what it learned:`),
-        element("pre", { className: "code", tabIndex: 0, role: "region", aria: { label: "The command" }, textContent: "thisthat serve --also-lambda 0" }),
+        hint(`Only ${settingName(settings[0])} is loaded. Load another checkpoint or another λ, or teach in this page and compare what it learned:`),
+        element("pre", { className: "code", tabIndex: 0, role: "region", aria: { label: "The commands" }, textContent: HOW }),
       ];
     }
     const names = settings.map((each) => [settingName(each), settingName(each)]);
     const pickers = pair.map((setting, side) => element("p", { className: `side ${side ? "b" : "a"}` },
       element("span", { className: "letter", textContent: "AB"[side], aria: { hidden: "true" } }),
       picker(`Checkpoint ${"AB"[side]}`, names, settingName(setting), (picked) => {
-        chosen[side] = picked;
+        // The other side stays what it is, also where nobody has chosen it.
+        pair.forEach((each, other) => { chosen[other] = other === side ? picked : settingName(each); });
         found.refresh();
       })));
     return [...pickers, ...drawAnswers(play, answers)];
