@@ -82,6 +82,8 @@ def test_answers_are_one_line() -> None:
     assert repr(torn) == "<BooleanAnswer yes 0.300, none of these 0.500>"
     acted = replace(SURE, outcome=PolicyOutcome("act", "yes", "why", "hash"))
     assert repr(acted) == "<BooleanAnswer yes 0.810 → act>"
+    unlikely = replace(SURE, outcome=PolicyOutcome("act", "no", "why", "hash"))
+    assert repr(unlikely) == "<BooleanAnswer yes 0.810 → act on no>"
 
 
 def decision(**changes: Any) -> Decision:

@@ -189,7 +189,12 @@ def level_told(number: str, text: Any) -> str:
 
 
 def _outcome(answer: Answer) -> str:
-    return "" if answer.outcome is None else f" → {answer.outcome.action}"
+    outcome = answer.outcome
+    if outcome is None:
+        return ""
+    if outcome.option is None or outcome.option == answer.best_name:
+        return f" → {outcome.action}"
+    return f" → {outcome.action} on {label(answer, outcome.option)}"
 
 
 def _outcome_html(answer: Answer, name: str = "") -> str:

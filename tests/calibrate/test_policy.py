@@ -162,6 +162,29 @@ def test_where_missing_is_dear_an_option_is_acted_on_though_another_is_likelier(
     assert min(cut.value or 1 for cut in policy.questions["queue"].cutoffs.values()) > 1 / 3
 
 
+def test_where_missing_is_dear_none_of_these_is_still_left_alone() -> None:
+    question = Choice(["a"], "Is it a?", abstain=True)
+    random = np.random.default_rng(0)
+    p = random.random(900)
+    policy = policy_from_answers(
+        {"q": question},
+        {"q": [answer_for(question, [each, 1 - each]) for each in p.tolist()]},
+        {"q": (random.random(900) > p).astype(int).tolist()},
+        parse_target("cost(fp=1,fn=20)"),
+        DECIDER.conditions(),
+    )
+    part = policy.questions["q"]
+    assert part.cutoffs["a"].labels == (p >= 0.5).sum()
+    decision = DECIDER.decide("s", {"q": question})
+    answers = {"q": answer_for(question, [0.4, 0.6])}
+    applied = policy.apply(
+        replace(decision, answers=answers), {"q": question}, DECIDER.conditions()
+    )
+    outcome = applied["q"].outcome
+    assert outcome is not None
+    assert (outcome.action, outcome.reason) == ("abstain", "the answer is 'none of these'")
+
+
 def test_a_cost_names_no_tighter_target() -> None:
     policy, _ = fitted("cost(fp=1,fn=20)")
     assert "at these cut-offs" not in "\n".join(lines_about(policy))
@@ -500,7 +523,7 @@ def test_another_schema_is_refused_unless_forced() -> None:
     questions = {**SCHEMA, "queue": changed}
     with pytest.raises(InvalidInputError, match=r"the schema differs \(queue\)"):
         DECIDER.decide("s", questions, policy=POLICY)
-    with pytest.raises(InvalidInputError, match=r"the schema differs \(more: question\)"):
+    with pytest.raises(InvalidInputError, match=r"the schema differs \(not fitted: question\)"):
         DECIDER.ask("s", changed, policy=POLICY)
     outcome = DECIDER.decide("s", questions, policy=POLICY.force())["queue"].outcome
     assert outcome is not None

@@ -107,7 +107,7 @@ def test_it_is_small_to_pickle_and_opens_where_it_is_called(opened: list[Any]) -
     assert again({"state": ["x" * 1001]})["cut"] == [1]
 
 
-def test_a_policy_adds_action_and_set(tmp_path: Path) -> None:
+def test_a_policy_adds_action_option_and_set(tmp_path: Path) -> None:
     states = [f"state {number}" for number in range(200)]
     right = [
         {name: list(a.probabilities).index(a.best_name) for name, a in each.answers.items()}
@@ -120,6 +120,7 @@ def test_a_policy_adds_action_and_set(tmp_path: Path) -> None:
     alone = path_decider().decide_many(states[:20], QUESTIONS, policy=policy)
     outcomes = [each["queue"].outcome for each in alone]
     assert found["queue_action"] == [each.action for each in outcomes if each]
+    assert found["queue_option"] == [each.option for each in outcomes if each]
     assert found["queue_set"] == [list(each.options or ()) for each in outcomes if each]
     assert "act" in found["queue_action"]
     with pytest.raises(InvalidInputError, match="policy: was fitted for something else"):

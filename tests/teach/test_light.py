@@ -115,7 +115,7 @@ def test_labels_that_taught_the_parent_do_not_teach_it_again(
             new.add(state, int("red" in state), "late")
         known = teach(decider, open_checkpoint(folder), {"red": new}, again).lines()
     assert (
-        "about 5% of these labels taught taught: it was fitted on those, so the shares above"
+        "about 5% of these labels taught taught: it was fitted on those, so the shares shown"
         in ("\n".join(known))
     )
     with open_decider(folder, lam=0.0, engine="onnx", threads=1) as decider:

@@ -7,7 +7,7 @@ fitted on the same labels would take their guarantee away.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -133,7 +133,7 @@ def policy_from_answers(
         names = [option.name for option in question.declared]
         places = [names.index(option) for option in acting[name]]
         distributions = [list(a.probabilities.values()) for a in answers[name]]
-        if target.acts_whichever_is_best(names, places):
+        if _acts_whichever_is_best(question, target, acting[name]):
             scored = Scored.of_option(distributions, labels[name], places[0])
         else:
             scored = Scored.from_distributions(distributions, labels[name])
@@ -264,6 +264,11 @@ def _acting_options(question: Question, target: Target, options: Sequence[str] |
     return ["yes"] if target.aim == "cost" and question.kind == "boolean" else names
 
 
+def _acts_whichever_is_best(question: Question, target: Target, acting: Sized) -> bool:
+    """Whether the option acted on is judged by its own probability, as ``Policy`` applies it."""
+    return question.abstain is None and target.acts_whichever_is_best(question.declared, acting)
+
+
 def _meant(question: Question, option: str) -> str | None:
     """The name of the option that is meant, as a label would name it; None if it is not here."""
     place = find_option(question, option)
@@ -287,7 +292,7 @@ def _part(
     p = np.array([list(answer.probabilities.values()) for answer in answers])
     best = [answer.best_name for answer in answers]
     sure = p.max(axis=1)
-    if target.acts_whichever_is_best(names, cutoffs):
+    if _acts_whichever_is_best(question, target, cutoffs):
         acted = sum(cutoff.acted for cutoff in cutoffs.values())
     else:
         acted = sum(
@@ -361,8 +366,8 @@ def _by_labels(
         for option, cutoff in each.items():
             options = list(each) if target.aim == "error" else [option]
             told = " or ".join(repr(option_told(questions[name], one)) for one in options)
-            every = len(options) == len(_names(questions[name])) or target.acts_whichever_is_best(
-                questions[name].declared, each
+            every = len(options) == len(_names(questions[name])) or _acts_whichever_is_best(
+                questions[name], target, each
             )
             found[f"of {name!r}{'' if every else f' where the best option is {told}'}"] = cutoff
     return found

@@ -341,7 +341,7 @@ class Policy(_Part):
         changed = [name for name in asked if name in known and asked[name] != known[name]]
         more = [name for name in asked if name not in known]
         fewer = [name for name in known if name not in asked]
-        for which, names in (("", changed), ("more: ", more), ("not asked: ", fewer)):
+        for which, names in (("", changed), ("not fitted: ", more), ("not asked: ", fewer)):
             if names:
                 told = [*names[:_MOST_NAMED], "…"] if len(names) > _MOST_NAMED else names
                 return f"the schema differs ({which}{', '.join(told)})"
@@ -407,7 +407,8 @@ class Policy(_Part):
 
     def _tried(self, part: QuestionPart, answer: Answer) -> str:
         """The option that may be acted on: the best, or the only one under a cost."""
-        if self.parsed_target.acts_whichever_is_best(part.options, part.cutoffs):
+        whichever = self.parsed_target.acts_whichever_is_best(part.options, part.cutoffs)
+        if whichever and answer.abstain is None:
             (only,) = part.cutoffs
             if only in answer.probabilities:
                 return only

@@ -45,8 +45,8 @@ class Target:
     def acts_whichever_is_best(self, options: Sized, acting: Sized) -> bool:
         """Whether an option is acted on by its own probability even where another is likelier.
 
-        Under a cost that may pay. It takes two options of which one alone is acted on: then no
-        state reaches two cut-offs, and none abstains.
+        Under a cost that may pay. It takes two options of which one alone is acted on, so that no
+        state reaches two cut-offs; neither may be "none of these", which callers see to.
         """
         return self.aim == "cost" and len(options) == 2 and len(acting) == 1
 

@@ -28,7 +28,7 @@ def answer_kinds(
         kinds[f"{name}_best"] = _BEST[question.kind]
         kinds |= {f"{name}_probability": "number", f"{name}_entropy": "number"}
         if policy:
-            kinds |= {f"{name}_action": "text", f"{name}_set": "texts"}
+            kinds |= {f"{name}_action": "text", f"{name}_option": "text", f"{name}_set": "texts"}
     return kinds | ({"cut": "integer"} if cut else {}) | {"error": "text"}
 
 
@@ -49,6 +49,7 @@ def _values(found: Found, kinds: Mapping[str, Kind]) -> dict[str, Any]:
         outcome = answer.outcome
         if outcome is not None:
             values[f"{name}_action"] = outcome.action
+            values[f"{name}_option"] = outcome.option
             values[f"{name}_set"] = None if outcome.options is None else list(outcome.options)
     cut = found.cut
     values["cut"] = 0 if cut is None else cut.state_tokens - cut.kept_tokens

@@ -74,11 +74,14 @@ def labels_of(labelled: Mapping[str, Rows]) -> Iterator[Label]:
             yield state, rows.question, label
 
 
-def refuse_taught(source: str, ref: str, lam: float | None, labels: Iterable[Label]) -> str | None:
+def refuse_taught(
+    source: str, ref: str, lam: float | None, labels: Iterable[Label], *, tell_ref: bool = True
+) -> str | None:
     """What to say of the few labels that taught the checkpoint to teach; None where none did.
 
     Raises InvalidInputError about ``source`` for more than a few: the checkpoint knows their
-    answers, so they would teach it to trust itself, and no row could tell.
+    answers, so they would teach it to trust itself, and no row could tell. With ``tell_ref`` the
+    message says where its parent lies, which is nothing for the clients of a server.
     """
     given = list(labels)
     known = [(_share(card.provenance, given), card.name, below) for card, below in _cards(ref, lam)]
@@ -87,10 +90,11 @@ def refuse_taught(source: str, ref: str, lam: float | None, labels: Iterable[Lab
     if share == 0:
         return None
     if share > MOST_TAUGHT:
-        parent = "its parent" if below is None else f"its parent (--checkpoint {below})"
-        message = f"{told(share, name)}; teach all labels on {parent}, or only new ones on top"
+        where = f" (--checkpoint {below})" if tell_ref and below is not None else ""
+        message = f"{told(share, name)}; teach all labels on its parent{where}, or only new ones"
+        message += " on top"
         raise InvalidInputError(source, message)
-    return f"{told(share, name)}: it was fitted on those, so the shares above are a little too high"
+    return f"{told(share, name)}: it was fitted on those, so the shares shown are a little too high"
 
 
 def _share(provenance: Mapping[str, Any], labels: list[Label]) -> float:

@@ -103,9 +103,10 @@ class SchemaTool:
                 "type": "object",
                 "properties": {
                     "action": {"enum": ["act", "abstain", "escalate"]},
+                    "option": {"anyOf": [{"enum": names}, _NULL]},
                     "reason": {"type": "string"},
                 },
-                "required": ["action", "reason"],
+                "required": ["action", "option", "reason"],
             },
         }
         return _object({key: parts[key] for key in self._keys(question)}) | {

@@ -115,7 +115,7 @@ def test_labels_are_taken_for_states_only_where_their_column_is_named(
 
 def test_other_columns_and_a_question_as_the_id_are_no_labels() -> None:
     Path("other.csv").write_text("refund,state,answer,note\nt1,state 1,x,y")
-    assert "1 rows in 1 part" in batch("other.csv", "--id", "refund").output
+    assert "1 row in 1 part" in batch("other.csv", "--id", "refund").output
     write_lines(Path("b.jsonl"), ["one", {"state": "two", "note": {"answers": 1}}])
     assert "2 rows in 1 part" in batch("b.jsonl", "--restart").output
 

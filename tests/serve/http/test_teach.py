@@ -167,7 +167,9 @@ def test_labels_that_taught_what_answers_are_refused(served: Any, parent: Path) 
     body = {"questions": QUESTIONS, "rows": ROWS}
     at, said = first_fault(post(service, "/admin/teach", body, timeout=100))
     assert at == ["rows"]
-    assert said.startswith("these labels taught taught-1; teach all labels on its parent")
+    assert said == (
+        "these labels taught taught-1; teach all labels on its parent, or only new ones on top"
+    )
 
 
 def test_states_to_label_next_are_chosen(served: Any) -> None:

@@ -209,18 +209,20 @@ def _saved(now: Progress) -> str:
 
 
 def _print_estimate(found: Progress) -> None:
-    typer.echo(f"{found.rows} rows, {found.done} of them done")
-    typer.echo(f"{found.answered} rows tried: {_told(found)}")
+    from thisthat.display import counted
+
+    typer.echo(f"{counted(found.rows, 'row')}, {found.done} of them done")
+    typer.echo(f"{counted(found.answered, 'row')} tried: {_told(found)}")
 
 
 def _print_result(asked: Batch, manifest: Manifest) -> None:
     from thisthat.display import counted
 
     errors, seconds = manifest.total("errors"), manifest.total("seconds")
-    parts = counted(len(manifest.parts), "part")
+    rows, parts = counted(manifest.done, "row"), counted(len(manifest.parts), "part")
     saved, tokens = manifest.total("cached_tokens"), manifest.total("input_tokens")
     told = f"; {saved} of {tokens} tokens saved by the kept schema" if saved else ""
-    typer.echo(f"{asked.folder}: {manifest.done} rows in {parts}, {_time(seconds)}{told}")
+    typer.echo(f"{asked.folder}: {rows} in {parts}, {_time(seconds)}{told}")
     if errors:
         told = "1 row has an error" if errors == 1 else f"{errors} rows have errors, the first"
         typer.echo(f"{told}: {manifest.first_errors[0]}", err=True)

@@ -117,4 +117,4 @@ def _hint_at_criteria(found: Evaluation) -> None:
         described = any(option.description for option in judged.question.declared)
         if judged.question.kind == "boolean" and not described and wrong >= _OFTEN * count:
             message = f"note: {name}: {wrong} of {count} wrong, and no criteria say what yes and no"
-            typer.echo(f"{message} mean; try that before you label more or teach", err=True)
+            typer.echo(f"{message} mean; write some before you label more or teach", err=True)

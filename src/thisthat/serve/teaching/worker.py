@@ -70,7 +70,7 @@ def carry_out(order: Order, tell: Tell) -> None:
 def _teach(order: Order, questions: Mapping[str, Any], tell: Tell) -> None:
     labelled = read_rows(Path(LABELS), questions)
     os.chdir(order.folder)
-    refuse_taught(LABELS, order.ref, order.lam, labels_of(labelled))
+    refuse_taught(LABELS, order.ref, order.lam, labels_of(labelled), tell_ref=False)
     tell({"checked": {name: len(rows.states) for name, rows in labelled.items()}})
     parent = open_checkpoint(order.ref, order.lam)
     output = Path(order.output)
