@@ -127,7 +127,12 @@ def test_a_boolean_that_is_often_wrong_and_not_described_is_told_so(
 ) -> None:
     hint = r"note: red: \d+ of 80 wrong, and no criteria say what yes and no mean"
     assert re.search(hint, run(labels, "--checkpoint", parent, "--engine", "onnx").stderr)
-    assert "note:" not in run(labels, "--checkpoint", taught, "--engine", "onnx").stderr
+    swapped = {"True": "False", "False": "True"}
+    labels.write_text(re.sub(r"(True|False)", lambda found: swapped[found[0]], labels.read_text()))
+    # Taught in this wording, so that another one would lose what was taught.
+    done = run(labels, "--checkpoint", taught, "--engine", "onnx")
+    assert "accuracy 0.000" in done.stdout
+    assert "note:" not in done.stderr
     criteria = {"true": "it is red", "false": "it is blue or green"}
     described = {"type": "boolean", "instructions": "Is it red?", "criteria": criteria}
     labels.with_name("s.json").write_text(json.dumps({"red": described}))

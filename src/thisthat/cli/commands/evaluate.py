@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,8 +29,8 @@ from thisthat.errors import InvalidInputError
 if TYPE_CHECKING:
     from thisthat.teach.evaluate import Evaluation
 
-_OFTEN = 0.1
-"""The share of wrong answers from which describing a question is worth a try."""
+_OFTEN, _SOME = 0.1, 5
+"""The share and number of wrong answers from which describing a question is worth a try."""
 
 
 def evaluate(
@@ -61,6 +62,7 @@ def evaluate(
     Exit code 0: judged, and not shown to be worse; 1: the rows show that a question is answered
     worse than by --against; 2: bad input.
     """
+    from thisthat.decide.decider import Decider
     from thisthat.files import write_atomically
     from thisthat.teach.evaluate import evaluate as judge
     from thisthat.teach.page import page
@@ -80,8 +82,11 @@ def evaluate(
             answering(name, at, engine, server, key, timeout) as decider,
             progress_bar("deciding", len(rows.states)) as progress,
         ):
+            if isinstance(decider, Decider) and decider.heads is not None:
+                taught.update(q for q in rows.questions if decider.heads.knows(rows.questions[q]))
             return judge(decider, rows, progress, before, keep=keep)  # type: ignore[arg-type]
 
+    taught: set[str] = set()
     before = None
     if against is not None or against_lam is not None:
         before = answered(checkpoint if against is None else against, against_lam)
@@ -103,18 +108,22 @@ def evaluate(
         for line in found.lines():
             say(line)
         if before is None:
-            _hint_at_criteria(found)
+            _hint_at_criteria(found, taught)
         if output is not None:
             say(f"page in {output}")
     if any(each.verdict == "worse" for each in found.compared.values()):
         raise typer.Exit(1)
 
 
-def _hint_at_criteria(found: Evaluation) -> None:
-    """Name the booleans that are often wrong, and say nowhere what yes and no mean."""
+def _hint_at_criteria(found: Evaluation, taught: Collection[str]) -> None:
+    """Name the booleans that are often wrong, and say nowhere what yes and no mean.
+
+    What is taught belongs to its wording, so questions that were are left alone.
+    """
     for name, judged in found.judged.items():
         wrong, count = int((judged.hits == 0).sum()), judged.hits.size
         described = any(option.description for option in judged.question.declared)
-        if judged.question.kind == "boolean" and not described and wrong >= _OFTEN * count:
+        often = wrong >= max(_SOME, _OFTEN * count) and name not in taught
+        if judged.question.kind == "boolean" and not described and often:
             message = f"note: {name}: {wrong} of {count} wrong, and no criteria say what yes and no"
             typer.echo(f"{message} mean; write some before you label more or teach", err=True)
