@@ -378,7 +378,7 @@ def _unsupported(
         if (needed := _needed(cutoff)) is not None
     }
     nearest = min(lacking, key=lacking.__getitem__, default=None)
-    again = ". Fitting again with more labels counts as a second try" if lacking else ""
+    again = ". Fitting again with more labels counts as a further try" if lacking else ""
     shared = ". The questions share the risk (--question fits one alone)" if questions > 1 else ""
     why = "; ".join(_why(name, cutoff) for name, cutoff in cutoffs.items())
     return UnsupportedTargetError(
