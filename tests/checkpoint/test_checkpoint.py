@@ -249,6 +249,17 @@ def test_a_reference_to_nothing_is_refused(ref: str, tmp_path: Path) -> None:
         open_checkpoint(tmp_path)
 
 
+@pytest.mark.parametrize("ref", ["./mien", "../mien", "/mien", "~/mien", "mien/", Path("mien")])
+def test_a_path_that_is_not_there_is_told_so(ref: str | Path) -> None:
+    with pytest.raises(CheckpointError, match=f"^there is no folder {ref}$"):
+        open_checkpoint(ref)
+
+
+def test_a_file_that_is_not_there_is_told_so() -> None:
+    with pytest.raises(CheckpointError, match=r"^there is no file \./mien\.gguf$"):
+        open_checkpoint("./mien.gguf")
+
+
 def test_a_base_in_a_wheel_opens_from_a_users_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

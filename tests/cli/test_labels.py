@@ -70,6 +70,12 @@ def test_labels_are_never_taken_for_states(
     path = tmp_path / name
     path.write_text(text)
     evaluate = "to compare answers with labels, use `thisthat eval FILE --schema SCHEMA`"
+    alone = (
+        "put only the value of `state` on each line"
+        if name == "a.jsonl"
+        else "keep only the column `state` (docs/check.md has the line)"
+    )
+    evaluate += f"; to ask about the states alone, {alone}"
     for words, instead in (
         (["ask", "--states", path, "--schema", schema], evaluate),
         (["check", schema, "--states", path], evaluate),

@@ -94,9 +94,10 @@ def test_four_changes_of_lambda_leave_one_model() -> None:
     [
         (("broken",), "--also-checkpoint broken: broken: the tensor x is missing"),
         (("x=broken",), "--also-checkpoint x=broken: broken: the tensor x is missing"),
-        (("default",), "default: 'paths' is the name of another one here; .* NAME=default"),
-        (("a", "a"), "--also-checkpoint a: 'a' is the name of another one here; .* NAME=a"),
-        (("a", "a=b"), "--also-checkpoint a=b: 'a' is the name of another one here; .* NAME=b"),
+        (("default",), "default: 'paths' is the name of another one here; .* base=default"),
+        (("a", "a"), "--also-checkpoint a: 'a' is the name of another one here; .* base=a"),
+        (("a", "a=b"), "--also-checkpoint a=b: 'a' is the name of another one here; .* base=b"),
+        (("base=a", "base=b"), "'base' is the name of another one here; .* other=b"),
         (("default=b",), "'default' is the name of another one"),
         (("mine=b",), "'mine' is the name of another one"),
     ],

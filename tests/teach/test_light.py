@@ -273,7 +273,7 @@ def test_advice_goes_by_what_more_labels_would_bring(taught: Taught) -> None:
     assert "label more" not in "\n".join(flat)
     few = judged(replace(red, rows=99), 0.8, 0.8, half=0.8).lines()
     assert few[-1].startswith("  Fewer than 100 labels do not tell what more")
-    assert few[-1].endswith(": label more.")
+    assert few[-1].endswith("; label more to find out.")
 
 
 def test_an_option_that_is_lost_is_told_beside_the_gain(taught: Taught) -> None:

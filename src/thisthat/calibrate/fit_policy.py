@@ -383,10 +383,11 @@ def _unsupported(
         if (needed := _needed(cutoff)) is not None
     }
     nearest = min(lacking, key=lacking.__getitem__, default=None)
+    again = ". Fitting again with more labels counts as a further try" if lacking else ""
     shared = ". The questions share the risk (--question fits one alone)" if questions > 1 else ""
     why = "; ".join(_why(name, cutoff) for name, cutoff in cutoffs.items())
     return UnsupportedTargetError(
-        f"{target} at confidence {confidence:g} cannot be supported: {why}{shared}",
+        f"{target} at confidence {confidence:g} cannot be supported: {why}{again}{shared}",
         max(each.least_labels for each in cutoffs.values())
         if nearest is None
         else cutoffs[nearest].labels + lacking[nearest],

@@ -3,7 +3,8 @@
 A guarantee holds for a target that was chosen before looking. Whoever tries several targets on one
 set of labels and keeps the nicest gets less: by the union bound, the kept one misses its target
 with a probability of at most the sum over all tries. Refused tries count too, since they led to the
-next one. The file has hashes of the labelled rows, so labels that were added to do not start anew.
+next one. The file has hashes of the labelled rows, so labels that were added to do not start anew:
+fitting the same on them is a further try.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from thisthat.display import counted
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 from thisthat.identity import state_hash
@@ -24,7 +26,11 @@ _HASH = 16
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One fit: what was asked for, of which checkpoint, and whether the labels supported it."""
+    """One fit: what was asked for, of which checkpoint, and whether the labels supported it.
+
+    ``rows`` is the hash of the rows it was fitted on, ``labels`` how many labels they have; files
+    of earlier versions have neither.
+    """
 
     target: str
     confidence: float
@@ -32,17 +38,21 @@ class Try:
     checkpoint: str
     supported: bool
     questions: tuple[str, ...] = ()
+    rows: str = ""
+    labels: int = 0
 
     @property
     def asked(self) -> tuple[object, ...]:
-        """What tells tries apart: the same again gives the same again."""
-        return self.target, self.confidence, self.questions, self.options, self.checkpoint
+        """What tells tries apart: the same again on the same rows gives the same again."""
+        asked = self.target, self.confidence, self.questions, self.options, self.checkpoint
+        return *asked, self.rows
 
     def __str__(self) -> str:
         only = f" of {' and '.join(self.questions)}" if self.questions else ""
         only += f" for {' and '.join(self.options)} alone" if self.options else ""
         refused = "" if self.supported else ", refused"
-        return f"{self.target} at {self.confidence:g}{only}{refused}"
+        labels = f" on {counted(self.labels, 'label')}" if self.labels else ""
+        return f"{self.target} at {self.confidence:g}{only}{labels}{refused}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,7 @@ class Tries:
     tries: tuple[Try, ...]
 
     def others(self, now: Try) -> list[Try]:
-        """The tries that asked for something else."""
+        """The tries that asked for something else, or the same on other rows."""
         return [each for each in self.tries if each.asked != now.asked]
 
     def having(self, now: Try) -> Tries:
@@ -109,11 +119,16 @@ def warning_about(others: list[Try], now: Try) -> str:
         for each in others
     )
     return (
-        f"these labels were fitted before: {told}. A target, question or checkpoint chosen after "
-        f"looking is a weaker promise: the policy you keep misses its target with a probability of "
-        f"up to {risk:.1%}, not {1 - now.confidence:.1%}. Decide on {now.target} or another for "
-        "good reasons, and fit it once, on fresh labels"
+        f"these labels were fitted before: {told}. A target, question, checkpoint or set of labels "
+        "chosen after looking is a weaker promise: the policy you keep misses its target with a "
+        f"probability of up to {risk:.1%}, not {1 - now.confidence:.1%}. Decide on {now.target} or "
+        "another for good reasons, and fit it once, on fresh labels"
     )
+
+
+def rows_hash(labelled: LabelledStates) -> str:
+    """The hash of labelled rows in their order, by which a fit proposes cut-offs and tests them."""
+    return state_hash(_row_hashes(labelled))[:_HASH]
 
 
 def _row_hashes(labelled: LabelledStates) -> list[str]:

@@ -29,6 +29,7 @@ DEFAULT = "default"
 MOST_LAYERS = 16
 DEFAULT_FOLDER = Path(__file__).parent / "default"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[\w.\-]+")
+_PATH_STARTS = ("./", "../", "/", "~")
 
 
 def open_checkpoint(ref: str | Path = DEFAULT, lam: float | None = None) -> Checkpoint:
@@ -60,6 +61,8 @@ def _open(ref: str | Path, lam: float | None, left: int) -> Checkpoint:
         if (folder / CARD_FILE).is_file():
             return _open_carded(ref, folder, lam, left)
         return _open_plain(ref, SafetensorsModel(folder), HubBase(ref), lam)
+    if not isinstance(ref, str) or ref.startswith(_PATH_STARTS) or ref.endswith("/"):
+        raise CheckpointError(f"there is no {'file' if path.suffix == '.gguf' else 'folder'} {ref}")
     raise CheckpointError(
         f'{ref}: is neither "{DEFAULT}", a folder, a .gguf file nor a Hub id such as owner/name'
     )

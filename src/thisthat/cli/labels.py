@@ -56,7 +56,8 @@ def read_states(path: Path, questions: Iterable[str] = ()) -> list[Text]:
     Raises InvalidInputError for a file that holds labels (a row that has answers, or a column or
     key for one of the ``questions``), or no state at all.
     """
-    return [state for _, state in _placed_states(path, questions, None, COMPARED)]
+    alone = _ALONE_IN_TABLE if _is_table(path) else _ALONE_ON_LINES
+    return [state for _, state in _placed_states(path, questions, None, f"{COMPARED}; {alone}")]
 
 
 def named_states(path: Path, questions: Iterable[str]) -> list[tuple[str, Text]]:
@@ -69,18 +70,21 @@ def named_states(path: Path, questions: Iterable[str]) -> list[tuple[str, Text]]
 
 def has_ids(path: Path) -> bool:
     """Whether a file of states is a table with ids of its own."""
-    from thisthat.scale.source import RowSource, kind_by_name
+    from thisthat.scale.source import RowSource
 
-    return kind_by_name(path) not in (None, "jsonl") and "id" in RowSource([path]).columns()
+    return _is_table(path) and "id" in RowSource([path]).columns()
+
+
+def _is_table(path: Path) -> bool:
+    from thisthat.scale.source import kind_by_name
+
+    return kind_by_name(path) not in (None, "jsonl")
 
 
 def _placed_states(
     path: Path, questions: Iterable[str], ids: str | None, instead: str
 ) -> list[tuple[str, Text]]:
-    from thisthat.scale.source import kind_by_name
-
-    table = kind_by_name(path) not in (None, "jsonl")
-    if table:
+    if _is_table(path):
         states = _rows_of_table(path, questions, ids, instead)
     else:
         states = list(_lines(path, questions, instead))
@@ -129,5 +133,8 @@ def _last(where: str) -> str:
 
 
 COMPARED = "to compare answers with labels, use `thisthat eval FILE --schema SCHEMA`"
+_ALONE = "to ask about the states alone, "
+_ALONE_IN_TABLE = f"{_ALONE}keep only the column `state` (docs/check.md has the line)"
+_ALONE_ON_LINES = f"{_ALONE}put only the value of `state` on each line"
 _GIVEN = "give labels as --labelled FILE"
 _OWN_KEYS = 'A state with such keys of its own goes under another one, as in {"record": {…}}'

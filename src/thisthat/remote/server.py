@@ -114,5 +114,5 @@ def _said(error: urllib.error.HTTPError) -> str:
         message = json.loads(text)["error"]["message"]
     except (ValueError, TypeError, KeyError):
         message = text[:500]
-    hint = f"; a key is taken from {ENDPOINT_KEY}" if error.code == 401 else ""
+    hint = f"; a key is taken from {ENDPOINT_KEY} or `key=` (`--key`)" if error.code == 401 else ""
     return f"{message}{hint}"

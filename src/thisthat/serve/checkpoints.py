@@ -150,8 +150,9 @@ class Checkpoints:
             name = named[1] if named else main.source.name
             if name in taken or name in found:
                 why = f"{name!r} is the name of another one here"
+                free = "other" if "base" in taken or "base" in found else "base"
                 raise CheckpointError(
-                    f"--also-checkpoint {given}: {why}; give it its own: NAME={ref}"
+                    f"--also-checkpoint {given}: {why}; give it its own, for example {free}={ref}"
                 )
             found[name] = _loaded(ref, self.warmed(main), {main.source.lam: main})
         return found

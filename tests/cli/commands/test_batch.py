@@ -32,7 +32,7 @@ def _no_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def batch(*arguments: str, given: str | None = None) -> Any:
-    words = ["batch", *arguments, "--schema", "s.json", "-o", "out"]
+    words = ["batch", "--schema", "s.json", "-o", "out", *arguments]
     done = CliRunner().invoke(app, words, input=given)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -173,6 +173,17 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     assert stopped.value.code == 2
     assert fault in capsys.readouterr().err
     assert not [each for each in Path().glob("out/*") if each.name != ".lock"]
+
+
+@pytest.mark.parametrize(
+    ("form", "how"),
+    [("csv", "; --format jsonl chooses what is written into it"), ("jsonl", "")],
+)
+def test_a_folder_named_like_a_file_is_told_it_is_one(form: str, how: str) -> None:
+    words = ("a.jsonl", *COLUMNS, "--format", form, "-o", "o.jsonl")
+    told = f"warning: o.jsonl: -o names a folder, not a file{how}\n"
+    assert told in batch(*words).stderr
+    assert "warning" not in batch(*words).stderr
 
 
 def test_ray_answers_where_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,8 +148,8 @@ def test_tries_of_one_question_and_of_all_are_told_apart(two_questions: Path) ->
 
     assert "fitted before" not in tried("--question", "refund")
     assert "fitted before" not in tried("--question", "refund")
-    assert "fitted before: error<=0.1 at 0.95 of refund. " in tried()
-    assert "fitted before: error<=0.1 at 0.95. " in tried("--question", "refund")
+    assert "fitted before: error<=0.1 at 0.95 of refund on 300 labels. " in tried()
+    assert "fitted before: error<=0.1 at 0.95 on 310 labels. " in tried("--question", "refund")
 
 
 def test_further_tries_on_the_same_labels_are_warned_about(labelled: Path) -> None:
@@ -161,10 +161,12 @@ def test_further_tries_on_the_same_labels_are_warned_about(labelled: Path) -> No
     # Each option has about half of the labels.
     assert "fitted before" not in tried("precision>=0.98")
     assert not path.exists()
-    assert "fitted before: precision>=0.98 at 0.95, refused." in tried("error<=0.05")
+    assert "fitted before: precision>=0.98 at 0.95 on 300 labels, refused." in tried("error<=0.05")
     assert Policy.load(path).tries == 2
     said = tried("error<=0.1", "--confidence", "0.9")
-    assert "precision>=0.98 at 0.95, refused; error<=0.05 at 0.95." in said
+    assert (
+        "precision>=0.98 at 0.95 on 300 labels, refused; error<=0.05 at 0.95 on 300 labels." in said
+    )
     assert "with a probability of up to 20.0%, not 10.0%" in said
     assert Policy.load(path).tries == 3
     tried("error<=0.1", "--confidence", "0.9")
@@ -178,6 +180,36 @@ def test_further_tries_on_the_same_labels_are_warned_about(labelled: Path) -> No
     assert "fitted before" not in tried("error<=0.05")
 
 
+def test_the_same_target_with_rows_added_or_changed_is_a_further_try(labelled: Path) -> None:
+    def tried() -> str:
+        arguments = [str(labelled), "--schema", str(labelled.with_name("triage.json"))]
+        return RUNNER.invoke(threshold.app, ["fit", *arguments, "--target", "error<=0.2"]).stderr
+
+    path = labelled.with_name("triage.policy.json")
+    rows = [json.loads(line) for line in labelled.read_text(encoding="utf-8").splitlines()]
+
+    def write(count: int) -> None:
+        labelled.write_text("\n".join(map(json.dumps, rows[:count])), encoding="utf-8")
+
+    for row in rows[:20:2]:
+        row["answers"]["refund"] = not row["answers"]["refund"]
+    write(20)
+    assert "fitted before" not in tried()
+    assert "fitted before" not in tried()
+    assert not path.exists()
+    write(300)
+    said = tried()
+    assert "fitted before: error<=0.2 at 0.95 on 20 labels, refused." in said
+    assert "with a probability of up to 10.0%, not 5.0%" in said
+    assert Policy.load(path).tries == 2
+    tried()
+    assert Policy.load(path).tries == 2
+    rows[0]["answers"]["refund"] = not rows[0]["answers"]["refund"]
+    write(300)
+    assert "on 20 labels, refused; error<=0.2 at 0.95 on 300 labels." in tried()
+    assert Policy.load(path).tries == 3
+
+
 def test_a_refusal_warns_of_earlier_tries_and_counting_is_no_try(labelled: Path) -> None:
     def refused(target: str) -> str:
         arguments = [str(labelled), "--schema", str(labelled.with_name("triage.json"))]
@@ -187,9 +219,13 @@ def test_a_refusal_warns_of_earlier_tries_and_counting_is_no_try(labelled: Path)
 
     assert "fitted before" not in refused("error<=0.0001")
     assert "fitted before" not in refused("precision>=0.98")
-    assert "fitted before: precision>=0.98 at 0.95, refused." in refused("precision>=0.985")
+    assert "fitted before: precision>=0.98 at 0.95 on 300 labels, refused." in refused(
+        "precision>=0.985"
+    )
     said = refused("error<=0.0001")
-    assert "precision>=0.98 at 0.95, refused; precision>=0.985 at 0.95, refused." in said
+    assert (
+        "precision>=0.98 at 0.95 on 300 labels, refused; precision>=0.985 at 0.95 on 300 " in said
+    )
 
 
 def test_a_record_of_tries_that_cannot_be_read_is_named(labelled: Path) -> None:

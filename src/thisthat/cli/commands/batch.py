@@ -102,6 +102,7 @@ def batch(
         _check_word("--on", on, ("ray",))
     elif address or workers or cpus_per_worker or gpus_per_worker:
         raise InvalidInputError("--address, --workers, --…-per-worker", "need --on ray")
+    _warn_of_file(output, form)
     columns = state or ["state"]
     how: dict[str, Any] = {"layout": layout, "packing": packing, "keep": keep, "order": order}
     where: dict[str, Any] = {"lam": lam, "engine": engine, "server": server}
@@ -145,6 +146,16 @@ def _refused(questions: Iterable[str], id: str | None) -> dict[str, str]:
 def _check_word(field: str, word: str, known: tuple[str, ...]) -> None:
     if word not in known:
         raise InvalidInputError(field, f"{word!r} is none of {', '.join(known)}")
+
+
+def _warn_of_file(output: Path, form: str) -> None:
+    """Say that answers go into a folder where its name looks like that of a file."""
+    from thisthat.scale.parts import Format
+
+    meant = output.suffix.removeprefix(".")
+    if meant in get_args(Format) and not output.is_dir():
+        how = "" if meant == form else f"; --format {meant} chooses what is written into it"
+        typer.echo(f"warning: {output}: -o names a folder, not a file{how}", err=True)
 
 
 def _policy(path: Path | None, force: bool) -> Any:

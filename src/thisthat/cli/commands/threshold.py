@@ -86,7 +86,7 @@ def fit(
         UnsupportedTargetError,
         fit_policy,
     )
-    from thisthat.calibrate.tries import Try, read_tries, tries_beside
+    from thisthat.calibrate.tries import Try, read_tries, rows_hash, tries_beside
     from thisthat.decide.target import parse_target
 
     wanted = parse_target(target)
@@ -110,7 +110,8 @@ def fit(
         def tried(supported: bool) -> Try:
             by = decider.conditions(**how).named
             options, questions = tuple(option or ()), tuple(sorted(question or ()))
-            return Try(str(wanted), confidence, options, by, supported, questions)
+            fitted = rows_hash(rows), sum(rows.counts.values())
+            return Try(str(wanted), confidence, options, by, supported, questions, *fitted)
 
         try:
             policy = fit_policy(
