@@ -22,7 +22,7 @@ PACKINGS: list[Packing] = ["apart", "together"]
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
 names = texts.filter(lambda text: bool(text.strip()))
 questions = st.one_of(
-    texts.map(Boolean),
+    names.map(Boolean),
     st.lists(names, min_size=2, max_size=14, unique=True).map(lambda n: Choice(n, "Which?")),
     st.lists(names, min_size=2, max_size=5, unique=True).map(lambda n: Score(n, "How much?")),
 )

@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, TypeAlias
 
 from thisthat.decide.conditions import Conditions
 from thisthat.errors import InvalidInputError, MissingExtraError, ThisThatError
@@ -38,6 +39,9 @@ _AHEAD = 4
 """Groups, for every worker, that may be answered or on the way before the next part needs them."""
 _TRIES = 3
 _START_SECONDS = 300.0
+
+Running: TypeAlias = dict[Any, tuple[int, Any, list[InputRow]]]
+"""Of every answer on its way the number of its group, its worker and its rows."""
 
 
 class WorkerError(ThisThatError):
@@ -163,7 +167,7 @@ class RayWorkers:
         """The groups' answers, in order; whichever worker has room gets the next group."""
         kept = how.id_column, how.log
         free = deque(self.workers * _GROUPS)
-        running: dict[Any, tuple[int, Any, list[InputRow]]] = {}
+        running: Running = {}
         ready: dict[int, Answered] = {}
         given = taken = 0
         while True:
@@ -174,15 +178,44 @@ class RayWorkers:
             if not running:
                 return
             [done], _ = self.ray.wait(list(running))
-            number, worker, rows = running.pop(done)
-            free.append(worker)
-            # A worker answers in order: what killed it is the first that it had, whichever failed.
-            had = [(n, r) for n, w, r in ((number, worker, rows), *running.values()) if w is worker]
-            ready[number] = self._get(done, min(had, key=lambda each: each[0])[1])
-            groups.took(ready[number].seconds)
-            while taken in ready:
-                yield ready.pop(taken)
-                taken += 1
+            for number, worker, answered in self._finished(done, running, kept):
+                free.append(worker)
+                ready[number] = answered
+                groups.took(answered.seconds)
+                while taken in ready:
+                    yield ready.pop(taken)
+                    taken += 1
+
+    def _finished(
+        self, done: Any, running: Running, kept: tuple[str, bool]
+    ) -> Iterator[tuple[int, Any, Answered]]:
+        """The number, worker and answers of a group that is done, which leaves ``running``.
+
+        Where its worker died, the same of every group that it had, asked one by one: it may have
+        died of the next one before this one's answers were sent.
+        """
+        number, worker, rows = running.pop(done)
+        try:
+            answered = self._get(done, rows)
+        except WorkerError:
+            had = [(number, done, rows)]
+            had += [(n, future, r) for future, (n, w, r) in running.items() if w is worker]
+            self.ray.wait([future for _, future, _ in had], num_returns=len(had))
+            for number, future, rows in sorted(had, key=itemgetter(0)):
+                running.pop(future, None)
+                yield number, worker, self._got_alone(worker, future, rows, kept)
+        else:
+            yield number, worker, answered
+
+    def _got_alone(
+        self, worker: Any, future: Any, rows: list[InputRow], kept: tuple[str, bool]
+    ) -> Answered:
+        """A group's answers, asked again if they were lost; then of nothing else can it die."""
+        try:
+            found: Answered = self._get(future, rows)
+        except WorkerError:
+            found = self._get(worker.answer.remote(rows, *kept), rows)
+        return found
 
     def _started(self) -> Conditions:
         """The conditions of all workers, once all are there."""
