@@ -128,6 +128,18 @@ class DeadlyDecider(PathBatchDecider):
         return super().decide(states)
 
 
+class UnluckyDecider(PathBatchDecider):
+    """Dies of one of its states as often as rows are tried, and no more."""
+
+    deaths: Path
+
+    def decide(self, states: Sequence[Any]) -> list[Any]:
+        if "state 2" in states and (died := len(list(self.deaths.iterdir()))) <= on_ray._TRIES:
+            (self.deaths / str(died)).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().decide(states)
+
+
 class UnopenedDecider(PathBatchDecider):
     def _open(self) -> Any:
         raise InvalidInputError("checkpoint", "is not there")
@@ -188,6 +200,19 @@ def test_rows_that_kill_their_worker_are_named(cluster: Any, tmp_path: Path) -> 
         with pytest.raises(WorkerError, match=r"died 4 times on the rows .*line 6 to .*line 10"):
             batch.run()
     assert [row["id"] for row in read_parts(tmp_path / "out")] == [f"t-{n}" for n in range(5)]
+
+
+def test_rows_whose_answers_were_lost_with_others_are_asked_alone(
+    cluster: Any, tmp_path: Path
+) -> None:
+    path = numbered(tmp_path / "a.jsonl", 20)
+    decider = UnluckyDecider(QUESTIONS, id="id")
+    decider.deaths = tmp_path / "deaths"
+    decider.deaths.mkdir()
+    with RayWorkers(decider, Room(workers=1, cpus=1)) as pool:
+        assert batch_of(path, tmp_path / "out", decider, workers=pool, part_rows=5).run().complete
+    assert len(list(decider.deaths.iterdir())) == on_ray._TRIES + 1
+    assert [row["id"] for row in read_parts(tmp_path / "out")] == [f"t-{n}" for n in range(20)]
 
 
 def test_what_a_worker_cannot_open_is_said_as_here(cluster: Any) -> None:
