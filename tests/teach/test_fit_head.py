@@ -5,6 +5,7 @@ import pytest
 
 from thisthat import Boolean, Choice, Score
 from thisthat.decide.heads import Head
+from thisthat.engine.features import READOUTS
 from thisthat.questions import Question
 from thisthat.teach.collect import Collected
 from thisthat.teach.fit_head import (
@@ -14,6 +15,7 @@ from thisthat.teach.fit_head import (
     fit_head,
     folds_of,
     log_softmax,
+    readouts_of,
 )
 
 YES = Boolean("Is it so?")
@@ -52,6 +54,31 @@ def test_hidden_states_are_learned_and_the_head_predicts_new_rows() -> None:
 
 def _part(data: Collected, rows: slice) -> tuple:
     return data.logs[rows], data.features[rows], data.texts[rows], data.layers
+
+
+@pytest.mark.parametrize("question", [YES, Score(["low", "high"], "How high?")])
+def test_what_the_slot_alone_tells_is_learned(question: Question) -> None:
+    data = collected(260, 2)
+    slot = READOUTS.index("slot")
+    labels = (data.features[:, 0, slot, 2] + data.features[:, 1, slot, 3] > 0).astype(int)
+    fitted = fit_head(question, Collected(*_part(data, slice(160))), labels[:160])
+    assert fitted.head is not None
+    new = answered(fitted.head, Collected(*_part(data, slice(160, None))))
+    assert (new.argmax(axis=1) == labels[160:]).mean() > 0.75
+
+
+def test_a_choice_whose_options_may_stand_in_any_order_is_not_read_at_its_slot() -> None:
+    slot = READOUTS.index("slot")
+    assert [slot in readouts_of(each) for each in (YES, LEVEL, QUEUE)] == [True, True, False]
+    data = collected(120, 3)
+    labels = np.arange(120) % 3
+    data.features[np.arange(120), 0, 0, labels] += 4
+    fitted = fit_head(QUEUE, data, labels)
+    assert fitted.head is not None
+    moved = data.features.copy()
+    moved[:, :, slot] += 3
+    turned = Collected(data.logs, moved, data.texts, data.layers)
+    assert np.array_equal(answered(fitted.head, turned), answered(fitted.head, data))
 
 
 def test_words_are_learned() -> None:

@@ -14,6 +14,8 @@ from thisthat.decide.job import Job, JobResult
 from thisthat.decide.run import run_jobs
 from thisthat.engine.rows import Hidden
 from thisthat.errors import CheckpointError, InvalidInputError
+from thisthat.identity import state_hash
+from thisthat.prompt_format import Layout
 from thisthat.questions import Boolean, Question, Text, compact_json
 
 DEPTHS = (0.4, 0.6, 0.8)
@@ -55,19 +57,22 @@ def collect(
     question: Question,
     states: Sequence[Text],
     progress: Callable[[int], None] = lambda done: None,
+    layouts: Sequence[Layout] | None = None,
 ) -> Collected:
     """Ask the question about every state; ``progress`` is told how many are done.
 
-    Raises InvalidInputError naming a state that cannot be read.
+    ``layouts`` has one for every state; None: as the checkpoint prefers. Raises InvalidInputError
+    naming a state that cannot be read.
     """
+    layouts = layouts or [decider.reading.layout] * len(states)
     layers = layers_at(DEPTHS, decider.engine.capabilities.layers)
     logs: list[NDArray[np.float64]] = []
     features: list[Hidden] = []
     texts: list[str] = []
     for start in range(0, len(states), _TOGETHER):
         jobs = [
-            _asking(decider, question, state, layers, start + number)
-            for number, state in enumerate(states[start : start + _TOGETHER])
+            _asking(decider, question, states[number], layouts[number], layers, number)
+            for number in range(start, min(start + _TOGETHER, len(states)))
         ]
         results = dict(run_jobs(decider.engine, jobs, together=True))
         for number, job in enumerate(jobs):
@@ -79,6 +84,14 @@ def collect(
             texts.append(decider.decode(row.trunk[slice(*row.state)]))
         progress(start + len(jobs))
     return Collected(np.array(logs), np.array(features), texts, layers)
+
+
+def lesson_layouts(layouts: Sequence[Layout], states: Sequence[Text]) -> list[Layout]:
+    """A layout to learn each state in, drawn by its text: what is learned then holds in all.
+
+    By its place in the file it could go together with its label.
+    """
+    return [layouts[int(state_hash(state), 16) % len(layouts)] for state in states]
 
 
 def collect_options(decider: Decider, question: Question) -> Collected | None:
@@ -109,11 +122,16 @@ def _features(job: Job, result: JobResult, layers: tuple[int, ...]) -> Hidden:
 
 
 def _asking(
-    decider: Decider, question: Question, state: Text, layers: tuple[int, ...], number: int
+    decider: Decider,
+    question: Question,
+    state: Text,
+    layout: Layout,
+    layers: tuple[int, ...],
+    number: int,
 ) -> Job:
     """The job of one state, whose rows ask for these layers beside those that heads read."""
     try:
-        job = decider.prepare(state, {"question": question})
+        job = decider.prepare(state, {"question": question}, layout=layout)
     except InvalidInputError as error:
         raise error.under(f"states[{number}]") from None
     wanted = tuple(sorted({*layers, *job.layers}))

@@ -27,12 +27,13 @@ MIXTURES = (0.1, 0.3, 0.6)
 """Shares of words beside hidden states."""
 
 FOLDS = 5
-READ = (READOUTS.index("mean"),)
 MOST_BUCKETS = 1 << 14
 _MOST_WEIGHTS = 1 << 18
 _MOST_ROWS = 1000
 _LEAST_WEIGHT = 1e-3
 _LEAST_HALF = 10
+
+_MEAN, _SLOT = READOUTS.index("mean"), READOUTS.index("slot")
 
 Singles = NDArray[np.float32]
 
@@ -65,6 +66,7 @@ class _Inputs:
     centre: Singles
     spread: Singles
     rarity: NDArray[np.float16]
+    readouts: tuple[int, ...]
 
     @property
     def some(self) -> Integers:
@@ -97,6 +99,14 @@ def design_of(question: Question) -> Floats:
     return columns
 
 
+def readouts_of(question: Question) -> tuple[int, ...]:
+    """What a head reads of hidden states: the state's mean and the slot where it is answered.
+
+    A choice's slot tells of the order of its options too, which its head must not depend on.
+    """
+    return (_MEAN,) if question.kind == "choice" else (_MEAN, _SLOT)
+
+
 def buckets_for(options: int) -> int:
     """Buckets of words: as many as keep a head small."""
     fitting = max(_MOST_WEIGHTS // options, 1024)
@@ -115,7 +125,7 @@ def fit_head(
     ``shown`` is what the checkpoint makes of the options' own texts, in order.
     """
     design = design_of(question)
-    inputs = _inputs(collected, shown, buckets_for(len(design)))
+    inputs = _inputs(collected, shown, buckets_for(len(design)), readouts_of(question))
     folds = folds_of(labels)
     logs = collected.logs
     nobody = Predicted(
@@ -263,7 +273,7 @@ def _head(
     return Head(
         names=tuple(option.name for option in question.declared),
         layers=collected.layers,
-        readouts=READ,
+        readouts=inputs.readouts,
         scale=scale,
         bias=bias.astype(np.float32),
         centre=inputs.centre,
@@ -274,9 +284,11 @@ def _head(
     )
 
 
-def _inputs(collected: Collected, shown: Collected | None, buckets: int) -> _Inputs:
+def _inputs(
+    collected: Collected, shown: Collected | None, buckets: int, readouts: tuple[int, ...]
+) -> _Inputs:
     """Features of rows, standardised by them; options' texts, if any, come last."""
-    chosen = collected.features[:, :, READ]
+    chosen = collected.features[:, :, readouts]
     flat = chosen.reshape(len(chosen), -1)
     centre, spread = flat.mean(axis=0), flat.std(axis=0)
     # What hardly varies among these rows may vary among others.
@@ -287,13 +299,13 @@ def _inputs(collected: Collected, shown: Collected | None, buckets: int) -> _Inp
         seen[places] += 1
     rarity = (np.log((1 + len(counts)) / (1 + seen)) + 1).astype(np.float16)
     if shown is not None:
-        chosen = np.concatenate([chosen, shown.features[:, :, READ]])
+        chosen = np.concatenate([chosen, shown.features[:, :, readouts]])
         counts += [word_counts(text, buckets) for text in shown.texts]
     words = np.zeros((len(counts), buckets), np.float32)
     for row, (places, found) in zip(words, counts, strict=True):
         row[places] = found * rarity[places]
         row /= float(np.linalg.norm(row)) or 1.0
-    return _Inputs(standard(chosen, centre, spread), words, centre, spread, rarity)
+    return _Inputs(standard(chosen, centre, spread), words, centre, spread, rarity, readouts)
 
 
 def _components(inputs: _Inputs, mixture: float) -> tuple[Floats, Floats]:

@@ -28,7 +28,7 @@ from thisthat.items.metrics import (
     paired_difference,
     wilson,
 )
-from thisthat.teach.collect import collect, collect_options
+from thisthat.teach.collect import collect, collect_options, lesson_layouts
 from thisthat.teach.fit_head import FittedHead, fit_head, half_as_many
 from thisthat.teach.found import Found, found_by_option, found_words, lost_words
 from thisthat.teach.known import hashes, labels_of, refuse_taught
@@ -281,6 +281,7 @@ def _learn(decider: Decider, name: str, rows: Rows, progress: Progress) -> Learn
             rows.question,
             rows.states,
             lambda done: progress(name, _READING * done / len(rows.states)),
+            lesson_layouts(decider.reading.layouts, rows.states),
         )
     except InvalidInputError as error:
         start = error.field.partition("]")[0].removeprefix("states[")

@@ -28,7 +28,7 @@ from thisthat.identity import state_hash
 from thisthat.items.item import render_state
 from thisthat.items.metrics import Interval, chance, expected_calibration_error
 from thisthat.rng import Rng
-from thisthat.teach.collect import Collected, collect, collect_options
+from thisthat.teach.collect import Collected, collect, collect_options, lesson_layouts
 from thisthat.teach.fit_head import fit_head, taught_logs
 from thisthat_lab.bench.kept import kept
 from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
@@ -57,7 +57,19 @@ _Scores: TypeAlias = dict[tuple[str, int, str], list[float]]
 _Means: TypeAlias = dict[tuple[str, int, str], float]
 _Errors: TypeAlias = dict[int, list[float]]
 _Tunings: TypeAlias = dict[int, list[Tuned]]
-_Read: TypeAlias = tuple[Collected, "Collected | None", NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What the checkpoint and the embedder make of a task's rows.
+
+    ``asked`` is read as the checkpoint prefers and scored, ``lessons`` as heads are taught.
+    """
+
+    asked: Collected
+    lessons: Collected
+    shown: Collected | None
+    vectors: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -113,7 +125,7 @@ def run(context: Context, plan: Plan = _EVERYTHING) -> Findings:
         ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), _one_thread) as pool,
     ):
         taught = [
-            pool.submit(_taught, task, *read[task.name], count, draw, _at(draw, setfit, plan))
+            pool.submit(_taught, task, read[task.name], count, draw, _at(draw, setfit, plan))
             for task, count, draw in drawn
         ]
         for (task, count, _), one in zip(drawn, taught, strict=True):
@@ -172,9 +184,7 @@ def _fits(task: Teachable, count: int) -> bool:
 
 def _taught(
     task: Teachable,
-    collected: Collected,
-    shown: Collected | None,
-    vectors: NDArray[np.float32],
+    read: _Read,
     count: int,
     draw: int,
     setfit: SetFit | None,
@@ -185,15 +195,15 @@ def _taught(
     own, rest = order[:count], order[count:]
     texts = [render_state(state) for state in task.states]
     options = len(task.question.declared)
-    light = fit_head(task.question, collected.part(own), labels[own], shown=shown).head
-    moved = taught_logs(light, collected.part(rest))
+    light = fit_head(task.question, read.lessons.part(own), labels[own], shown=read.shown).head
+    moved = taught_logs(light, read.asked.part(rest))
     own_texts, other_texts = ([texts[at] for at in part] for part in (own, rest))
     words = _words(own_texts, other_texts)
     probabilities = {
-        "zero-shot": np.exp(collected.logs[rest]),
+        "zero-shot": np.exp(read.asked.logs[rest]),
         "light teach": np.exp(moved - moved.max(axis=1, keepdims=True)),
         "TF-IDF": _regressed(*words, labels[own], options),
-        "MiniLM": _regressed(vectors[own], vectors[rest], labels[own], options),
+        "MiniLM": _regressed(read.vectors[own], read.vectors[rest], labels[own], options),
     }
     tuned = []
     if setfit is not None:
@@ -242,7 +252,7 @@ def _read(
     with context.progress("reading", sum(len(task.states) for task in tasks)) as advance:
         for task in tasks:
             texts = [render_state(state) for state in task.states]
-            said = [str(decider.source.weights), repr(task.question), *texts]
+            said = [str(decider.source.weights), repr(task.question), "both ways", *texts]
             arrays = kept(
                 folder / f"{state_hash(chr(10).join(said))[:16]}.npz",
                 partial(_collected, decider, task),
@@ -252,20 +262,31 @@ def _read(
                 lambda texts=texts: {"vectors": embedder().embed(texts)},  # type: ignore[misc]
             )["vectors"]
             layers = tuple(int(layer) for layer in arrays["layers"])
-            rows = Collected(arrays["logs"], arrays["features"].astype(np.float32), texts, layers)
+            asked, lessons = (
+                Collected(
+                    arrays[f"{way}_logs"],
+                    arrays[f"{way}_features"].astype(np.float32),
+                    texts,
+                    layers,
+                )
+                for way in ("asked", "lessons")
+            )
             shown = None
             if "options" in arrays:
                 options = [str(text) for text in arrays["option_texts"]]
-                shown = Collected(arrays["logs"][:0], arrays["options"], options, layers)
-            found[task.name] = rows, shown, vectors
+                shown = Collected(asked.logs[:0], arrays["options"], options, layers)
+            found[task.name] = _Read(asked, lessons, shown, vectors)
             advance(len(texts))
     return found
 
 
 def _collected(decider: Decider, task: Teachable) -> dict[str, Any]:
-    found = collect(decider, task.question, task.states)
-    halves = found.features.astype(np.float16)
-    arrays = {"logs": found.logs, "features": halves, "layers": np.array(found.layers)}
+    asked = collect(decider, task.question, task.states)
+    layouts = lesson_layouts(decider.reading.layouts, task.states)
+    lessons = collect(decider, task.question, task.states, layouts=layouts)
+    arrays: dict[str, Any] = {"layers": np.array(asked.layers)}
+    for way, each in (("asked", asked), ("lessons", lessons)):
+        arrays |= {f"{way}_logs": each.logs, f"{way}_features": each.features.astype(np.float16)}
     shown = collect_options(decider, task.question)
     if shown is not None:
         arrays |= {"options": shown.features, "option_texts": np.array(shown.texts)}
