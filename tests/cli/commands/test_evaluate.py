@@ -114,6 +114,13 @@ def test_a_server_is_judged_too(labels: Path) -> None:
     assert json.loads(done.stdout)["questions"]["red"]["labels"] == 80
 
 
+def test_a_server_may_have_been_taught_so_nobody_is_told_to_describe(labels: Path) -> None:
+    with on_loopback(service_for()) as address:
+        done = run(labels, "--server", address)
+    assert "accuracy 0.500" in done.stdout
+    assert "note:" not in done.stderr
+
+
 def test_a_server_that_answers_both_is_not_compared_with_itself(labels: Path) -> None:
     with on_loopback(service_for()) as address:
         done = run(labels, "--server", address, "--against", "default")

@@ -27,6 +27,15 @@ def test_it_listens_once_it_can_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said[1][1] == {"address": address}
 
 
+def test_what_stands_beside_the_checkpoint_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: dict[str, dict[str, Any]] = {}
+    monkeypatch.setattr(run, "log", lambda message, **fields: said.update({message: fields}))
+    with on_loopback(service_for(load=False, also_checkpoints=("old=a",))):
+        until(lambda: "ready" in said)
+    assert list(said["ready"]["also"]) == ["old"]
+    assert {"checkpoint", "lambda"} <= set(said["ready"]["also"]["old"])
+
+
 def test_a_checkpoint_that_does_not_open_is_all_that_is_heard_of() -> None:
     with log_lines() as lines, pytest.raises(CheckpointError, match="the tensor x is missing"):
         run.run_server(service_for(load=False, checkpoint="broken"))

@@ -107,7 +107,7 @@ def evaluate(
     else:
         for line in found.lines():
             say(line)
-        if before is None:
+        if before is None and server is None:  # A server does not say what it was taught.
             _hint_at_criteria(found, taught)
         if output is not None:
             say(f"page in {output}")

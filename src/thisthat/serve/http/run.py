@@ -105,11 +105,14 @@ class Server(uvicorn.Server):
             self.service.trials.start()
         self._after_loading()
         log("listening", address=self.address)
+        others = self.service.checkpoints.others()
+        also = {name: source_as_json(each.main.source) for name, each in others.items()}
         log(
             "ready",
             **source_as_json(loaded.main.source),
             engine=loaded.main.engine.description,
             seconds=round(time.perf_counter() - started, 2),
+            **({"also": also} if also else {}),
         )
 
     def _start_drain(self, sig: int) -> None:
