@@ -14,6 +14,7 @@ LONGEST = (
     "tests/examples/",
     "tests/scale/",
     "tests/site/",
+    "tests/staged/",
     "tests/serve/test_real_checkpoint.py",
 )
 

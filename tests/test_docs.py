@@ -1,8 +1,8 @@
 """Every block of the README and the docs runs, and prints what the page shows.
 
 Python and bash blocks of a page run in order, `$ thisthat` lines each by themselves; `sh` blocks
-need what no test has and are parsed only (test_commands.py). What a page shows of their output is
-compared with it:
+need files and servers that the page does not make, and run in tests/staged. What a page shows of
+their output is compared with it:
 
 - an ``output`` block after a python block: everything that block prints;
 - a comment behind a `print(…)` in a python block: what that line prints;

@@ -250,6 +250,11 @@ def write_world(folder: Path, clock: Clock) -> None:
     shutil.copy(folder / "decisions.sqlite", folder / "log.sqlite")
 
 
+def copied_results(folder: Path) -> None:
+    """The results of all measurements."""
+    shutil.copytree(ROOT / "docs" / "results", folder / "docs" / "results")
+
+
 def labelled_by_paths(folder: Path) -> None:
     """Labels that the engine of paths answers right."""
     decider = path_decider()
