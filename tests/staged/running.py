@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-SECONDS = 240
-"""So long a program may take altogether before it is killed, which fails its block."""
+SECONDS = 600
+"""So long a program may take for one thing before it is killed, which fails its block."""
 
 
 @contextmanager
 def _program(words: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A command of thisthat, which nothing outlives."""
+    """A command of thisthat, killed in the end if it still runs."""
     with subprocess.Popen(
         [sys.executable, "-m", "thisthat", *words],
         cwd=folder,
@@ -29,13 +29,21 @@ def _program(words: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[st
         stderr=subprocess.PIPE,
         text=True,
     ) as program:
-        limit = threading.Timer(SECONDS, program.kill)
-        limit.start()
         try:
             yield program
         finally:
-            limit.cancel()
             program.kill()
+
+
+@contextmanager
+def _in_time(program: subprocess.Popen[str]) -> Iterator[None]:
+    """Reading from a program that hangs would never end."""
+    limit = threading.Timer(SECONDS, program.kill)
+    limit.start()
+    try:
+        yield
+    finally:
+        limit.cancel()
 
 
 @dataclass(frozen=True)
@@ -62,17 +70,18 @@ def serving(words: Sequence[str], folder: Path) -> Iterator[Server]:
     with _program([*words, "--port", "0"], folder) as program:
         assert program.stderr is not None
         address, said = "", []
-        for line in program.stderr:
-            said.append(line)
-            told = json.loads(line) if line.startswith("{") else {}
-            address = told.get("address", address)
-            if told.get("message") == "ready":
-                break
-        else:
-            raise AssertionError("".join(said))
+        with _in_time(program):
+            for line in program.stderr:
+                said.append(line)
+                told = json.loads(line) if line.startswith("{") else {}
+                address = told.get("address", address)
+                if told.get("message") == "ready":
+                    break
+            else:
+                raise AssertionError("".join(said))
         yield Server(address)
         program.send_signal(signal.SIGTERM)
-        _, rest = program.communicate()
+        _, rest = program.communicate(timeout=SECONDS)
         assert program.returncode == 0, rest
 
 
@@ -83,7 +92,7 @@ def tools_of(words: Sequence[str], folder: Path) -> str:
     """
     client = {"name": "test", "version": "1"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
-    with _program(words, folder) as program:
+    with _program(words, folder) as program, _in_time(program):
         assert program.stdin is not None
         assert program.stdout is not None
 

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 from tests.path_engine import path_decider
 from tests.staged import world as worlds
-from tests.staged.running import Server, serving, tools_of
+from tests.staged.running import SECONDS, Server, serving, tools_of
 from tests.staged.world import KEY
 from tests.test_docs import PAGES, blocks
 from thisthat.cli import app
@@ -254,7 +254,7 @@ def run_there(line: str) -> tuple[int, str]:
         env={**os.environ, "PATH": path, "KEY": KEY, "ADMIN_KEY": f"{KEY}-admin"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=SECONDS,
     )
     return done.returncode, done.stdout + done.stderr
 

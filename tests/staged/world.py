@@ -209,7 +209,7 @@ def write_world(folder: Path, clock: Clock) -> None:
     for name in schemas:
         write_schema(folder / name, REFUND)
     write_schema(folder / "command.json", DELETES)
-    taught, labels, kept = mails()[:24], mails()[40:70], mails("others.csv")[:6]
+    taught, labels, kept = mails()[:24], mails()[40:64], mails("others.csv")[:6]
     write_table(folder / "taught.csv", taught)
     write_table(folder / "labels.csv", labels)
     write_table(folder / "sheet.csv", labels, ";")
