@@ -7,7 +7,7 @@ from thisthat import Boolean, Choice, Score
 from thisthat.decide.heads import Head
 from thisthat.engine.features import READOUTS
 from thisthat.questions import Question
-from thisthat.teach.collect import Collected
+from thisthat.teach.collect import Again, Collected
 from thisthat.teach.fit_head import (
     FOLDS,
     buckets_for,
@@ -110,6 +110,32 @@ def test_labels_without_a_pattern_change_little() -> None:
         rows = np.arange(80)
         falls.append(-np.log(fitted.after[rows, labels]).mean() - np.log(2))
     assert np.mean(falls) < 0.05
+
+
+def test_another_reading_of_a_state_tells_nothing_of_its_own_label() -> None:
+    rights = []
+    for seed in range(3):
+        data = collected(80, 2, seed, width=40)
+        labels = np.random.default_rng(seed + 50).integers(0, 2, 80)
+        texts = [str(number) for number in range(80)]
+        weak = Collected(0.1 * data.logs, data.features, texts, data.layers)
+        fitted = fit_head(YES, weak, labels, again=Again(weak, np.arange(80)))
+        rights.append((fitted.after.argmax(axis=1) == labels).mean())
+    assert np.mean(rights) < 0.65
+
+
+def test_other_readings_teach_what_holds_in_both() -> None:
+    data, other = collected(300, 2), collected(300, 2, 9)
+    labels = np.arange(300) % 2
+    for each, place in ((data, 2), (other, 3)):
+        each.features[:, 0, 0, place] = 4.0 * labels - 2
+    rows, rest = np.split(np.arange(300), [200])
+    for again in (Again(other.part(rows), rows), None):
+        head = fit_head(YES, data.part(rows), labels[rows], again=again).head
+        assert head is not None
+        right = [answered(head, x.part(rest)).argmax(axis=1) == labels[rest] for x in (data, other)]
+        assert right[0].mean() > 0.8
+        assert (right[1].mean() > 0.8) == (again is not None)
 
 
 def test_levels_are_learned_in_their_order() -> None:

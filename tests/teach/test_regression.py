@@ -26,6 +26,24 @@ def test_each_row_is_predicted_by_a_fit_to_the_others(seed: int) -> None:
         np.testing.assert_allclose(inputs @ found.weights + found.bias, wide @ whole, atol=1e-8)
 
 
+@settings(deadline=None, max_examples=15)
+@given(seed=st.integers(0, 10_000))
+def test_what_is_seen_twice_is_predicted_without_either_sight(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    inputs, targets = random.standard_normal((14, 4)), random.standard_normal((14, 2))
+    targets[[10, 11, 12]] = targets[[2, 5, 7]]
+    spread = ((inputs - inputs.mean(axis=0)) ** 2).sum() / 14
+    pairs = np.array([2, 5, 7]), np.array([10, 11, 12])
+    for strength, found in zip(RIDGES, ridge_path(inputs, targets, pairs), strict=True):
+        for left_out in ([5, 11], [7, 12], [3]):
+            rest = np.isin(np.arange(14), left_out, invert=True)
+            wide = np.column_stack([inputs, np.ones(14)])
+            ridge = np.diag([strength * spread] * 4 + [0])
+            within = wide[rest]
+            solved = np.linalg.solve(within.T @ within + ridge, within.T @ targets[rest])
+            np.testing.assert_allclose(found.others[left_out], wide[left_out] @ solved, atol=1e-8)
+
+
 @settings(deadline=None, max_examples=25)
 @given(seed=st.integers(0, 10_000))
 def test_the_gradient_is_that_of_the_loss(seed: int) -> None:

@@ -42,6 +42,21 @@ class Collected:
         return Collected(self.logs[rows], self.features[rows], texts, self.layers)
 
 
+@dataclass(frozen=True)
+class Again:
+    """Other readings of ``rows`` of what was collected: the same states in another layout."""
+
+    collected: Collected
+    rows: NDArray[np.int64]
+
+    def part(self, rows: NDArray[np.int64]) -> Again:
+        """Those of some of the states, which are counted as they stand in ``rows``."""
+        place = {int(row): number for number, row in enumerate(rows)}
+        kept = [number for number, row in enumerate(self.rows) if int(row) in place]
+        new = [place[int(self.rows[number])] for number in kept]
+        return Again(self.collected.part(np.array(kept, np.int64)), np.array(new, np.int64))
+
+
 def layers_at(depths: Sequence[float], layers: int) -> tuple[int, ...]:
     """Layers at these fractions of a depth of ``layers`` + 1, of which the last is not to be had.
 
@@ -57,22 +72,23 @@ def collect(
     question: Question,
     states: Sequence[Text],
     progress: Callable[[int], None] = lambda done: None,
-    layouts: Sequence[Layout] | None = None,
+    layout: Layout | None = None,
+    rows: Sequence[int] | None = None,
 ) -> Collected:
     """Ask the question about every state; ``progress`` is told how many are done.
 
-    ``layouts`` has one for every state; None: as the checkpoint prefers. Raises InvalidInputError
-    naming a state that cannot be read.
+    Without ``layout`` as the checkpoint prefers; with ``rows`` about those states alone. Raises
+    InvalidInputError naming a state that cannot be read.
     """
-    layouts = layouts or [decider.reading.layout] * len(states)
     layers = layers_at(DEPTHS, decider.engine.capabilities.layers)
+    rows = range(len(states)) if rows is None else rows
     logs: list[NDArray[np.float64]] = []
     features: list[Hidden] = []
     texts: list[str] = []
-    for start in range(0, len(states), _TOGETHER):
+    for start in range(0, len(rows), _TOGETHER):
         jobs = [
-            _asking(decider, question, states[number], layouts[number], layers, number)
-            for number in range(start, min(start + _TOGETHER, len(states)))
+            _asking(decider, question, states[row], layout, layers, row)
+            for row in rows[start : start + _TOGETHER]
         ]
         results = dict(run_jobs(decider.engine, jobs, together=True))
         for number, job in enumerate(jobs):
@@ -86,12 +102,26 @@ def collect(
     return Collected(np.array(logs), np.array(features), texts, layers)
 
 
-def lesson_layouts(layouts: Sequence[Layout], states: Sequence[Text]) -> list[Layout]:
-    """A layout to learn each state in, drawn by its text: what is learned then holds in all.
+def collect_lessons(
+    decider: Decider,
+    question: Question,
+    states: Sequence[Text],
+    progress: Callable[[int], None] = lambda done: None,
+) -> tuple[Collected, Again | None]:
+    """``collect``, and about half of the states in another layout too: what a head learns from.
 
-    By its place in the file it could go together with its label.
+    Which half is drawn by their texts; by its place in the file it could go together with labels.
+    ``again`` is None where the checkpoint reads one layout.
     """
-    return [layouts[int(state_hash(state), 16) % len(layouts)] for state in states]
+    found = collect(decider, question, states, progress)
+    others = [each for each in decider.reading.layouts if each != decider.reading.layout]
+    rows = [row for row, state in enumerate(states) if others and int(state_hash(state), 16) % 2]
+    if not rows:
+        return found, None
+    again = collect(
+        decider, question, states, lambda done: progress(len(states) + done), others[0], rows
+    )
+    return found, Again(again, np.array(rows))
 
 
 def collect_options(decider: Decider, question: Question) -> Collected | None:
@@ -125,7 +155,7 @@ def _asking(
     decider: Decider,
     question: Question,
     state: Text,
-    layout: Layout,
+    layout: Layout | None,
     layers: tuple[int, ...],
     number: int,
 ) -> Job:

@@ -20,7 +20,7 @@ from thisthat.decide.heads import Head, standard
 from thisthat.decide.words import word_counts
 from thisthat.engine.features import READOUTS
 from thisthat.questions import Question
-from thisthat.teach.collect import Collected
+from thisthat.teach.collect import Again, Collected
 from thisthat.teach.regression import Floats, Integers, Predicted, Stack, ridge_path, stacked
 
 MIXTURES = (0.1, 0.3, 0.6)
@@ -58,7 +58,7 @@ class FittedHead:
 class _Inputs:
     """Rows as hidden and word features of length 1, and what they were made with.
 
-    Rows at the end may be the options' own texts.
+    After them may stand other readings of some, then the options' own texts.
     """
 
     hidden: Singles
@@ -119,13 +119,16 @@ def fit_head(
     labels: Integers,
     progress: Callable[[float], None] = lambda share: None,
     shown: Collected | None = None,
+    again: Again | None = None,
 ) -> FittedHead:
     """The head that labels support; ``progress`` is told the share of the work that is done.
 
-    ``shown`` is what the checkpoint makes of the options' own texts, in order.
+    ``shown`` is what the checkpoint makes of the options' own texts, in order; ``again`` are other
+    readings of some rows, which teach and are not judged.
     """
     design = design_of(question)
-    inputs = _inputs(collected, shown, buckets_for(len(design)), readouts_of(question))
+    inputs = _inputs(collected, again, shown, buckets_for(len(design)), readouts_of(question))
+    twice = np.zeros(0, np.int64) if again is None else again.rows
     folds = folds_of(labels)
     logs = collected.logs
     nobody = Predicted(
@@ -136,7 +139,7 @@ def fit_head(
         _candidate(0.0, np.zeros((len(inputs.some), 0)), nobody, 0 * logs, logs, labels, folds)
     ]
     for number, mixture in enumerate(MIXTURES):
-        tried += _candidates(inputs, mixture, logs, labels, folds, design)
+        tried += _candidates(inputs, mixture, logs, labels, folds, design, twice)
         progress((number + 1) / (len(MIXTURES) + 1))
     held_out = np.array([log_softmax(logs), *(each.held_out for each in tried)])
     gains = np.take_along_axis(held_out, labels[None, :, None], axis=2)[:, :, 0]
@@ -165,7 +168,11 @@ def taught_logs(head: Head | None, collected: Collected) -> Floats:
 
 
 def half_as_many(
-    question: Question, collected: Collected, labels: Integers, shown: Collected | None = None
+    question: Question,
+    collected: Collected,
+    labels: Integers,
+    shown: Collected | None = None,
+    again: Again | None = None,
 ) -> float | None:
     """The share of right answers to each half of the rows, taught with the other.
 
@@ -176,7 +183,8 @@ def half_as_many(
         return None
     hits = 0
     for own, rest in (halves, halves[::-1]):
-        head = fit_head(question, collected.part(own), labels[own], shown=shown).head
+        twice = None if again is None else again.part(own)
+        head = fit_head(question, collected.part(own), labels[own], shown=shown, again=twice).head
         logs = taught_logs(head, collected.part(rest))
         hits += int((logs.argmax(axis=1) == labels[rest]).sum())
     return hits / len(labels)
@@ -218,14 +226,16 @@ def _candidates(
     labels: Integers,
     folds: Integers,
     design: Floats,
+    twice: Integers,
 ) -> Iterator[_Candidate]:
     """One for every strength, with and without the options' own texts."""
-    rows = len(labels)
+    rows, read = len(labels), len(labels) + len(twice)
     components, turned = _components(inputs, mixture)
-    targets = design[labels]
-    paths = [ridge_path(components[:rows], targets)]
-    if len(components) > rows:
-        paths.append(ridge_path(components, np.concatenate([targets, design])))
+    targets = design[np.concatenate([labels, labels[twice]])]
+    pairs = twice, np.arange(rows, read)
+    paths = [ridge_path(components[:read], targets, pairs)]
+    if len(components) > read:
+        paths.append(ridge_path(components, np.concatenate([targets, design]), pairs))
     for predicted in chain(*paths):
         guesses = predicted.others[:rows] @ design.T
         yield _candidate(mixture, turned, predicted, guesses, logs, labels, folds)
@@ -285,10 +295,16 @@ def _head(
 
 
 def _inputs(
-    collected: Collected, shown: Collected | None, buckets: int, readouts: tuple[int, ...]
+    collected: Collected,
+    again: Again | None,
+    shown: Collected | None,
+    buckets: int,
+    readouts: tuple[int, ...],
 ) -> _Inputs:
-    """Features of rows, standardised by them; options' texts, if any, come last."""
+    """Features of rows, standardised by them and by their other readings."""
     chosen = collected.features[:, :, readouts]
+    if again is not None:
+        chosen = np.concatenate([chosen, again.collected.features[:, :, readouts]])
     flat = chosen.reshape(len(chosen), -1)
     centre, spread = flat.mean(axis=0), flat.std(axis=0)
     # What hardly varies among these rows may vary among others.
@@ -298,6 +314,8 @@ def _inputs(
     for places, _ in counts:
         seen[places] += 1
     rarity = (np.log((1 + len(counts)) / (1 + seen)) + 1).astype(np.float16)
+    if again is not None:
+        counts += [counts[row] for row in again.rows]
     if shown is not None:
         chosen = np.concatenate([chosen, shown.features[:, :, readouts]])
         counts += [word_counts(text, buckets) for text in shown.texts]

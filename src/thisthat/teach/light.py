@@ -28,7 +28,7 @@ from thisthat.items.metrics import (
     paired_difference,
     wilson,
 )
-from thisthat.teach.collect import collect, collect_options, lesson_layouts
+from thisthat.teach.collect import collect_lessons, collect_options
 from thisthat.teach.fit_head import FittedHead, fit_head, half_as_many
 from thisthat.teach.found import Found, found_by_option, found_words, lost_words
 from thisthat.teach.known import hashes, labels_of, refuse_taught
@@ -276,12 +276,11 @@ def write(
 
 def _learn(decider: Decider, name: str, rows: Rows, progress: Progress) -> Learned:
     try:
-        collected = collect(
+        collected, again = collect_lessons(
             decider,
             rows.question,
             rows.states,
-            lambda done: progress(name, _READING * done / len(rows.states)),
-            lesson_layouts(decider.reading.layouts, rows.states),
+            lambda done: progress(name, min(1.0, done / (1.5 * len(rows.states))) * _READING),
         )
     except InvalidInputError as error:
         start = error.field.partition("]")[0].removeprefix("states[")
@@ -294,8 +293,9 @@ def _learn(decider: Decider, name: str, rows: Rows, progress: Progress) -> Learn
         labels,
         lambda share: progress(name, _READING + (1 - _READING) * share),
         shown,
+        again,
     )
-    half = half_as_many(rows.question, collected, labels, shown)
+    half = half_as_many(rows.question, collected, labels, shown, again)
     options = tuple(option_told(rows.question, each.name) for each in rows.question.declared)
     return Learned(name, len(rows.states), fitted, options, tuple(rows.labels), half)
 

@@ -48,8 +48,13 @@ class Stack:
         return found
 
 
-def ridge_path(inputs: Floats, targets: Floats) -> Iterator[Predicted]:
-    """Fits of ``targets`` [rows, columns] at every strength, with an intercept."""
+def ridge_path(
+    inputs: Floats, targets: Floats, pairs: tuple[Integers, Integers] | None = None
+) -> Iterator[Predicted]:
+    """Fits of ``targets`` [rows, columns] at every strength, with an intercept.
+
+    Rows that stand in ``pairs`` are one thing seen twice: each is predicted without the other too.
+    """
     rows = len(inputs)
     centre, middle = inputs.mean(axis=0), targets.mean(axis=0)
     moved = inputs - centre
@@ -63,7 +68,14 @@ def ridge_path(inputs: Floats, targets: Floats) -> Iterator[Predicted]:
         share = sizes / (sizes + ridge)
         fitted = middle + turned @ (share[:, None] * along)
         lever = 1 / rows + turned**2 @ share
-        others = targets - (targets - fitted) / np.maximum(1 - lever, 1e-6)[:, None]
+        missed, free = (targets - fitted), np.maximum(1 - lever, 1e-6)[:, None]
+        others = targets - missed / free
+        if pairs is not None:
+            one, two = pairs
+            both = (1 / rows + (turned[one] * turned[two]) @ share)[:, None]
+            size = np.maximum(free[one] * free[two] - both**2, 1e-12)
+            others[one] = targets[one] - (free[two] * missed[one] + both * missed[two]) / size
+            others[two] = targets[two] - (free[one] * missed[two] + both * missed[one]) / size
         weights = axes @ (np.sqrt(sizes)[:, None] * along / (sizes + ridge)[:, None])
         yield Predicted(others, weights, middle - centre @ weights)
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -107,12 +108,13 @@ class Server(uvicorn.Server):
         log("listening", address=self.address)
         others = self.service.checkpoints.others()
         also = {name: source_as_json(each.main.source) for name, each in others.items()}
+        beside: dict[str, Any] = {"also": also} if also else {}
         log(
             "ready",
             **source_as_json(loaded.main.source),
             engine=loaded.main.engine.description,
             seconds=round(time.perf_counter() - started, 2),
-            **({"also": also} if also else {}),
+            **beside,
         )
 
     def _start_drain(self, sig: int) -> None:

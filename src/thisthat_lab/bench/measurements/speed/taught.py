@@ -16,7 +16,7 @@ from thisthat.decide.heads import Head, Heads, question_key
 from thisthat.errors import InvalidInputError
 from thisthat.items import metrics
 from thisthat.rng import Rng
-from thisthat.teach.collect import collect, lesson_layouts
+from thisthat.teach.collect import collect_lessons
 from thisthat.teach.fit_head import fit_head
 from thisthat_lab.bench.measure import Context, Findings
 from thisthat_lab.bench.result import Bar, Line
@@ -90,9 +90,8 @@ def learned(decider: Decider, states: Sequence[str]) -> Head:
     """The head of the question that is timed. Raises InvalidInputError where none is learned."""
     (question,) = BOOLEAN.values()
     labels = np.array([int(_WISH in state) for state in states])
-    layouts = lesson_layouts(decider.reading.layouts, states)
-    collected = collect(decider, question, states, layouts=layouts)
-    head = fit_head(question, collected, labels).head
+    collected, again = collect_lessons(decider, question, states)
+    head = fit_head(question, collected, labels, again=again).head
     if head is None:
         raise InvalidInputError("system", f"learns nothing from {len(states)} tickets")
     return head

@@ -28,7 +28,7 @@ from thisthat.identity import state_hash
 from thisthat.items.item import render_state
 from thisthat.items.metrics import Interval, chance, expected_calibration_error
 from thisthat.rng import Rng
-from thisthat.teach.collect import Collected, collect, collect_options, lesson_layouts
+from thisthat.teach.collect import Again, Collected, collect_lessons, collect_options
 from thisthat.teach.fit_head import fit_head, taught_logs
 from thisthat_lab.bench.kept import kept
 from thisthat_lab.bench.measure import Context, Findings, Measurement, registered
@@ -61,13 +61,10 @@ _Tunings: TypeAlias = dict[int, list[Tuned]]
 
 @dataclass(frozen=True)
 class _Read:
-    """What the checkpoint and the embedder make of a task's rows.
+    """What the checkpoint and the embedder make of a task's rows."""
 
-    ``asked`` is read as the checkpoint prefers and scored, ``lessons`` as heads are taught.
-    """
-
-    asked: Collected
-    lessons: Collected
+    collected: Collected
+    again: Again | None
     shown: Collected | None
     vectors: NDArray[np.float32]
 
@@ -195,12 +192,14 @@ def _taught(
     own, rest = order[:count], order[count:]
     texts = [render_state(state) for state in task.states]
     options = len(task.question.declared)
-    light = fit_head(task.question, read.lessons.part(own), labels[own], shown=read.shown).head
-    moved = taught_logs(light, read.asked.part(rest))
+    again = None if read.again is None else read.again.part(own)
+    learned = read.collected.part(own)
+    light = fit_head(task.question, learned, labels[own], shown=read.shown, again=again).head
+    moved = taught_logs(light, read.collected.part(rest))
     own_texts, other_texts = ([texts[at] for at in part] for part in (own, rest))
     words = _words(own_texts, other_texts)
     probabilities = {
-        "zero-shot": np.exp(read.asked.logs[rest]),
+        "zero-shot": np.exp(read.collected.logs[rest]),
         "light teach": np.exp(moved - moved.max(axis=1, keepdims=True)),
         "TF-IDF": _regressed(*words, labels[own], options),
         "MiniLM": _regressed(read.vectors[own], read.vectors[rest], labels[own], options),
@@ -252,7 +251,7 @@ def _read(
     with context.progress("reading", sum(len(task.states) for task in tasks)) as advance:
         for task in tasks:
             texts = [render_state(state) for state in task.states]
-            said = [str(decider.source.weights), repr(task.question), "both ways", *texts]
+            said = [str(decider.source.weights), repr(task.question), "twice", *texts]
             arrays = kept(
                 folder / f"{state_hash(chr(10).join(said))[:16]}.npz",
                 partial(_collected, decider, task),
@@ -262,31 +261,32 @@ def _read(
                 lambda texts=texts: {"vectors": embedder().embed(texts)},  # type: ignore[misc]
             )["vectors"]
             layers = tuple(int(layer) for layer in arrays["layers"])
-            asked, lessons = (
-                Collected(
-                    arrays[f"{way}_logs"],
-                    arrays[f"{way}_features"].astype(np.float32),
-                    texts,
-                    layers,
-                )
-                for way in ("asked", "lessons")
-            )
-            shown = None
+            rows = Collected(arrays["logs"], arrays["features"].astype(np.float32), texts, layers)
+            again, shown = None, None
+            if "again_rows" in arrays:
+                twice = arrays["again_rows"]
+                features = arrays["again_features"].astype(np.float32)
+                read = [texts[row] for row in twice]
+                again = Again(Collected(arrays["again_logs"], features, read, layers), twice)
             if "options" in arrays:
                 options = [str(text) for text in arrays["option_texts"]]
-                shown = Collected(asked.logs[:0], arrays["options"], options, layers)
-            found[task.name] = _Read(asked, lessons, shown, vectors)
+                shown = Collected(arrays["logs"][:0], arrays["options"], options, layers)
+            found[task.name] = _Read(rows, again, shown, vectors)
             advance(len(texts))
     return found
 
 
 def _collected(decider: Decider, task: Teachable) -> dict[str, Any]:
-    asked = collect(decider, task.question, task.states)
-    layouts = lesson_layouts(decider.reading.layouts, task.states)
-    lessons = collect(decider, task.question, task.states, layouts=layouts)
-    arrays: dict[str, Any] = {"layers": np.array(asked.layers)}
-    for way, each in (("asked", asked), ("lessons", lessons)):
-        arrays |= {f"{way}_logs": each.logs, f"{way}_features": each.features.astype(np.float16)}
+    found, again = collect_lessons(decider, task.question, task.states)
+    arrays: dict[str, Any] = {
+        "logs": found.logs,
+        "features": found.features.astype(np.float16),
+        "layers": np.array(found.layers),
+    }
+    if again is not None:
+        halves = again.collected.features.astype(np.float16)
+        arrays |= {"again_logs": again.collected.logs, "again_features": halves}
+        arrays["again_rows"] = again.rows
     shown = collect_options(decider, task.question)
     if shown is not None:
         arrays |= {"options": shown.features, "option_texts": np.array(shown.texts)}
