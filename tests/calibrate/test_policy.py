@@ -318,7 +318,7 @@ def test_a_refusal_names_every_question_and_the_way_out() -> None:
     assert "the surest answers of 'never' are wrong too often for more labels to help" in told
     assert told.endswith(
         ". Fitting again with more labels counts as a further try. "
-        "The questions share the risk (--question fits one alone)"
+        "The questions share the risk: --question fits one alone, which is a further try too"
     )
     assert 0 < caught.value.labels_missing <= min(map(int, re.findall(r"(\d+) more", told)))
 

@@ -246,8 +246,9 @@ def test_more_labels_are_said_to_help_only_where_the_last_did(taught: Taught) ->
     flat = replace(red, half=1.0).lines()[-1]
     assert "With half of these labels it is right 1.00 of the time; twice as many" in flat
     assert flat.endswith("would bring little.")
-    few = replace(red, rows=99, half=1.0).lines()[-1]
-    assert few == "  Fewer than 100 labels do not tell what more of them would bring."
+    for half in (1.0, red.after.value - 0.1):
+        few = replace(red, rows=99, half=half).lines()[-1]
+        assert few == "  Fewer than 100 labels do not tell what more of them would bring."
 
 
 def judged(red: Learned, before: float, after: float, half: float) -> Learned:

@@ -384,7 +384,11 @@ def _unsupported(
     }
     nearest = min(lacking, key=lacking.__getitem__, default=None)
     again = ". Fitting again with more labels counts as a further try" if lacking else ""
-    shared = ". The questions share the risk (--question fits one alone)" if questions > 1 else ""
+    shared = (
+        ". The questions share the risk: --question fits one alone, which is a further try too"
+        if questions > 1
+        else ""
+    )
     why = "; ".join(_why(name, cutoff) for name, cutoff in cutoffs.items())
     return UnsupportedTargetError(
         f"{target} at confidence {confidence:g} cannot be supported: {why}{again}{shared}",

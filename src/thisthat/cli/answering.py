@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from thisthat.decide.decider import Decider
+    from thisthat.questions import Question
     from thisthat.remote.decider import RemoteDecider
 
 
@@ -38,3 +41,20 @@ def answering(
             raise InvalidInputError(name, "is for a checkpoint; a server has its own")
     with connect(server, key=key, model=checkpoint, lam=lam, timeout=timeout) as remote:
         yield remote
+
+
+def tell_untaught(decider: Decider, questions: Mapping[str, Question]) -> None:
+    """Name the questions for which a taught checkpoint keeps no head: a word may be off."""
+    heads = decider.heads
+    others = [] if heads is None else [n for n, q in questions.items() if not heads.knows(q)]
+    if others:
+        told = f"{decider.source.name} keeps nothing taught for this wording with these options"
+        message = f"note: {', '.join(others)}: {told}; the checkpoint below it answers"
+        typer.echo(message, err=True)
+
+
+def tell_uncompared(version: str) -> None:
+    """Say that nobody compared labels with those that taught the checkpoint of a server."""
+    if "+" in version:  # Otherwise it was not taught.
+        message = "note: a server does not say which labels taught its checkpoint; use others"
+        typer.echo(message, err=True)

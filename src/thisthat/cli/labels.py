@@ -50,6 +50,17 @@ def taught_words(labelled: LabelledStates, checkpoint: str, lam: float | None) -
     return share, told(share, checkpoint)
 
 
+def refuse_taught(path: Path, rows: LabelledStates, checkpoint: str, lam: float | None) -> None:
+    """Raise InvalidInputError for labels that taught the checkpoint; a few are warned about."""
+    from thisthat.teach.known import MOST_TAUGHT
+
+    share, words = taught_words(rows, checkpoint, lam)
+    if share > MOST_TAUGHT:
+        raise InvalidInputError(str(path), f"{words}; a guarantee needs others")
+    if share > 0:
+        typer.echo(f"warning: {words}; the guarantee is for others", err=True)
+
+
 def read_states(path: Path, questions: Iterable[str] = ()) -> list[Text]:
     """The states of a file: a JSON value on each line, or the column ``state`` of a table.
 

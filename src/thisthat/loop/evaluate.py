@@ -30,6 +30,7 @@ from thisthat.loop.joined import Joined, JoinedView
 from thisthat.loop.off_policy import Estimate, Logged, difference, doubly_robust, ips, snips
 from thisthat.loop.replay import Replay, paired
 from thisthat.questions import Answer, Decision, Question, Source
+from thisthat.teach.known import Label
 
 Costs: TypeAlias = Mapping[str, Mapping[str, Mapping[str, float]]]
 """By question, by the right option, by the option that was taken."""
@@ -50,7 +51,7 @@ EXCLUDED = {
     "another schema": "asked with another schema",
     "no state": "the log keeps no states",
     "deterministic": "only a reward is known, and no chance was logged",
-    "explored": "explored under a policy; the candidate's policy would have to be given",
+    "explored": "made under a policy, and only a reward is known; --policy is what it would act by",
 }
 
 
@@ -74,7 +75,10 @@ class OffPolicy:
 
 @dataclass(frozen=True)
 class CandidateEvaluation:
-    """What the log says about a candidate; ``parts`` are questions, slices and times."""
+    """What the log says about a candidate; ``parts`` are questions, slices and times.
+
+    ``labels`` are the replayed decisions with what was right.
+    """
 
     champion: Source
     candidate: Source
@@ -85,6 +89,7 @@ class CandidateEvaluation:
     acting: Acting | None = None
     excluded: Counter[str] = field(default_factory=Counter)
     needed: str | None = None
+    labels: tuple[Label, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -232,7 +237,13 @@ def evaluate(
         ),
         excluded=excluded,
         needed=needed,
+        labels=tuple(_label(row, questions[row.name]) for row in full),
     )
+
+
+def _label(row: _Row, question: Question) -> Label:
+    names = [option.name for option in question.declared]
+    return str(row.found.entry.state), question, names.index(str(row.found.option))
 
 
 def check_costs(costs: Costs | None, questions: Mapping[str, Question]) -> None:

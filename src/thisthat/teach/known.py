@@ -53,17 +53,23 @@ def taught_share(ref: str, lam: float | None, labelled: LabelledStates) -> float
     Only the cards of folders are looked at, without opening the checkpoint; layers at lambda 0 do
     not count. An estimate where more labels taught than the card has hashes of.
     """
-    labels = [
+    labels = (
         (state, labelled.questions[name], label)
         for state, right in zip(labelled.states, labelled.labels, strict=True)
         for name, label in right.items()
-    ]
-    return max((_share(card.provenance, labels) for card, _ in _cards(ref, lam)), default=0.0)
+    )
+    return share_of(ref, lam, labels)
 
 
-def told(share: float, name: str) -> str:
+def share_of(ref: str, lam: float | None, labels: Iterable[Label]) -> float:
+    """``taught_share`` of labels that stand in no file."""
+    given = list(labels)
+    return max((_share(card.provenance, given) for card, _ in _cards(ref, lam)), default=0.0)
+
+
+def told(share: float, name: str, what: str = "labels") -> str:
     """How many labels taught a checkpoint, in words."""
-    which = "these labels" if share == 1 else f"about {share:.0%} of these labels"
+    which = f"these {what}" if share == 1 else f"about {share:.0%} of these {what}"
     return f"{which} taught {name}"
 
 

@@ -136,10 +136,10 @@ class Learned:
         more = self.another_doubling
         if more is None:
             return lines if self.supported else [*lines, "  Label more."]
-        told = f"  With half of these labels it is right {self.half:.2f} of the time; twice as many"
-        if more < _WORTH and self.rows < _TELLING:
+        if self.rows < _TELLING:
             few = f"  Fewer than {_TELLING} labels do not tell what more of them would bring"
             return [*lines, f"{few}." if self.supported else f"{few}; label more to find out."]
+        told = f"  With half of these labels it is right {self.half:.2f} of the time; twice as many"
         told += f" would bring about {more:+.2f}" if more >= _WORTH else " would bring little"
         if self.supported:
             return [*lines, f"{told}."]

@@ -140,6 +140,10 @@ def test_a_boolean_that_is_often_wrong_and_not_described_is_told_so(
     done = run(labels, "--checkpoint", taught, "--engine", "onnx")
     assert "accuracy 0.000" in done.stdout
     assert "note:" not in done.stderr
+    labels.with_name("s.json").write_text(json.dumps({"red": "Is this red?"}))
+    done = run(labels, "--checkpoint", taught, "--engine", "onnx")
+    assert "note: red: " in done.stderr
+    assert "keeps nothing taught for this wording with these options" in done.stderr
     criteria = {"true": "it is red", "false": "it is blue or green"}
     described = {"type": "boolean", "instructions": "Is it red?", "criteria": criteria}
     labels.with_name("s.json").write_text(json.dumps({"red": described}))

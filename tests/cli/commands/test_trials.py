@@ -57,9 +57,10 @@ def test_a_taught_candidate_is_evaluated_against_the_champion(
 ) -> None:
     asked = ["loop", "evaluate", str(taught.folder), "--log", log, "--schema", schema(tmp_path)]
     asked += ["--registry", registry, "--mature", "0s", "--engine", "onnx"]
-    told = run(*asked)
-    assert "paired replay of 60 decisions" in told
-    assert told.splitlines()[-1] == "better"
+    done = RUNNER.invoke(app, asked)
+    assert "paired replay of 60 decisions" in done.stdout
+    assert done.stdout.splitlines()[-1] == "better"
+    assert f"warning: these decisions taught {taught.folder}; --since leaves them" in done.stderr
     [version] = [each for each in Registry(Path(registry)).now().versions.values() if each.parent]
     assert version.evaluations[0]["verdict"] == "better"
     assert version.data is not None
@@ -121,6 +122,13 @@ def test_a_policy_is_certified_again_for_the_new_champion(
     asked = ["loop", "promote", str(taught.folder), "--registry", registry, "--force"]
     assert "needs --labels" in refused(*asked, "--policy", str(old))
     more = ["--policy", str(old), "--labels", str(labels), *known, "-o", str(new)]
+    taught_by = tmp_path / "taught.jsonl"
+    taught_by.write_text(
+        "\n".join(json.dumps({"state": s, "answers": {"red": "red" in s}}) for s in STATES)
+    )
+    again = ["--policy", str(old), "--labels", str(taught_by), *known, "-o", str(new)]
+    assert "taught.jsonl: these labels taught" in refused(*asked, *again)
+    assert not new.exists()
     assert "certified again" in run(*asked, *more)
     fitted = Policy.load(new)
     assert fitted.target == Policy.load(old).target

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thisthat.cli.answering import answering
+from thisthat.cli.answering import answering, tell_untaught
 from thisthat.cli.labels import read_schema, read_states
 from thisthat.cli.options import (
     STATES_HELP,
@@ -132,7 +132,7 @@ def ask(
             if show_prompt:
                 print(*decider.prompt_text(given, questions, **how), sep="\n")
                 return
-            _tell_untaught(decider, questions)
+            tell_untaught(decider, questions)
         if states is not None:
             _ask_many(decider, many, questions, how)
         else:
@@ -148,15 +148,6 @@ def _show(decision: Decision, as_json: bool) -> None:
     _print_table(decision)
     _print_outcomes(decision)
     _print_evidence(decision)
-
-
-def _tell_untaught(decider: Decider, questions: dict[str, Question]) -> None:
-    """Name the questions that no head of a taught checkpoint belongs to: a word may be off."""
-    heads = decider.heads
-    others = [] if heads is None else [n for n, q in questions.items() if not heads.knows(q)]
-    if others:
-        told = f"{', '.join(others)}: not taught in this wording with these options"
-        typer.echo(f"note: {told}; the checkpoint below it answers", err=True)
 
 
 def _close_log(log: DecisionLog) -> None:

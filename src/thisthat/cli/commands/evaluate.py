@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thisthat.cli.answering import answering
+from thisthat.cli.answering import answering, tell_uncompared, tell_untaught
 from thisthat.cli.labels import read_labels, taught_words
 from thisthat.cli.options import (
     LABELS_HELP,
@@ -83,6 +83,7 @@ def evaluate(
             progress_bar("deciding", len(rows.states)) as progress,
         ):
             if isinstance(decider, Decider) and decider.heads is not None:
+                tell_untaught(decider, rows.questions)
                 taught.update(q for q in rows.questions if decider.heads.knows(rows.questions[q]))
             return judge(decider, rows, progress, before, keep=keep)  # type: ignore[arg-type]
 
@@ -91,6 +92,8 @@ def evaluate(
     if against is not None or against_lam is not None:
         before = answered(checkpoint if against is None else against, against_lam)
     found = answered(checkpoint, lam, before)
+    if server is not None:
+        tell_uncompared(found.source.version)
     if server is not None and before is not None and before.source == found.source:
         option = "--against-lambda" if against is None else "--against"
         raise InvalidInputError(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thisthat.cli.answering import answering
+from thisthat.cli.answering import answering, tell_uncompared, tell_untaught
 from thisthat.cli.app import App
-from thisthat.cli.labels import read_labels, taught_words
+from thisthat.cli.labels import read_labels, refuse_taught
 from thisthat.cli.options import (
     LABELS_HELP,
     CheckpointOption,
@@ -87,6 +87,7 @@ def fit(
         fit_policy,
     )
     from thisthat.calibrate.tries import Try, read_tries, rows_hash, tries_beside
+    from thisthat.decide.decider import Decider
     from thisthat.decide.target import parse_target
 
     wanted = parse_target(target)
@@ -97,7 +98,7 @@ def fit(
     path = output or _policy_beside(schema or labelled)
     check_output(path, labelled, schema)
     if server is None:
-        _refuse_taught(labelled, every, checkpoint, lam)
+        refuse_taught(labelled, every, checkpoint, lam)
 
     remembered = tries_beside(labelled)
     before = read_tries(remembered, every)
@@ -106,6 +107,8 @@ def fit(
         answering(checkpoint, lam, "auto", server, key, timeout) as decider,
         progress_bar("deciding", len(rows.states)) as progress,
     ):
+        if isinstance(decider, Decider):
+            tell_untaught(decider, rows.questions)
 
         def tried(supported: bool) -> Try:
             by = decider.conditions(**how).named
@@ -141,6 +144,8 @@ def fit(
     _remember(remembered, before.having(now))
     replaced = path.exists()
     policy.save(path)
+    if server is not None:
+        tell_uncompared(policy.conditions.version)
     for name in policy.never_acted_on:
         typer.echo(f"warning: no answer to {name!r} is acted on with this target", err=True)
     if as_json:
@@ -148,17 +153,6 @@ def fit(
         return
     _print(policy)
     typer.echo(f"saved as {path}" + (", in place of the file that was there" if replaced else ""))
-
-
-def _refuse_taught(path: Path, rows: LabelledStates, checkpoint: str, lam: float | None) -> None:
-    """Raise InvalidInputError for labels that taught the checkpoint; a few are warned about."""
-    from thisthat.teach.known import MOST_TAUGHT
-
-    share, words = taught_words(rows, checkpoint, lam)
-    if share > MOST_TAUGHT:
-        raise InvalidInputError(str(path), f"{words}; a guarantee needs others")
-    if share > 0:
-        typer.echo(f"warning: {words}; the guarantee is for others", err=True)
 
 
 def _warn(others: list[Try], now: Try) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thisthat.cli.commands.loop import Log, Mature, Until
-from thisthat.cli.labels import read_labels, read_schema
+from thisthat.cli.labels import read_labels, read_schema, refuse_taught
 from thisthat.cli.moments import duration, moment
 from thisthat.cli.options import EngineOption, JsonOption, LambdaOption
 from thisthat.cli.outputs import check_log, check_output
@@ -76,6 +76,7 @@ def evaluate(
     from thisthat.loop.evaluate import check_costs
     from thisthat.loop.evaluate import evaluate as judge
     from thisthat.loop.registry import Registry
+    from thisthat.teach.known import share_of, told
 
     window, at = duration(mature, "--mature"), moment(until, "--until") or time.time()
     check_log(log)
@@ -109,6 +110,10 @@ def evaluate(
             policy=by,
             progress=progress,
         )
+    share = share_of(reference, lam, found.labels)
+    if share > 0:
+        message = f"warning: {told(share, reference, 'decisions')}; --since leaves them out"
+        typer.echo(message, err=True)
     if folder is not None:
         version = registered(folder, candidate, _me())
         folder.evaluated(version.name, found.as_dict(), _me())
@@ -247,6 +252,7 @@ def _fitted_again(
     version = version_of(registry, named)
     tried = [each for each in registry.now().running.values() if each.version == version.name]
     chosen = lam if lam is not None else next((each.lam for each in tried), None)
+    refuse_taught(labels, rows, version.reference, chosen)
     with (
         open_decider(version.reference, lam=chosen) as decider,
         progress_bar("deciding", len(rows.states)) as progress,
