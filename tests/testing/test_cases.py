@@ -117,6 +117,10 @@ cases:
             'questions.urgent.criteria: must be an object with "true" and "false" at most',
         ),
         (
+            "urgent: {type: boolean, criteria: [yes, no]}",
+            'questions.urgent.criteria: must be an object with "true" and "false" at most',
+        ),
+        (
             'urgent: {type: boolean, criteria: {true: x, "true": y}}',
             "questions.urgent.criteria.true: is given twice",
         ),

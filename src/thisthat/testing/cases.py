@@ -201,14 +201,18 @@ def _unquoted(spec: Any, where: str) -> Any:
 
     Raises InvalidInputError for such a name of an option.
     """
-    criteria = spec.get("criteria") if isinstance(spec, Mapping) else None
-    if not isinstance(criteria, Mapping) or spec.get("type") not in _BOOLEANS:
+    if not isinstance(spec, Mapping):
+        return spec
+    criteria = spec.get("criteria")
+    if spec.get("type") not in _BOOLEANS:
         names = criteria if isinstance(criteria, (Mapping, list)) else ()
         bare = [name for name in names if isinstance(name, bool)]
         if bare:
             raise InvalidInputError(
                 f"{where}.criteria", f"has {bare[0]}, which is no text; write it in quotes"
             )
+        return spec
+    if not isinstance(criteria, Mapping):
         return spec
     named: dict[Any, Any] = {}
     for key, meaning in criteria.items():
