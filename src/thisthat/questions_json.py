@@ -55,7 +55,7 @@ def question_from_json(spec: object) -> Question:
         raise InvalidInputError("", f"must be an object or a text, not {type(spec).__name__}")
     unknown = set(spec) - _KEYS
     if unknown:
-        name = min(unknown)
+        name = min(map(str, unknown))
         meant = [key for key, others in _ALSO_CALLED.items() if name in others]
         if meant:
             raise InvalidInputError(name, f"is not known; it is called {meant[0]} here")

@@ -15,7 +15,7 @@ from thisthat.cpus import usable_cores
 from thisthat.engine.protocol import Engine
 from thisthat.engine.rows import Row, RowResult
 from thisthat.engine.runtime_form import forms_folder
-from thisthat.engine.speed import Candidate, known_speed, open_fastest
+from thisthat.engine.speed import Candidate, Speed, known_speed, open_fastest
 from thisthat.errors import CheckpointError
 
 MANY, FEW, OTHER = Candidate("native", 2), Candidate("native", 1), Candidate("onnx", 2)
@@ -49,6 +49,14 @@ def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
 def record() -> Path:
     (found,) = forms_folder().glob("*.speed.json")
     return found
+
+
+def test_it_is_told_why_one_that_is_a_little_faster_is_not_used() -> None:
+    assert str(Speed(((MANY, 87.8), (FEW, 79.6)))) == (
+        "native, 2 threads: 87.8 ms; native, 1 thread: 79.6 ms; "
+        "native, 2 threads, since nothing else takes 10% less time"
+    )
+    assert str(Speed(((FEW, 70), (MANY, 87.8)))).endswith("native, 2 threads: 87.8 ms")
 
 
 def test_the_faster_one_is_opened_and_nothing_is_timed_again(checkpoint: Checkpoint) -> None:

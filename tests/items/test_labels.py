@@ -227,7 +227,9 @@ def test_a_question_may_be_called_like_what_is_no_label() -> None:
 @pytest.mark.parametrize(
     ("question", "label", "known"),
     [
-        (Boolean("Is it?"), "1", "no, yes, true, false"),
+        (Boolean("Is it?"), "2", "no, yes, true, false"),
+        (Boolean("Is it?"), 2, "no, yes, true, false"),
+        (Score(["no hurry", "now"], "How soon?"), True, "0 or 'no hurry', 1 or 'now'"),
         (Score(["no hurry", "now"], "How soon?"), "today", "0 or 'no hurry', 1 or 'now'"),
         (
             Score(["no hurry", "now"], "How soon?", True),
@@ -245,6 +247,30 @@ def test_a_wrong_label_is_told_what_it_may_be(question: Any, label: str, known: 
     with pytest.raises(InvalidInputError) as caught:
         option_index(question, label)
     assert caught.value.message == f"{label!r} is not an option; known are {known}"
+
+
+@pytest.mark.parametrize(
+    ("question", "label", "instead"),
+    [
+        (Choice(["plumbing", "roof"], "Which?"), "Plumbing", "it differs from 'plumbing' only"),
+        (Choice(["air  con", "roof"], "Which?"), " Air con", "it differs from 'air  con' only"),
+        (Choice(["IT", "it"], "Which?"), "It", "it differs from 'IT' and 'it' only"),
+        (Score(["no hurry", "now"], "How soon?"), "Now", "it differs from 'now' only"),
+        (Score(["no hurry", "now"], "How soon?"), "1 ", "it differs from '1' only"),
+        (Boolean("Is it?"), "Yes ", "it differs from 'yes' only"),
+        (Boolean("Is it?"), " TRUE", "it differs from 'true' only"),
+        (Boolean("Is it?"), "1", "write yes or no, or TRUE or FALSE"),
+        (Boolean("Is it?"), "0", "write yes or no, or TRUE or FALSE"),
+        (Boolean("Is it?"), 1, "write yes or no, or TRUE or FALSE"),
+    ],
+)
+def test_a_label_that_is_nearly_right_is_refused_and_told_why(
+    question: Any, label: object, instead: str
+) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        option_index(question, label)
+    ending = " in case or blanks" if instead.endswith("only") else ""
+    assert caught.value.message == f"{label!r} is not an option; {instead}{ending}"
 
 
 @pytest.mark.parametrize(
@@ -331,6 +357,43 @@ def test_an_empty_table_is_told_that_it_is(text: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError) as caught:
         read_labelled(path, {"refund": Boolean("Is it?")})
     assert str(caught.value) == f"{path}: is empty"
+
+
+def test_empty_columns_at_the_end_are_ignored(tmp_path: Path) -> None:
+    path, asked = tmp_path / "labels.csv", {"red": Boolean("Is it red?")}
+    path.write_text("\n\nid,state,red,, \na,x,yes,,\n\nb,y,no, ,\n", encoding="utf-8")
+    found = read_labelled(path, asked)
+    assert (found.ids, found.states) == (["a", "b"], ["x", "y"])
+    assert list(found.labels) == [{"red": 1}, {"red": 0}]
+    assert found.places[1] == f"{path}, line 6"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "state,red,,\nx,yes,,\ny,no,,so\n",
+            ", line 3: has 'so' in column 4, but columns 3 and 4 have no name; name or delete them",
+        ),
+        (
+            "state,red,\nx,yes,sure\n",
+            ", line 2: has 'sure' in column 3, but column 3 has no name; name it or delete it",
+        ),
+        ("state,,red\nx,,yes\n", ": column 2 has no name; name it or delete it"),
+        (",state, ,red,\n,x,,yes,\n", ": columns 1 and 3 have no name; name or delete them"),
+        ("state,red,,\nx,yes,\n", ", line 2: does not have 4 cells"),
+        ("state,red,\nx,yes,,\n", ", line 2: does not have 3 cells"),
+        (",,\n,,\n", ': has no column "state"; its columns are none'),
+    ],
+)
+def test_columns_without_a_name_are_refused_where_something_stands_in_them(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInputError) as caught:
+        read_labelled(path, {"red": Boolean("Is it red?")})
+    assert str(caught.value) == f"{path}{message}"
 
 
 def test_up_to_ten_wrong_labels_are_named(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_outcomes_come_back_as_they_were_given(place: str) -> None:
     ]
     open_store(place).append([entry(1.0), entry(2.0), entry(3.0)])
     before = time.time()
-    assert record(place, given) == Recorded(4, 0)
+    assert record(place, given) == Recorded(4, 0, orphan=3)
     found = {each.outcome.name: each for each in received(open_store(place))}
     assert set(found) == {each.name for each in given}
     for each in given:
@@ -67,11 +67,11 @@ def test_outcomes_come_back_as_they_were_given(place: str) -> None:
 
 def test_what_is_repeated_has_no_effect(place: str) -> None:
     first = Outcome(**NAMED, option="yes")
-    assert record(place, [first, first]) == Recorded(1, 1)
-    assert record(place, Outcome(**NAMED, option="yes")) == Recorded(0, 1)
-    assert record(place, Outcome(**NAMED, option="yes", time=1)) == Recorded(1, 0)
-    assert record(place, Outcome(**NAMED, option="no", key="k")) == Recorded(1, 0)
-    assert record(place, Outcome(**NAMED, option="no", key="k")) == Recorded(0, 1)
+    assert record(place, [first, first]) == Recorded(1, 1, orphan=2)
+    assert record(place, Outcome(**NAMED, option="yes")) == Recorded(0, 1, orphan=1)
+    assert record(place, Outcome(**NAMED, option="yes", time=1)) == Recorded(1, 0, orphan=1)
+    assert record(place, Outcome(**NAMED, option="no", key="k")) == Recorded(1, 0, orphan=1)
+    assert record(place, Outcome(**NAMED, option="no", key="k")) == Recorded(0, 1, orphan=1)
 
 
 def test_a_key_for_something_else_changes_nothing(place: str) -> None:
@@ -135,7 +135,7 @@ def test_a_decision_of_a_log_that_is_not_there_yet_is_refused(place: str) -> Non
     ahead = Outcome(**NAMED, option="x")
     with pytest.raises(RefusedOutcomeError, match=r"outcomes\[1\]\.decision: 1 is not in the log"):
         record(place, [ahead, Outcome(decision=1, option="x")])
-    assert record(place, ahead) == Recorded(1, 0)
+    assert record(place, ahead) == Recorded(1, 0, orphan=1)
     assert total(place)[0] == 1
 
 
@@ -144,7 +144,7 @@ def test_a_file_without_tables_is_no_log_yet(tmp_path: Path) -> None:
     path.touch(0o600)
     with pytest.raises(RefusedOutcomeError, match="is not in the log"):
         record(path, Outcome(decision=1, option="x"))
-    assert record(path, Outcome(**NAMED, option="x")) == Recorded(1, 0)
+    assert record(path, Outcome(**NAMED, option="x")) == Recorded(1, 0, orphan=1)
 
 
 def test_a_log_that_cannot_be_read_is_told_of(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_log_without_these_tables_has_no_outcomes(tmp_path: Path) -> None:
     for place in (str(path), f"sqlite:///{path}"):
         store = open_store(place)
         assert list(store.rows(OUTCOMES)) == list(store.rows(CLIENT_REQUESTS)) == []
-    assert record(path, outcome(1)) == Recorded(1, 0)
+    assert record(path, outcome(1)) == Recorded(1, 0, orphan=1)
 
 
 @pytest.mark.parametrize(

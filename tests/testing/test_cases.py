@@ -83,6 +83,94 @@ def test_a_level_is_expected_by_number_or_text(tmp_path: Path) -> None:
         assert cases[1].expected[1].option == "1"
 
 
+@pytest.mark.parametrize(
+    "criteria",
+    [
+        "{true: danger, false: it can wait}",
+        "{yes: danger, no: it can wait}",
+        '{"true": danger, "false": it can wait}',
+    ],
+)
+def test_yaml_describes_a_boolean_with_bare_keys(tmp_path: Path, criteria: str) -> None:
+    text = f"""
+questions:
+  urgent: {{type: boolean, instructions: It is urgent., criteria: {criteria}}}
+cases:
+  - {{state: It burns., expect: {{urgent: yes}}}}
+  - state: It burns.
+    questions:
+      hot: {{type: noul, instructions: It is hot., criteria: {{no: cold}}}}
+    expect: {{hot: yes}}
+"""
+    first, second = read(tmp_path, text, "yaml")
+    asked = Boolean("It is urgent.", true="danger", false="it can wait")
+    assert first.questions == {"urgent": asked}
+    assert first.specs["urgent"]["criteria"] == {"true": "danger", "false": "it can wait"}
+    assert second.questions == {"hot": Boolean("It is hot.", false="cold")}
+
+
+@pytest.mark.parametrize(
+    ("questions", "message"),
+    [
+        (
+            "urgent: {type: boolean, criteria: {maybe: x}}",
+            'questions.urgent.criteria: must be an object with "true" and "false" at most',
+        ),
+        (
+            "urgent: {type: boolean, criteria: [yes, no]}",
+            'questions.urgent.criteria: must be an object with "true" and "false" at most',
+        ),
+        (
+            'urgent: {type: boolean, criteria: {true: x, "true": y}}',
+            "questions.urgent.criteria.true: is given twice",
+        ),
+        (
+            "urgent: {type: choice, criteria: [yes, later]}",
+            "questions.urgent.criteria: has True, which is no text; write it in quotes",
+        ),
+        (
+            "urgent: {type: choice, criteria: {no: x, later: y}}",
+            "questions.urgent.criteria: has False, which is no text; write it in quotes",
+        ),
+        (
+            "urgent: {type: boolean, on: x, off: y, foo: z}",
+            "questions.urgent.False: is not known; a question has",
+        ),
+        ("yes: It is urgent.", "questions: has True for a name; write it in quotes"),
+    ],
+)
+def test_a_shared_question_is_refused_where_it_stands(
+    tmp_path: Path, questions: str, message: str
+) -> None:
+    text = f"questions: {{{questions}}}\ncases: [{{state: x, expect: {{urgent: yes}}}}]\n"
+    with pytest.raises(InvalidInputError) as caught:
+        read(tmp_path, text, "yaml")
+    assert str(caught.value).startswith(f"{tmp_path / 'cases.yaml'}.{message}")
+
+
+def test_a_case_refuses_its_own_question_where_it_stands(tmp_path: Path) -> None:
+    text = "cases: [{state: x, questions: {a: {type: chance}}, expect: {a: yes}}]"
+    with pytest.raises(InvalidInputError, match=r"yaml\.cases\[0\]\.questions\.a\.type: is"):
+        read(tmp_path, text, "yaml")
+
+
+def test_questions_can_stand_in_a_schema_file(tmp_path: Path) -> None:
+    (tmp_path / "schemas").mkdir()
+    schema = tmp_path / "schemas" / "desk.json"
+    schema.write_text(json.dumps(FILE["questions"]))
+    by_path = {**FILE, "questions": "schemas/desk.json"}
+    assert read(tmp_path, json.dumps(by_path)) == read(tmp_path, json.dumps(FILE))
+    with pytest.raises(InvalidInputError, match=r"cases\.json\.questions: 'x\.json' is no file"):
+        read(tmp_path, json.dumps({**FILE, "questions": "x.json"}))
+    schema.write_text('{"refund": {"type": "boolean", "hint": "x"}}')
+    with pytest.raises(InvalidInputError) as caught:
+        read(tmp_path, json.dumps(by_path))
+    assert caught.value.field == f"{schema}, questions.refund.hint"
+    schema.write_text('{"refund": "x", "refund": "y"}')
+    with pytest.raises(InvalidInputError, match="twice in one object"):
+        read(tmp_path, json.dumps(by_path))
+
+
 def changed(path: str, value: Any) -> str:
     table = deepcopy(FILE)
     *steps, last = path.split("/")
@@ -164,4 +252,10 @@ def test_the_example_of_the_docs_is_a_file_of_cases(tmp_path: Path) -> None:
     example = page.partition("```yaml\n")[2].partition("```")[0]
     first, second = read(tmp_path, example, "yaml")
     assert first.expected[0] == Expectation("refund", "yes", 0.8)
-    assert second.expected == (Expectation("queue", "shipping", 0.5),)
+    assert second.expected == (
+        Expectation("queue", "shipping", 0.5),
+        Expectation("urgent", "no", 0.5),
+    )
+    assert second.questions["urgent"] == Boolean(
+        "Must somebody act today?", true="somebody is in danger", false="it can wait"
+    )

@@ -6,12 +6,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.testing.samples import FILE, fixed
+from tests.testing.samples import FILE, FixedAnswerer, fixed
 from thisthat import InvalidInputError
 from thisthat.testing.cases import Case, read_cases
 from thisthat.testing.compare import compare
 from thisthat.testing.junit import junit_xml
-from thisthat.testing.run import CaseOutcome, Run, read_run, run_cases, write_run
+from thisthat.testing.run import (
+    CaseOutcome,
+    Run,
+    read_run,
+    run_as_dict,
+    run_cases,
+    write_run,
+)
 
 
 @pytest.fixture
@@ -28,6 +35,26 @@ def test_the_best_option_and_its_probability_both_count(cases: list[Case]) -> No
     assert refund.reason == ("expected 'yes' with at least 0.8, which has 0.700; the best is 'yes'")
     assert (queue.best, queue.option) == ("billing", "shipping")
     assert len(run_cases(cases, fixed(yes=0.9)).failed) == 1
+
+
+def test_levels_are_told_with_their_texts(cases: list[Case]) -> None:
+    answerer = FixedAnswerer(
+        queue={"billing": 0.1, "shipping": 0.9}, anger={"0": 0.1, "1": 0.2, "2": 0.7}
+    )
+    run = run_cases(cases[1:], answerer)
+    (anger,) = run.failed
+    assert anger.reason == "expected '1: annoyed', which has 0.200; the best is '2: furious'"
+    assert (anger.option, anger.best) == ("1", "2")
+    kept = run_as_dict(run)["outcomes"][1]
+    assert kept == {
+        "case": "case 2",
+        "question": "anger",
+        "option": "1",
+        "at_least": 0.0,
+        "best": "2",
+        "probability": 0.2,
+        "passed": False,
+    }
 
 
 def test_a_kept_run_reads_back(tmp_path: Path, cases: list[Case]) -> None:

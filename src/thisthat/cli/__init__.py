@@ -34,6 +34,7 @@ from thisthat.cli.commands import (
 )
 from thisthat.cli.extras import missing_extra
 from thisthat.cli.lab import add_lab_commands
+from thisthat.cli.pipes import ended_by_broken_pipes
 from thisthat.errors import ThisThatError
 
 app = App(
@@ -81,6 +82,11 @@ add_lab_commands(app)
 
 def main() -> None:
     """Run the command line; our own errors are one line on standard error and exit code 2."""
+    with ended_by_broken_pipes():
+        _run()
+
+
+def _run() -> None:
     # transformers imports torchao if installed, and torchao warns about what it lacks.
     for talkative in ("torchao", "torch.utils._pytree"):
         logging.getLogger(talkative).setLevel(logging.ERROR)
@@ -95,8 +101,6 @@ def main() -> None:
             raise
         print(f"error: {told}", file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:
-        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)  # Before a command begins, nobody else has caught it.
     except OSError as error:

@@ -8,6 +8,8 @@ EXIT_CODES = {
     2: "refused: bad input, a missing extra, a checkpoint or server that cannot be used; one line "
     "on standard error names the field and the limit",
     3: "`thisthat log drift` alone: too few decisions or labels to tell",
+    141: "what reads the output has gone, as `| head` does; it says nothing about the work "
+    "(128 + 13, as for other programs)",
 }
 
 FOUND_BY = {

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from thisthat import display
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, shown
 from thisthat.identity import state_hash
 from thisthat.inputs import comma_hint, load_json, read_text
 from thisthat.items.files import placed_items, read_items, read_rows
@@ -34,6 +34,8 @@ _MOST_FAULTS = 10
 _MISSING = ("nan", "<NA>", "None")
 _WRITTEN = {"true": "yes", "false": "no", "yes": "yes", "no": "no"}
 """A boolean as tables write it, in any case."""
+_DIGITS = (0, 1, "0", "1")
+"""What may mean a boolean, and is refused."""
 
 _STATES = {"state", "text"}
 """What rows of labels call their state, here and elsewhere."""
@@ -216,7 +218,8 @@ def option_index(question: Question, label: object) -> int:
     """The index of the labelled option. Raises InvalidInputError where there is none, too."""
     found = find_option(question, label)
     if found is None:
-        raise InvalidInputError("", f"{label!r} is not an option; known are {_known(question)}")
+        instead = _meant(question, label) or f"known are {_known(question)}"
+        raise InvalidInputError("", f"{label!r} is not an option; {instead}")
     return found
 
 
@@ -245,6 +248,24 @@ def find_option(question: Question, label: object) -> int | None:
             "without quotes, in JSON",
         )
     return worded if named is None else named
+
+
+def _meant(question: Question, label: object) -> str | None:
+    """What to do about a wrong label that shows what was meant; it is not guessed."""
+    if question.kind == "boolean" and isinstance(label, (int, float, str)) and label in _DIGITS:
+        return "write yes or no, or TRUE or FALSE"
+    if not isinstance(label, str):
+        return None
+    known: list[Any] = [option.name for option in question.declared]
+    known += question.levels if isinstance(question, Score) else ()
+    known += _WRITTEN if question.kind == "boolean" else ()
+    near = [each for each in known if isinstance(each, str) and _plain(each) == _plain(label)]
+    told = " and ".join(map(repr, dict.fromkeys(near)))
+    return f"it differs from {told} only in case or blanks" if near else None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def _known(question: Question) -> str:
@@ -350,24 +371,46 @@ def _csv(path: Path) -> tuple[Sequence[str], Iterator[_Row]]:
     text = read_text(path).removeprefix("\ufeff")
     if not text.strip():
         raise InvalidInputError(str(path), "is empty")
-    reader = csv.DictReader(io.StringIO(text), strict=True)
+    reader = csv.reader(io.StringIO(text), strict=True)
     try:
-        columns = list(reader.fieldnames or ())
+        header = next((row for row in reader if row), [])
     except csv.Error as error:
         raise InvalidInputError(f"{path}, line 1", f"is not CSV: {error}") from None
+    # A spreadsheet exports columns that were in use once: nothing stands in them.
+    kept = max((number for number, name in enumerate(header, 1) if name.strip()), default=0)
+    columns = header[:kept]
 
     def cells() -> Iterator[_Row]:
+        line = reader.line_num
         try:
             for row in reader:
-                where = f"{path}, line {reader.line_num}"
-                if None in row or None in row.values():
-                    raise InvalidInputError(where, f"does not have {len(columns)} cells")
-                yield where, row
+                line = reader.line_num
+                if not row:
+                    continue
+                where = f"{path}, line {line}"
+                if len(row) != len(header):
+                    raise InvalidInputError(where, f"does not have {len(header)} cells")
+                for number, cell in enumerate(row[kept:], kept + 1):
+                    if cell.strip():
+                        message = f"has {shown(cell)} in column {number}, but {_unnamed(header)}"
+                        raise InvalidInputError(where, message)
+                yield where, dict(zip(columns, row, strict=False))
         except csv.Error as error:
-            where = f"{path}, line {reader.line_num + 1}"
+            where = f"{path}, line {line + 1}"
             raise InvalidInputError(where, f"is not CSV: {error}") from None
 
     return columns, cells()
+
+
+def _unnamed(columns: Sequence[object]) -> str | None:
+    """That columns have no name, and what to do; None where all have one."""
+    found = [n for n, name in enumerate(columns, 1) if isinstance(name, str) and not name.strip()]
+    if not found:
+        return None
+    *others, last = map(str, found)
+    if not others:
+        return f"column {last} has no name; name it or delete it"
+    return f"columns {', '.join(others)} and {last} have no name; name or delete them"
 
 
 def _table(
@@ -385,6 +428,9 @@ def _table(
         raise InvalidInputError(name, message)
     asked = [column for column in columns if column not in ("id", "state")]
     in_one = "answers" in asked and "answers" not in questions
+    unnamed = _unnamed(columns)
+    if unnamed is not None:
+        raise InvalidInputError(name, unnamed)
     for column in columns:
         if columns.count(column) > 1:
             raise InvalidInputError(f"{name}, column {column}", "stands twice")

@@ -131,12 +131,14 @@ _VALUES = ("option", "reward", "happened")
 class Recorded:
     """How many outcomes were new, and how many were there already.
 
-    ``ambiguous`` is how many of both name a request about several states, but not the state.
+    ``ambiguous`` is how many of both name a request about several states, but not the state;
+    ``orphan``, how many name no decision that is in the log yet.
     """
 
     recorded: int
     repeated: int
     ambiguous: int = 0
+    orphan: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +179,13 @@ def record(log: str | Path | Store, outcomes: Outcome | Iterable[Outcome]) -> Re
     """
     given = [outcomes] if isinstance(outcomes, Outcome) else list(outcomes)
     store = open_store(log) if isinstance(log, (str, Path)) else log
-    now, ambiguous = time.time(), 0
+    now, states = time.time(), list[int]()
     for number, each in enumerate(given):
         try:
             _check_past(each, now)
             found = _named_by(store, each)
             _check_fits(found, each)
-            ambiguous += _states(found) > 1
+            states.append(_states(found))
         except InvalidInputError as error:
             raise RefusedOutcomeError(number, error.field, error.message) from None
     new = 0
@@ -193,7 +195,8 @@ def record(log: str | Path | Store, outcomes: Outcome | Iterable[Outcome]) -> Re
             new += store.add(OUTCOMES, [e.row(now) for e in given[start : start + AT_ONCE]])
         except KeyTakenError as error:
             raise RefusedOutcomeError(start + error.number, "key", error.message) from None
-    return Recorded(new, len(given) - new, ambiguous)
+    ambiguous = sum(several > 1 for several in states)
+    return Recorded(new, len(given) - new, ambiguous, states.count(0))
 
 
 def lines_of(store: Store, outcome: Outcome) -> Iterator[tuple[int, Entry]]:

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from thisthat.errors import InvalidInputError, MissingExtraError
-from thisthat.inputs import read_text, reason
+from thisthat.inputs import read_json, read_text, reason
 from thisthat.items.labels import LABEL_FILES, option_index, read_labelled
 from thisthat.questions import Question, Text, check_text
-from thisthat.questions_json import question_as_json, questions_from_json
+from thisthat.questions_json import question_as_json, questions_from_json, read_questions
 
 _FILE_KEYS = {"questions", "cases", "at_least"}
+_BOOLEANS = ("boolean", "noul")
 _CASE_KEYS = {"name", "state", "questions", "expect", "at_least"}
 
 
@@ -56,14 +57,33 @@ def read_cases(path: Path, questions: Mapping[str, Question] | None = None) -> l
         )
     value = _load(path)
     try:
-        return _cases(value)
+        table = _table(value, "", _FILE_KEYS)
+        asked = table.get("questions", {})
+        if not isinstance(asked, str):
+            shared = _asked(asked)
+    except InvalidInputError as error:
+        raise error.under(str(path)) from None
+    if isinstance(asked, str):  # Its errors name the schema file.
+        shared = _schema(path, asked)
+    try:
+        return _cases(table, shared)
     except InvalidInputError as error:
         raise error.under(str(path)) from None
 
 
-def _cases(value: object) -> list[Case]:
-    table = _table(value, "", _FILE_KEYS)
-    shared = _specs(table.get("questions", {}), "questions")
+def _schema(path: Path, name: str) -> _Asked:
+    """The questions of the schema file that a file of cases names."""
+    schema = path.parent / name
+    if not schema.is_file():
+        raise InvalidInputError(
+            f"{path}.questions",
+            f"{name!r} is no file beside {path.name}; give the path of a schema file from there, "
+            "or an object of named questions",
+        )
+    return _Asked(read_questions(schema), read_json(schema))
+
+
+def _cases(table: Mapping[str, Any], shared: _Asked) -> list[Case]:
     least = _least(table.get("at_least", 0.0), "at_least")
     entries = table.get("cases")
     if not isinstance(entries, list) or not entries:
@@ -109,7 +129,7 @@ def _labelled(path: Path, questions: Mapping[str, Question] | None) -> list[Case
     ]
 
 
-def _case(entry: object, number: int, shared: Mapping[str, Any], least: float) -> Case:
+def _case(entry: object, number: int, shared: _Asked, least: float) -> Case:
     table = _table(entry, "", _CASE_KEYS)
     name = table.get("name", f"case {number + 1}")
     if not isinstance(name, str) or not name.strip():
@@ -117,7 +137,8 @@ def _case(entry: object, number: int, shared: Mapping[str, Any], least: float) -
     if "state" not in table:
         raise InvalidInputError("state", "is missing")
     check_text(table["state"], "state")
-    specs = {**shared, **_specs(table.get("questions", {}), "questions")}
+    own = _asked(table.get("questions", {}))
+    specs, questions = {**shared.specs, **own.specs}, {**shared.questions, **own.questions}
     expect = table.get("expect")
     if not isinstance(expect, Mapping) or not expect:
         raise InvalidInputError("expect", "must be an object of at least 1 question")
@@ -127,12 +148,11 @@ def _case(entry: object, number: int, shared: Mapping[str, Any], least: float) -
         known = ", ".join(specs) or "none"
         raise InvalidInputError(f"expect.{unknown[0]}", f"is not a question; known are: {known}")
     # Ask only what is expected.
-    asked = {name: specs[name] for name in expect}
-    questions = questions_from_json(asked)
+    asked = {name: questions[name] for name in expect}
     expected = tuple(
-        _expectation(name, questions[name], wanted, least) for name, wanted in expect.items()
+        _expectation(name, asked[name], wanted, least) for name, wanted in expect.items()
     )
-    return Case(name, table["state"], questions, asked, expected)
+    return Case(name, table["state"], asked, {name: specs[name] for name in expect}, expected)
 
 
 def _expectation(name: str, question: Question, wanted: object, least: float) -> Expectation:
@@ -158,10 +178,49 @@ def _least(value: object, where: str) -> float:
     return float(value)
 
 
-def _specs(value: object, where: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Questions, and their specs as in the file."""
+
+    questions: Mapping[str, Question]
+    specs: Mapping[str, Any]
+
+
+def _asked(value: object) -> _Asked:
     if not isinstance(value, Mapping):
-        raise InvalidInputError(where, "must be an object of named questions")
-    return dict(value)
+        raise InvalidInputError("questions", "must be an object of named questions")
+    for name in value:
+        if not isinstance(name, str):
+            raise InvalidInputError("questions", f"has {name!r} for a name; write it in quotes")
+    specs = {name: _unquoted(spec, f"questions.{name}") for name, spec in value.items()}
+    return _Asked(questions_from_json(specs) if specs else {}, specs)
+
+
+def _unquoted(spec: Any, where: str) -> Any:
+    """A boolean's spec with texts for keys: YAML reads a bare true, false, yes or no as no text.
+
+    Raises InvalidInputError for such a name of an option.
+    """
+    if not isinstance(spec, Mapping):
+        return spec
+    criteria = spec.get("criteria")
+    if spec.get("type") not in _BOOLEANS:
+        names = criteria if isinstance(criteria, (Mapping, list)) else ()
+        bare = [name for name in names if isinstance(name, bool)]
+        if bare:
+            raise InvalidInputError(
+                f"{where}.criteria", f"has {bare[0]}, which is no text; write it in quotes"
+            )
+        return spec
+    if not isinstance(criteria, Mapping):
+        return spec
+    named: dict[Any, Any] = {}
+    for key, meaning in criteria.items():
+        name = str(key).lower() if isinstance(key, bool) else key
+        if name in named:
+            raise InvalidInputError(f"{where}.criteria.{name}", "is given twice")
+        named[name] = meaning
+    return {**spec, "criteria": named}
 
 
 def _table(value: object, where: str, keys: set[str]) -> Mapping[str, Any]:

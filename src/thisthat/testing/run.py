@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from thisthat.display import option_told
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 from thisthat.testing.answering import Answerer
@@ -19,6 +20,7 @@ class CaseOutcome:
     """One expectation and what the answer was.
 
     ``probability`` is that of the expected option, ``best`` the option that was most probable.
+    ``names`` are the options as people are told them, where they are known.
     """
 
     case: str
@@ -27,6 +29,7 @@ class CaseOutcome:
     at_least: float
     best: str
     probability: float
+    names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def passed(self) -> bool:
@@ -38,9 +41,13 @@ class CaseOutcome:
         """What was expected and what came, in words."""
         least = f" with at least {self.at_least:g}" if self.at_least else ""
         return (
-            f"expected {self.option!r}{least}, which has {self.probability:.3f}; "
-            f"the best is {self.best!r}"
+            f"expected {self.told(self.option)!r}{least}, which has {self.probability:.3f}; "
+            f"the best is {self.told(self.best)!r}"
         )
+
+    def told(self, option: str) -> str:
+        """An option for people to read: a score's levels with their texts."""
+        return self.names.get(option, option)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,10 @@ def run_cases(cases: Sequence[Case], answerer: Answerer) -> Run:
         for wanted in case.expected:
             given = answers[wanted.question]
             best, p = max(given, key=given.__getitem__), given[wanted.option]
-            outcomes.append(CaseOutcome(case.name, **asdict(wanted), best=best, probability=p))
+            names = {name: option_told(case.questions[wanted.question], name) for name in given}
+            outcomes.append(
+                CaseOutcome(case.name, **asdict(wanted), best=best, probability=p, names=names)
+            )
     return Run(answerer.label, tuple(outcomes))
 
 
@@ -72,8 +82,14 @@ def run_as_dict(run: Run) -> dict[str, Any]:
     return {
         "label": run.label,
         "failed": len(run.failed),
-        "outcomes": [{**asdict(each), "passed": each.passed} for each in run.outcomes],
+        "outcomes": [_as_dict(each) for each in run.outcomes],
     }
+
+
+def _as_dict(outcome: CaseOutcome) -> dict[str, Any]:
+    kept = asdict(outcome)
+    del kept["names"]
+    return {**kept, "passed": outcome.passed}
 
 
 def write_run(path: Path, run: Run) -> None:

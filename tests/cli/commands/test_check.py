@@ -55,6 +55,20 @@ def test_tolerances_that_allow_everything_pass(files: Path) -> None:
     assert json.loads(again.stdout) == report
 
 
+@pytest.mark.parametrize(
+    ("others", "share"), [({}, "0"), ({"lost": "Is it lost?"}, "0"), ({"lost": "Is it lost?"}, "1")]
+)
+def test_a_question_with_one_option_is_warned_of(
+    files: Path, others: dict[str, str], share: str
+) -> None:
+    alone = {"type": "choice", "criteria": ["plumber"]}
+    schema = {"trade": alone, "other": {**alone, "abstain": True}, **others}
+    (files / "one.json").write_text(json.dumps(schema))
+    outcome = run(files, "--json", "--injections", "0", "--share", share, schema="one.json")
+    assert outcome.stderr == "warning: trade: has one option, so nothing is decided\n"
+    assert outcome.exit_code == (0 if json.loads(outcome.stdout)["passed"] else 1)
+
+
 def test_states_of_a_sample_keep_their_numbers(files: Path) -> None:
     outcome = run(files, "--json", "--sample", "5", "--injections", "0", "--share", "0")
     findings = json.loads(outcome.stdout)["findings"]

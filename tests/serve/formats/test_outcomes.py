@@ -39,6 +39,8 @@ def service(tmp_path: Path) -> Iterator[Service]:
 def test_an_outcome_finds_its_decision_by_either_request_id(service: Service) -> None:
     headers = {"x-request-id": "order-1187"}
     ours = post(service, "/v1/systemone", REQUEST, headers=headers).headers["x-request-id"]
+    assert service.log is not None
+    assert service.log.flush()
     outcomes = [
         {"request": "order-1187", "question": "queue", "option": "billing", "source": "crm"},
         {"request": ours, "question": "lost", "happened": False},
@@ -47,12 +49,10 @@ def test_an_outcome_finds_its_decision_by_either_request_id(service: Service) ->
     answered = post(service, PATH, {"outcomes": outcomes})
     assert (answered.status_code, answered.json()) == (
         200,
-        {"recorded": 3, "repeated": 0, "ambiguous": 0},
+        {"recorded": 3, "repeated": 0, "ambiguous": 0, "orphan": 1},
     )
     again = post(service, PATH, {"outcomes": outcomes[:2]})
-    assert again.json() == {"recorded": 0, "repeated": 2, "ambiguous": 0}
-    assert service.log is not None
-    assert service.log.flush()
+    assert again.json() == {"recorded": 0, "repeated": 2, "ambiguous": 0, "orphan": 0}
     view = JoinedView(service.log.store, 0, 1e12)
     known = {each.entry.question: each.option for each in view.decisions() if each.option}
     assert known == {"queue": "billing", "lost": "no"}
@@ -69,7 +69,22 @@ def test_an_outcome_of_several_states_is_counted_as_ambiguous(service: Service) 
         {"decision": 1, "option": True},
     ]
     answered = post(service, PATH, {"outcomes": outcomes})
-    assert answered.json() == {"recorded": 2, "repeated": 0, "ambiguous": 1}
+    assert answered.json() == {"recorded": 2, "repeated": 0, "ambiguous": 1, "orphan": 0}
+
+
+def test_outcomes_without_a_decision_are_kept_and_counted(service: Service) -> None:
+    post(service, "/v1/systemone", REQUEST, headers={"x-request-id": "order-1187"})
+    assert service.log is not None
+    assert service.log.flush()
+    outcomes = [
+        {"request": "order-1187", "question": "lost", "happened": False},
+        {"request": "order-1187", "question": "losst", "happened": False},
+        {"request": "nope", "question": "lost", "happened": False},
+    ]
+    for recorded in (3, 0):
+        answered = post(service, PATH, {"outcomes": outcomes}).json()
+        assert (answered["recorded"], answered["orphan"]) == (recorded, 2)
+    assert len(list(received(service.log.store))) == 3
 
 
 @pytest.mark.parametrize(

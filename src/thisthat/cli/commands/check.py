@@ -73,6 +73,9 @@ def check(
     if schema is None:
         raise InvalidInputError("--schema", "is missing")
     questions = read_schema(schema) or {}
+    for name, question in questions.items():
+        if len(question.declared) < 2:
+            typer.echo(f"warning: {name}: has one option, so nothing is decided", err=True)
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
     tolerance = Tolerance(shift, margin, share)
     given_states = read_states(states, questions)

@@ -117,8 +117,8 @@ def _print(run: Run, comparison: Comparison | None) -> None:
         before, after = change.before, change.after
         say(
             f"  {'now passes' if after.passed else 'NOW FAILS'} {after.case} [{after.question}]: "
-            f"{after.option!r} {before.probability:.3f} -> {after.probability:.3f}, "
-            f"best {before.best!r} -> {after.best!r}"
+            f"{after.told(after.option)!r} {before.probability:.3f} -> {after.probability:.3f}, "
+            f"best {after.told(before.best)!r} -> {after.told(after.best)!r}"
         )
     for label, names in (("before", comparison.only_before), ("now", comparison.only_after)):
         if names:
