@@ -187,7 +187,8 @@ def test_what_is_odd_is_told() -> None:
     labels = [{"refund": 1, "anger": 0}, {"refund": 0}, {"refund": 1}, {"anger": 0}]
     labelled = LabelledStates(QUESTIONS, ["s", "s", "t", "s"], labels, ["1", "2", "3", "4"])
     assert labelled.contradictions() == [("refund", 1, 0)]
-    contradiction, one_answer = labelled.doubts()
+    contradiction, repeat, one_answer = labelled.doubts()
+    assert repeat.startswith("anger: 1 of 2 rows repeat another; ")
     assert contradiction.startswith("refund: 1 of 3 rows contradict an earlier one")
     assert contradiction.endswith("the first is 2, against 1")
     assert one_answer == "anger: every row has the answer '0: calm'"
@@ -413,3 +414,15 @@ def test_up_to_ten_wrong_labels_are_named(tmp_path: Path) -> None:
     assert two.message == f"{first}; also line 3, answers.red: 'maybe' is not an option"
     many = refused(13).message
     assert many.endswith("line 11, answers.red: 'maybe' is not an option, and 3 others")
+
+
+def test_rows_that_repeat_another_are_doubtful_once_they_are_more_than_a_tenth(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "labels.csv"
+    for repeats, told in ((10, False), (11, True)):
+        states = [f"state {number}" for number in range(100 - repeats)] + ["state 0"] * repeats
+        rows = [f"{number},{state},yes" for number, state in enumerate(states)]
+        path.write_text("id,state,red\n" + "\n".join(rows))
+        doubts = read_labelled(path, {"red": Boolean("Is it red?")}).doubts()
+        assert any("red: 11 of 100 rows repeat another; " in doubt for doubt in doubts) == told

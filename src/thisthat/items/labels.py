@@ -53,6 +53,10 @@ class Frame(Protocol):
         """Its rows, with ``records``."""
 
 
+MOST_REPEATS = 0.1
+"""The share of rows that repeat the state and label of another, above which it is told."""
+
+
 @dataclass(frozen=True)
 class LabelledStates:
     """Questions, states, and for each state the index of the right option by question name.
@@ -135,7 +139,7 @@ class LabelledStates:
         return found
 
     def doubts(self) -> list[str]:
-        """What is odd and may still be meant: contradictions, questions with one answer only."""
+        """What is odd and may be meant: repeats, contradictions, questions with one answer."""
         doubts: list[str] = []
         contradictions = self.contradictions()
         for name, count in self.counts.items():
@@ -145,6 +149,14 @@ class LabelledStates:
                 doubts.append(
                     f"{name}: {len(against)} of {count} rows contradict an earlier one with the "
                     f"same state, the first is {self.places[row]}, against {self.places[earlier]}"
+                )
+            known = zip(self.states, self.labels, strict=True)
+            different = {(state_hash(state), own[name]) for state, own in known if name in own}
+            repeats = count - len(different)
+            if repeats > MOST_REPEATS * count:
+                doubts.append(
+                    f"{name}: {repeats} of {count} rows repeat another; figures take each for a "
+                    "case of its own, so drop those that a join or an export added"
                 )
             labels = {right[name] for right in self.labels if name in right}
             if len(labels) == 1:

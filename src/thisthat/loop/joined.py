@@ -30,7 +30,7 @@ COUNTS = {
     "immature": "decisions whose window is not over",
     "censored": "decisions whose window passed without an outcome",
     "repeated": "decisions that repeat one with an outcome",
-    "unassigned": "decisions with an outcome that does not say which state it is about",
+    "unassigned": "decisions past their window whose outcome does not say which state it is about",
     "late": "outcomes after their decision's window",
     "contradictory": "decisions with contradictory outcomes",
     "orphan": "outcomes without a decision",

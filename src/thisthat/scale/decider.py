@@ -104,6 +104,11 @@ class BatchDecider:
         return [state if isinstance(state, InvalidInputError) else next(found) for state in states]
 
     @property
+    def opened(self) -> Decides:
+        """What answers, opened if it is not."""
+        return self._decider()
+
+    @property
     def conditions(self) -> Conditions:
         """The conditions that the answers depend on; opens what answers."""
         return self._decider().conditions(**self.options)

@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import lines, load_json, numbered_lines, pyarrow_parquet, reason
+from thisthat.inputs import (
+    comma_hint,
+    lines,
+    load_json,
+    numbered_lines,
+    pyarrow_parquet,
+    reason,
+)
 from thisthat.questions import Text, check_text
 
 Kind: TypeAlias = Literal["jsonl", "csv", "tsv", "parquet"]
@@ -367,7 +374,8 @@ def _check_header(path: Path, header: Sequence[str], wanted: Sequence[str]) -> N
     for name in wanted:
         if name not in header:
             has = ", ".join(header[:_MOST_NAMED]) or "none"
-            raise InvalidInputError(str(path), f"has no column {name!r}; it has {has}")
+            message = f"has no column {name!r}; it has {has}{comma_hint(header)}"
+            raise InvalidInputError(str(path), message)
 
 
 _READERS: dict[Kind, Callable[[Path, Sequence[str]], Iterator[Record]]] = {

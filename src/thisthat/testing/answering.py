@@ -53,14 +53,14 @@ class DeciderAnswerer:
     """A checkpoint, with exactly the library's numbers."""
 
     def __init__(self, decider: Any) -> None:
-        self._decider = decider
+        self.decider = decider
         source = decider.source
         self.label = f"{source.name} {source.version}, λ = {source.lam:g}"
 
     def answer(self, cases: Sequence[Case]) -> list[dict[str, Probabilities]]:
         """See Answerer. A case that cannot be asked raises InvalidInputError with its number."""
         try:
-            decisions = self._decider.decide_pairs([(case.state, case.questions) for case in cases])
+            decisions = self.decider.decide_pairs([(case.state, case.questions) for case in cases])
         except InvalidInputError as error:
             path = error.field if error.field.startswith("states[") else f"states[0].{error.field}"
             raise InvalidInputError(path.replace("states", "cases", 1), error.message) from None

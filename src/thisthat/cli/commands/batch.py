@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from thisthat.cli.answering import tell_untaught
 from thisthat.cli.labels import COMPARED, refuse_columns
 from thisthat.cli.options import (
     SCHEMA_HELP,
@@ -124,7 +125,10 @@ def batch(
             _print_estimate(asked.estimate(restart=restart))
             return
         from thisthat.audit.log import DecisionLog
+        from thisthat.decide.decider import Decider
 
+        if on is None and isinstance(decider.opened, Decider):
+            tell_untaught(decider.opened, decider.questions)
         most = 2 * TOGETHER * len(decider.questions)
         log = None if decision_log is None else DecisionLog(decision_log, most_waiting=most)
         with log or nullcontext(), _bar() as tell:

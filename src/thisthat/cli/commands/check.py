@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thisthat.cli.answering import answering
+from thisthat.cli.answering import answering, tell_untaught
 from thisthat.cli.labels import read_schema, read_states
 from thisthat.cli.options import (
     STATES_HELP,
@@ -68,6 +68,7 @@ def check(
     """
     from thisthat.calibrate.coherence import Tolerance, check_schema
     from thisthat.calibrate.wordings import wordings_from_json
+    from thisthat.decide.decider import Decider
 
     schema = alone_or_named("--schema", alone, schema, None)
     if schema is None:
@@ -85,6 +86,8 @@ def check(
         answering(checkpoint, lam, engine, server, key, timeout) as decider,
         progress_bar("checking", len(places)) as progress,
     ):
+        if isinstance(decider, Decider):
+            tell_untaught(decider, questions)
         report = check_schema(
             decider,
             questions,

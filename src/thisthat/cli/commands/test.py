@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from thisthat.cli.answering import tell_untaught
 from thisthat.cli.labels import read_schema
 from thisthat.cli.options import JsonOption, KeyOption, LambdaOption, SchemaOption, TimeoutOption
 from thisthat.cli.outputs import check_output
@@ -49,7 +50,7 @@ def run_tests(
     Exit code 0: all expectations held; 1: at least one did not; 2: bad input.
     """
     from thisthat.files import write_atomically
-    from thisthat.testing.answering import open_answerer
+    from thisthat.testing.answering import DeciderAnswerer, open_answerer
     from thisthat.testing.cases import read_cases
     from thisthat.testing.compare import compare
     from thisthat.testing.junit import junit_xml
@@ -60,7 +61,10 @@ def run_tests(
         if output is not None:
             check_output(output, cases, schema)
     started = time.perf_counter()
-    run = run_cases(read, open_answerer(checkpoint, lam=lam, key=key, timeout=timeout))
+    answerer = open_answerer(checkpoint, lam=lam, key=key, timeout=timeout)
+    if isinstance(answerer, DeciderAnswerer):
+        tell_untaught(answerer.decider, {n: q for case in read for n, q in case.questions.items()})
+    run = run_cases(read, answerer)
     seconds = time.perf_counter() - started
     comparison = None
     if against is not None:
