@@ -1,10 +1,16 @@
 """What is said of who answers: questions that a taught checkpoint keeps nothing for."""
 
+import json
+from pathlib import Path
+
 import pytest
+from typer.testing import CliRunner
 
 from tests.path_engine import path_decider
 from thisthat import Boolean
+from thisthat.cli import app
 from thisthat.cli.answering import tell_uncompared, tell_untaught
+from thisthat.decide.decider import Decider
 from thisthat.decide.heads import Heads
 
 
@@ -27,3 +33,29 @@ def test_that_labels_may_have_taught_a_servers_checkpoint_is_said_where_it_was_t
     assert not capsys.readouterr().err
     tell_uncompared("0.6.0+9b1fb4d2")
     assert "does not say which labels taught its checkpoint" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["ask", "check", "test", "batch"])
+def test_every_command_that_asks_names_them(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taught(*_: object, **__: object) -> Decider:
+        decider = path_decider()
+        decider.heads = Heads(((1.0, {}),), decider.decode)
+        return decider
+
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", taught)
+    schema, states, cases = (tmp_path / name for name in ("s.json", "states.jsonl", "c.json"))
+    schema.write_text(json.dumps({"red": "Is it red?"}))
+    states.write_text('{"id": 1, "state": "a red door"}\n')
+    case = {"state": "a red door", "expect": {"red": True}}
+    cases.write_text(json.dumps({"questions": "s.json", "cases": [case]}))
+    words = {
+        "ask": ["a red door", "--schema", str(schema)],
+        "check": ["--schema", str(schema), "--states", str(states)],
+        "test": [str(cases)],
+        "batch": [str(states), "--schema", str(schema), "--id", "id", "-o", str(tmp_path / "out")],
+    }
+    done = CliRunner().invoke(app, [command, *words[command]])
+    assert "note: red: " in done.stderr, done.output
+    assert "keeps nothing taught for this wording" in done.stderr
