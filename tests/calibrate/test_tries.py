@@ -26,7 +26,7 @@ def test_a_try_of_another_checkpoint_names_it_and_one_of_the_same_does_not() -> 
     others = [replace(NOW, target="error<=0.2"), replace(NOW, checkpoint="thisthat-135m 0.6.0")]
     assert warning_about(others, NOW).startswith(
         "these labels were fitted before: error<=0.2 at 0.95; "
-        "error<=0.1 at 0.95, asked of thisthat-135m 0.6.0. A target, question, checkpoint or set"
+        "error<=0.1 at 0.95, asked of thisthat-135m 0.6.0. A target, question, wording, checkpoint"
     )
 
 
@@ -51,6 +51,16 @@ def test_the_same_on_other_rows_is_another_try() -> None:
         assert before.others(now) == [refused]
         assert before.having(now).tries == (refused, now)
     assert "before: error<=0.1 at 0.95 on 2 labels, refused. " in warning_about([refused], now)
+
+
+def test_the_same_in_other_words_is_another_try() -> None:
+    first = replace(NOW, supported=False, schema="one wording")
+    now = replace(NOW, schema="another")
+    assert Tries(frozenset(), (first,)).others(now) == [first]
+    assert Tries(frozenset(), (first,)).having(now).tries == (first, now)
+    assert "error<=0.1 at 0.95, refused, asked in other words. A " in warning_about([first], now)
+    older = replace(NOW, supported=False)
+    assert Tries(frozenset(), (older,)).others(now) == []
 
 
 def test_rows_in_another_order_are_other_rows() -> None:

@@ -7,11 +7,15 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.path_engine import path_decider
+from tests.teach.conftest import parent, taught
 from thisthat import Boolean
 from thisthat.cli import app
 from thisthat.cli.answering import tell_uncompared, tell_untaught
 from thisthat.decide.decider import Decider
 from thisthat.decide.heads import Heads
+from thisthat.teach.light import Taught
+
+__all__ = ["parent", "taught"]
 
 
 def test_questions_without_a_head_are_named_where_anything_was_taught(
@@ -59,3 +63,16 @@ def test_every_command_that_asks_names_them(
     done = CliRunner().invoke(app, [command, *words[command]])
     assert "note: red: " in done.stderr, done.output
     assert "keeps nothing taught for this wording" in done.stderr
+
+
+def test_check_says_that_a_taught_question_is_compared_with_untaught_wordings(
+    parent: Path, taught: Taught, tmp_path: Path
+) -> None:
+    schema, states = tmp_path / "s.json", tmp_path / "states.jsonl"
+    schema.write_text(json.dumps({"red": "Is it red?"}))
+    states.write_text('"a red door"\n')
+    words = ["check", "--schema", str(schema), "--states", str(states), "--engine", "onnx"]
+    note = "note: red: taught in this wording alone; negations and paraphrases are answered by"
+    told = CliRunner().invoke(app, [*words, "--checkpoint", str(taught.folder)])
+    assert note in told.stderr, told.output
+    assert "note:" not in CliRunner().invoke(app, [*words, "--checkpoint", str(parent)]).stderr

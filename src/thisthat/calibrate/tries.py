@@ -10,7 +10,7 @@ fitting the same on them is a further try.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ _HASH = 16
 class Try:
     """One fit: what was asked for, of which checkpoint, and whether the labels supported it.
 
-    ``rows`` is the hash of the rows it was fitted on, ``labels`` how many labels they have; files
-    of earlier versions have neither.
+    ``rows`` is the hash of the rows it was fitted on, ``labels`` how many labels they have, and
+    ``schema`` the hash of the questions as they were worded; files of earlier versions lack them.
     """
 
     target: str
@@ -40,12 +40,13 @@ class Try:
     questions: tuple[str, ...] = ()
     rows: str = ""
     labels: int = 0
+    schema: str = ""
 
     @property
     def asked(self) -> tuple[object, ...]:
         """What tells tries apart: the same again on the same rows gives the same again."""
         asked = self.target, self.confidence, self.questions, self.options, self.checkpoint
-        return *asked, self.rows
+        return *asked, self.rows, self.schema
 
     def __str__(self) -> str:
         only = f" of {' and '.join(self.questions)}" if self.questions else ""
@@ -64,7 +65,8 @@ class Tries:
 
     def others(self, now: Try) -> list[Try]:
         """The tries that asked for something else, or the same on other rows."""
-        return [each for each in self.tries if each.asked != now.asked]
+        old = [(each, replace(each, schema=each.schema or now.schema)) for each in self.tries]
+        return [each for each, known in old if known.asked != now.asked]
 
     def having(self, now: Try) -> Tries:
         """With this try among them."""
@@ -115,14 +117,16 @@ def warning_about(others: list[Try], now: Try) -> str:
     """What other tries on the same labels mean for this one."""
     risk = min(1.0, sum(1 - each.confidence for each in others) + 1 - now.confidence)
     told = "; ".join(
-        str(each) if each.checkpoint == now.checkpoint else f"{each}, asked of {each.checkpoint}"
+        str(each)
+        + ("" if each.checkpoint == now.checkpoint else f", asked of {each.checkpoint}")
+        + ("" if each.schema in ("", now.schema) else ", asked in other words")
         for each in others
     )
     return (
-        f"these labels were fitted before: {told}. A target, question, checkpoint or set of labels "
-        "chosen after looking is a weaker promise: the policy you keep misses its target with a "
-        f"probability of up to {risk:.1%}, not {1 - now.confidence:.1%}. Decide on {now.target} or "
-        "another for good reasons, and fit it once, on fresh labels"
+        f"these labels were fitted before: {told}. A target, question, wording, checkpoint or set "
+        "of labels chosen after looking is a weaker promise: the policy you keep misses its target "
+        f"with a probability of up to {risk:.1%}, not {1 - now.confidence:.1%}. Decide on "
+        f"{now.target} or another for good reasons, and fit it once, on fresh labels"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +30,8 @@ from thisthat.inputs import read_json
 
 if TYPE_CHECKING:
     from thisthat.calibrate.coherence import CoherenceReport
+    from thisthat.decide.decider import Decider
+    from thisthat.questions import Question
 
 
 def check(
@@ -88,6 +90,7 @@ def check(
     ):
         if isinstance(decider, Decider):
             tell_untaught(decider, questions)
+            _tell_taught(decider, questions)
         report = check_schema(
             decider,
             questions,
@@ -104,6 +107,15 @@ def check(
     else:
         _print(report)
     raise typer.Exit(0 if report.passed else 1)
+
+
+def _tell_taught(decider: Decider, questions: Mapping[str, Question]) -> None:
+    """Name the questions that are compared with wordings of which nothing was taught."""
+    heads = decider.heads
+    taught = [] if heads is None else [n for n, q in questions.items() if heads.knows(q)]
+    if taught:
+        told = f"{', '.join(taught)}: taught in this wording alone; negations and paraphrases"
+        typer.echo(f"note: {told} are answered by the checkpoint below it", err=True)
 
 
 def _sample(states: int, most: int, seed: int) -> Sequence[int]:

@@ -89,6 +89,7 @@ def fit(
     from thisthat.calibrate.tries import Try, read_tries, rows_hash, tries_beside
     from thisthat.decide.decider import Decider
     from thisthat.decide.target import parse_target
+    from thisthat.identity import schema_hash
 
     wanted = parse_target(target)
     every = read_labels(labelled, schema)
@@ -113,7 +114,7 @@ def fit(
         def tried(supported: bool) -> Try:
             by = decider.conditions(**how).named
             options, questions = tuple(option or ()), tuple(sorted(question or ()))
-            fitted = rows_hash(rows), sum(rows.counts.values())
+            fitted = rows_hash(rows), sum(rows.counts.values()), schema_hash(rows.questions)
             return Try(str(wanted), confidence, options, by, supported, questions, *fitted)
 
         try:
