@@ -75,4 +75,6 @@ def test_check_says_that_a_taught_question_is_compared_with_untaught_wordings(
     note = "note: red: taught in this wording alone; negations and paraphrases are answered by"
     told = CliRunner().invoke(app, [*words, "--checkpoint", str(taught.folder)])
     assert note in told.stderr, told.output
+    assert "- negation (red): was answered without what was taught; keep the wording" in told.stdout
+    assert "teach the question with labels" not in told.stdout
     assert "note:" not in CliRunner().invoke(app, [*words, "--checkpoint", str(parent)]).stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from thisthat.calibrate.coherence import CoherenceReport
     from thisthat.decide.decider import Decider
     from thisthat.questions import Question
+
+
+OTHER_WORDS = ("negation", "paraphrases")
+"""Checks that ask in other words, which a taught question's head does not know."""
 
 
 def check(
@@ -84,13 +88,14 @@ def check(
     given_states = read_states(states, questions)
     places = _sample(len(given_states), sample, seed)
 
+    taught: set[str] = set()
     with (
         answering(checkpoint, lam, engine, server, key, timeout) as decider,
         progress_bar("checking", len(places)) as progress,
     ):
         if isinstance(decider, Decider):
             tell_untaught(decider, questions)
-            _tell_taught(decider, questions)
+            taught.update(_told_taught(decider, questions))
         report = check_schema(
             decider,
             questions,
@@ -105,17 +110,18 @@ def check(
     if as_json:
         print(json.dumps(report.as_dict(), ensure_ascii=False, indent=2))
     else:
-        _print(report)
+        _print(report, taught)
     raise typer.Exit(0 if report.passed else 1)
 
 
-def _tell_taught(decider: Decider, questions: Mapping[str, Question]) -> None:
-    """Name the questions that are compared with wordings of which nothing was taught."""
+def _told_taught(decider: Decider, questions: Mapping[str, Question]) -> list[str]:
+    """The questions that are compared with wordings of which nothing was taught; names them."""
     heads = decider.heads
     taught = [] if heads is None else [n for n, q in questions.items() if heads.knows(q)]
     if taught:
         told = f"{', '.join(taught)}: taught in this wording alone; negations and paraphrases"
         typer.echo(f"note: {told} are answered by the checkpoint below it", err=True)
+    return taught
 
 
 def _sample(states: int, most: int, seed: int) -> Sequence[int]:
@@ -129,7 +135,7 @@ def _sample(states: int, most: int, seed: int) -> Sequence[int]:
     return sorted(Rng(seed, "check sample").shuffled(range(states))[:most])
 
 
-def _print(report: CoherenceReport) -> None:
+def _print(report: CoherenceReport, taught: Collection[str]) -> None:
     from rich.console import Console
     from rich.text import Text as Styled
 
@@ -158,7 +164,12 @@ def _print(report: CoherenceReport) -> None:
         say("\nWhat to do next:")
     for check in dict.fromkeys(each.check for each in report.findings if not each.passed):
         about = [each for each in report.findings if each.check == check and not each.passed]
-        say(f"- {check} ({', '.join(each.question for each in about)}): {about[0].next}")
+        known = [each for each in about if each.question in taught and check in OTHER_WORDS]
+        if known:
+            names = ", ".join(each.question for each in known)
+            say(f"- {check} ({names}): was answered without what was taught; keep the wording")
+        if rest := [each for each in about if each not in known]:
+            say(f"- {check} ({', '.join(each.question for each in rest)}): {rest[0].next}")
     say(
         f"\n{failed} of {len(report.findings)} checks failed on {report.states} states; "
         f"{report.tokens} tokens read",
