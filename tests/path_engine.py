@@ -7,6 +7,7 @@ import numpy as np
 
 from tests.prompt.byte_tokenizer import decode, encode
 from thisthat.decide.decider import Decider
+from thisthat.decide.heads import Heads
 from thisthat.decide.processor import Reading
 from thisthat.engine.bidirectional import since
 from thisthat.engine.protocol import Engine
@@ -79,3 +80,10 @@ def path_decider(
     )
     builder = PromptBuilder(encode, form or PromptFormat())
     return Decider(builder, PathEngine(), reading, Source("paths", "1", 0.5), decode)
+
+
+def taught_nothing(*_: object, **__: object) -> Decider:
+    """A decider of a taught checkpoint that keeps no head, whatever is to be opened."""
+    decider = path_decider()
+    decider.heads = Heads(((1.0, {}),), decider.decode)
+    return decider

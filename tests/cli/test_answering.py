@@ -6,13 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.path_engine import path_decider
+from tests.path_engine import path_decider, taught_nothing
 from tests.teach.conftest import parent, taught
 from thisthat import Boolean
 from thisthat.cli import app
 from thisthat.cli.answering import tell_uncompared, tell_untaught
-from thisthat.decide.decider import Decider
-from thisthat.decide.heads import Heads
 from thisthat.teach.light import Taught
 
 __all__ = ["parent", "taught"]
@@ -24,7 +22,7 @@ def test_questions_without_a_head_are_named_where_anything_was_taught(
     decider = path_decider()
     tell_untaught(decider, {"red": Boolean("Is it red?")})
     assert not capsys.readouterr().err
-    decider.heads = Heads(((1.0, {}),), decider.decode)
+    decider = taught_nothing()
     tell_untaught(decider, {"red": Boolean("Is it red?"), "old": Boolean("Is it old?")})
     said = f"note: red, old: {decider.source.name} keeps nothing taught for this wording"
     assert capsys.readouterr().err.startswith(said)
@@ -43,12 +41,7 @@ def test_that_labels_may_have_taught_a_servers_checkpoint_is_said_where_it_was_t
 def test_every_command_that_asks_names_them(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def taught(*_: object, **__: object) -> Decider:
-        decider = path_decider()
-        decider.heads = Heads(((1.0, {}),), decider.decode)
-        return decider
-
-    monkeypatch.setattr("thisthat.decide.opening.open_decider", taught)
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", taught_nothing)
     schema, states, cases = (tmp_path / name for name in ("s.json", "states.jsonl", "c.json"))
     schema.write_text(json.dumps({"red": "Is it red?"}))
     states.write_text('{"id": 1, "state": "a red door"}\n')

@@ -50,7 +50,9 @@ def taught_words(labelled: LabelledStates, checkpoint: str, lam: float | None) -
     return share, told(share, checkpoint)
 
 
-def refuse_taught(path: Path, rows: LabelledStates, checkpoint: str, lam: float | None) -> None:
+def refuse_taught_labels(
+    path: Path, rows: LabelledStates, checkpoint: str, lam: float | None
+) -> None:
     """Raise InvalidInputError for labels that taught the checkpoint; a few are warned about."""
     from thisthat.teach.known import MOST_TAUGHT
 

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.path_engine import path_decider
+from tests.path_engine import path_decider, taught_nothing
 from tests.serve.support import on_loopback, service_for
 from thisthat import Boolean, Choice, InvalidInputError, Score
 from thisthat.cli import app, main
-from thisthat.decide.decider import Decider
-from thisthat.decide.heads import Heads
 
 REFUND = "refund=Is it within policy?|yes: at most 30 days|no: later"
 QUEUE = "queue=Which team?|billing: charges and refunds|shipping"
@@ -178,12 +176,7 @@ def test_many_options_in_rounds_are_what_the_library_gives() -> None:
 def test_a_question_that_a_taught_checkpoint_was_not_taught_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def taught(*_: object, **__: object) -> Decider:
-        decider = path_decider()
-        decider.heads = Heads(((1.0, {}),), decider.decode)
-        return decider
-
-    monkeypatch.setattr("thisthat.decide.opening.open_decider", taught)
+    monkeypatch.setattr("thisthat.decide.opening.open_decider", taught_nothing)
     done = CliRunner().invoke(app, ["ask", "a state", "-b", REFUND, "--json"])
     assert done.exit_code == 0
     assert done.stderr.startswith("note: refund: ")

@@ -10,7 +10,7 @@ import typer
 
 from thisthat.cli.answering import answering, tell_uncompared, tell_untaught
 from thisthat.cli.app import App
-from thisthat.cli.labels import read_labels, refuse_taught
+from thisthat.cli.labels import read_labels, refuse_taught_labels
 from thisthat.cli.options import (
     LABELS_HELP,
     CheckpointOption,
@@ -99,7 +99,7 @@ def fit(
     path = output or _policy_beside(schema or labelled)
     check_output(path, labelled, schema)
     if server is None:
-        refuse_taught(labelled, every, checkpoint, lam)
+        refuse_taught_labels(labelled, every, checkpoint, lam)
 
     remembered = tries_beside(labelled)
     before = read_tries(remembered, every)

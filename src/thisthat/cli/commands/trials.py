@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thisthat.cli.commands.loop import Log, Mature, Until
-from thisthat.cli.labels import read_labels, read_schema, refuse_taught
+from thisthat.cli.labels import read_labels, read_schema, refuse_taught_labels
 from thisthat.cli.moments import duration, moment
 from thisthat.cli.options import EngineOption, JsonOption, LambdaOption
 from thisthat.cli.outputs import check_log, check_output
@@ -252,7 +252,7 @@ def _fitted_again(
     version = version_of(registry, named)
     tried = [each for each in registry.now().running.values() if each.version == version.name]
     chosen = lam if lam is not None else next((each.lam for each in tried), None)
-    refuse_taught(labels, rows, version.reference, chosen)
+    refuse_taught_labels(labels, rows, version.reference, chosen)
     with (
         open_decider(version.reference, lam=chosen) as decider,
         progress_bar("deciding", len(rows.states)) as progress,
