@@ -1,6 +1,9 @@
 import json
 import re
 import runpy
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -10,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.teach.small import write_parent
+from thisthat.engine.native.compiler import variants_here
 from thisthat_lab.bench.registry import REGISTRY
 from thisthat_lab.bench.result import read_result
 
@@ -35,6 +39,27 @@ def test_no_advisories_are_no_clean_audit(report: object, code: int, said: str) 
     )
     assert done.returncode == code
     assert said in done.stdout
+
+
+def test_a_program_and_those_it_starts_see_avx2_alone() -> None:
+    script = ["sh", str(SCRIPT.parent / "avx2_only.sh")]
+    if "avx2" not in variants_here() or not shutil.which("cc") or not shutil.which("unshare"):
+        pytest.skip("there is no AVX2, no C compiler or no unshare here")
+    if subprocess.run([*script, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this processor or system cannot let CPUID fault")
+    code = (
+        "from numpy._core._multiarray_umath import __cpu_features__ as seen\n"
+        "from thisthat.engine.native.compiler import variants_here\n"
+        "print(seen['AVX2'], seen['AVX512F'], variants_here())"
+    )
+    program = [sys.executable, "-c", code]
+    for command in ([*script, *program], [*script, "sh", "-c", shlex.join(program)]):
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        assert said.strip() == "True False ['avx2', 'plain']"
+    # Faults that are no CPUID are the program's own.
+    fault = [sys.executable, "-c", "import ctypes; ctypes.string_at(0)"]
+    done = subprocess.run([*script, *fault], check=False, capture_output=True)
+    assert done.returncode in (-signal.SIGSEGV, 128 + signal.SIGSEGV)
 
 
 def test_more_decisions_need_more_machines() -> None:

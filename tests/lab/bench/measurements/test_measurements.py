@@ -42,6 +42,7 @@ from thisthat_lab.bench.systems.competitors import COMPETITORS
 from thisthat_lab.bench.systems.opening import EngineSystem, OneAtATime
 from thisthat_lab.bench.systems.protocol import SystemOptions
 from thisthat_lab.bench.timing import contest, growth
+from thisthat_lab.bench.timing.beside_onnx import ONNX
 from thisthat_lab.bench.timing.contest import Limits
 from thisthat_lab.suites.spatial import released
 from thisthat_lab.suites.spatial.evenness import Evenness
@@ -279,6 +280,20 @@ def test_latency_names_every_competitor_and_every_bar(context: Context) -> None:
     assert "not measured\n    left out of a quick run" in printed
     assert "(a) thisthat, 4 questions" in printed
     assert f"python {platform.python_version()}" in printed
+
+
+def test_native_kernels_take_turns_with_onnxruntime(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(latency, "open_decider", lambda *_, **__: path_decider())
+    engine = context.engine.decider.engine
+    monkeypatch.setattr(engine, "description", "native kernels (avx2), cpu", raising=False)
+    found = measured(context, "latency")
+    timed = {timing.workload for timing in found.timings if timing.system == ONNX}
+    booleans = [workload for workload in latency.WORKLOADS if workload.boolean]
+    assert timed == {workload.name for workload in booleans}
+    assert timed <= {bar.label.removesuffix(": (o)/(a)") for bar in found.bars}
+    assert not list(context.setting.out.glob("turns-*"))
 
 
 class Counting(PathEngine):

@@ -9,18 +9,21 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from thisthat.cpus import usable_cores
 from thisthat.decide.decider import Decider
+from thisthat.decide.opening import open_decider
 from thisthat.items import metrics
 from thisthat.questions import Boolean, Choice, Question
 from thisthat.rng import Rng
 from thisthat_lab.bench.measure import Context, Findings
-from thisthat_lab.bench.result import Bar, Line
+from thisthat_lab.bench.result import Bar, Line, kernels_of
 from thisthat_lab.bench.second_readings import SecondReadings
 from thisthat_lab.bench.systems.competitors import COMPETITORS, Absent, Competitor, Listed
+from thisthat_lab.bench.timing.beside_onnx import ONNX, BesideOnnx
 from thisthat_lab.bench.timing.busy import busy_caveats
 from thisthat_lab.bench.timing.comparison import (
     BOOLEAN,
@@ -43,6 +46,7 @@ MOST_CALLS = 200
 SECONDS, QUICK_SECONDS = 8.0, 2.0
 LIMITS = Limits(seconds=6, patience=15)
 QUICK_LIMITS = Limits(seconds=1, patience=3, least=2)
+BESIDE_LIMITS = Limits(seconds=15, patience=40, least=10)
 
 _CHOICE = Choice(
     {"refund": "money back", "replace": "send again", "escalate": "a person", "close": "nothing"},
@@ -92,7 +96,8 @@ WORKLOADS = (
 
 
 def run(context: Context) -> Findings:
-    """Time our engine alone, then in turns with its competitors, then a fresh process of it.
+    """Time our engine alone, then in turns with onnxruntime and its competitors, then a fresh
+    process of it.
 
     A checkpoint too short for a workload leaves it out and says so.
     """
@@ -115,14 +120,15 @@ def run(context: Context) -> Findings:
                 answers += calls * workload.states * workload.questions
             advance(1)
     lines += readings.lines(answers)
+    beside = _beside_onnx(context)
     compared = _compared(context)
     footprint = _footprint(context) if _on_cpu(context) else Footprint()
     return Findings(
         [*lines, *compared.lines, *footprint.lines],
-        timings=compared.timings,
-        bars=[*_bars(series, quick), *compared.bars, *footprint.bars],
-        series={"latency": series, "compared": compared.turns},
-        caveats=[*caveats, *compared.caveats, *footprint.caveats],
+        timings=[*beside.timings, *compared.timings],
+        bars=[*_bars(series, quick), *beside.bars, *compared.bars, *footprint.bars],
+        series={"latency": series, "compared": {**beside.turns, **compared.turns}},
+        caveats=[*caveats, *beside.caveats, *compared.caveats, *footprint.caveats],
     )
 
 
@@ -140,11 +146,46 @@ def _bars(series: Mapping[str, Sequence[float]], quick: bool) -> list[Bar]:
     return bars
 
 
+def _beside_onnx(context: Context) -> BesideOnnx:
+    """Native kernels and onnxruntime in turns, on the booleans; nothing for another engine."""
+    decider, setting = context.engine.decider, context.setting
+    kernels = kernels_of(decider.engine.description)
+    if kernels is None:
+        return BesideOnnx()
+    ref = "default" if setting.system == "base" else setting.system
+    onnx = open_decider(ref, lam=context.engine.identity.lam, engine="onnx", form="int8")
+    booleans = [workload for workload in WORKLOADS if workload.boolean]
+    journal = _journal(context)
+    found = BesideOnnx(caveats=[f"{ONNX}: {onnx.engine.description}."])
+    with context.progress("in turns with onnxruntime", len(booleans)) as advance:
+        for workload in booleans:
+            if workload.tokens <= decider.reading.path_tokens:
+                words = words_for(decider, workload, Rng("onnx", context.seed, workload.name))
+                found.hold(
+                    workload.name,
+                    (decider, onnx),
+                    workload.declared(),
+                    partial(_state, context.seed, workload.name, words),
+                    QUICK_LIMITS if setting.quick else BESIDE_LIMITS,
+                    journal,
+                )
+            advance(1)
+    return found
+
+
+def _state(seed: int, name: str, words: int, number: int) -> str:
+    return ticket(Rng("onnx", seed, name, number), words)
+
+
+def _journal(context: Context) -> TurnJournal:
+    setting, identity = context.setting, context.engine.identity.as_dict()
+    return TurnJournal(setting.out, {**identity, "seed": context.seed, "quick": setting.quick})
+
+
 def _compared(context: Context) -> ComparisonResult:
     setting = context.setting
     opened, absent = _competitors(context)
-    identity = context.engine.identity.as_dict()
-    journal = TurnJournal(setting.out, {**identity, "seed": context.seed, "quick": setting.quick})
+    journal = _journal(context)
     workloads = QUICK_WORKLOADS if setting.quick else COMPARED
     with context.progress("in turns with competitors", len(workloads)) as advance:
         found = compare(
