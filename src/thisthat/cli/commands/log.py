@@ -84,6 +84,9 @@ def export(
     from thisthat.audit.export import export_parquet
     from thisthat.audit.store import open_store
 
+    if output.suffix != ".parquet":
+        why = f"must end in .parquet; thisthat log query {log} --limit N prints JSON lines"
+        raise InvalidInputError(str(output), why)
     check_output(output, None if "://" in log else Path(log))
     lines = open_store(log).read({}, moment(since, "--since"), moment(until, "--until"), None)
     typer.echo(f"{output}: {export_parquet(lines, output)} lines")
