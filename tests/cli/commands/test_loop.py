@@ -73,6 +73,22 @@ def test_outcomes_become_labels(log: str, tmp_path: Path) -> None:
     assert told == f"{labels}: 0 states, 0 answers\n"
 
 
+def test_labels_of_two_wordings_need_the_schema(log: str, tmp_path: Path) -> None:
+    decider = path_decider()
+    with DecisionLog(log, keep_states=True) as decider.log:
+        decider.ask("s4", "Is it so?", request_id="r4")
+    for request in ("r0", "r4"):
+        run("log", "outcome", log, "--request", request, "--question", "question", "--happened")
+    made = ("loop", "labels", "--log", log, "-o", str(tmp_path / "l.jsonl"), "--mature", "0s")
+    told = refused(*made)
+    assert told.startswith("--schema: 'question' stands in 2 schemas of this log")
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"question": {"type": "boolean", "instructions": "Is it so?"}}')
+    told = run(*made, "--schema", str(schema))
+    assert "1 state, 1 answer\n" in told
+    assert "1 excluded: asked in another wording" in told
+
+
 def test_an_outcome_without_its_decision_says_so(log: str) -> None:
     for request, question in (("r0", "qestion"), ("another", "question")):
         told = run(
