@@ -34,9 +34,13 @@ def outcomes(
         Path | None, typer.Argument(help="Outcomes: .jsonl, .csv, or Label Studio's .json.")
     ] = None,
     mature: Mature = "7d",
+    schema: Annotated[
+        Path | None, typer.Option(help="Questions: the levels of a score by their texts, too.")
+    ] = None,
 ) -> None:
     """Import outcomes, each once, and count what is known about the decisions."""
     from thisthat.audit.store import open_store
+    from thisthat.cli.labels import read_schema
     from thisthat.loop.joined import COUNTS, JoinedView
     from thisthat.loop.outcome_files import import_outcomes
 
@@ -44,7 +48,7 @@ def outcomes(
     check_log(log)
     store = open_store(log)
     if file is not None:
-        done = import_outcomes(store, file)
+        done = import_outcomes(store, file, read_schema(schema))
         typer.echo(f"{file}: {done.recorded} recorded, {done.repeated} were recorded before")
     view = JoinedView(store, window, time.time())
     for _ in view.decisions():
