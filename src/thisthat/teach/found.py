@@ -88,7 +88,7 @@ def _less(changed: Sequence[tuple[int, int]]) -> list[bool]:
 
 def _by_chance(lost: int, won: int) -> float:
     """How likely as many are lost, of those that changed, if each is won as easily."""
-    return sum(math.comb(lost + won, few) for few in range(won + 1)) / 2 ** (lost + won)
+    return sum(math.comb(lost + won, few) for few in range(won + 1)) / (1 << (lost + won))
 
 
 def found_words(found: Sequence[Found]) -> str | None:
