@@ -216,7 +216,7 @@ class Service:
     async def _answer(self, request: Request, asked: ParsedRequest, decider: Decider) -> Decision:
         deadline: Deadline = request.state.deadline
         asked, decider = asked.read_by(decider), asked.worded(decider)
-        self._check_room(request)
+        self._check_room(request, decider)
         own = request.state.request_id
         options = DecideOptions(packing=decider.builder.packing, request_id=own)
         with self.tokenising(own) as span:
@@ -331,10 +331,10 @@ class Service:
         if self.settings.log_states:
             fields["state"] = state
 
-    def _check_room(self, request: Request) -> None:
+    def _check_room(self, request: Request, decider: Decider) -> None:
         """Shed load before tokenising: an overloaded server must not work for refusals."""
         try:
-            self.scheduler.admission.check(1, request.state.fields["caller"])
+            self.scheduler.admission.check(1, decider.engine, request.state.fields["caller"])
         except OverloadedError as error:
             raise _overloaded(error) from None
 
