@@ -45,12 +45,28 @@ def answering(
 
 def tell_untaught(decider: Decider, questions: Mapping[str, Question]) -> None:
     """Name the questions for which a taught checkpoint keeps no head: a word may be off."""
-    heads = decider.heads
-    others = [] if heads is None else [n for n, q in questions.items() if not heads.knows(q)]
-    if others:
-        told = f"{decider.source.name} keeps nothing taught for this wording with these options"
-        message = f"note: {', '.join(others)}: {told}; the checkpoint below it answers"
-        typer.echo(message, err=True)
+    if decider.heads is not None:
+        _tell_untaught(decider.heads.unknown(questions), decider.source.name)
+
+
+@contextmanager
+def untaught_told(
+    decider: Decider | RemoteDecider, questions: Mapping[str, Question]
+) -> Iterator[None]:
+    """``tell_untaught`` before a checkpoint answers, or after a server has said so."""
+    from thisthat.remote.decider import RemoteDecider
+
+    if not isinstance(decider, RemoteDecider):
+        tell_untaught(decider, questions)
+    yield
+    if isinstance(decider, RemoteDecider):
+        _tell_untaught(decider.untaught(questions), "the server's checkpoint")
+
+
+def _tell_untaught(names: list[str], whose: str) -> None:
+    if names:
+        told = f"{whose} keeps nothing taught for this wording with these options"
+        typer.echo(f"note: {', '.join(names)}: {told}; the checkpoint below it answers", err=True)
 
 
 def tell_uncompared(version: str) -> None:

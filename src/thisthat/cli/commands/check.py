@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thisthat.cli.answering import answering, tell_untaught
+from thisthat.cli.answering import answering, untaught_told
 from thisthat.cli.labels import read_schema, read_states
 from thisthat.cli.options import (
     STATES_HELP,
@@ -91,10 +91,10 @@ def check(
     taught: set[str] = set()
     with (
         answering(checkpoint, lam, engine, server, key, timeout) as decider,
+        untaught_told(decider, questions),
         progress_bar("checking", len(places)) as progress,
     ):
         if isinstance(decider, Decider):
-            tell_untaught(decider, questions)
             taught.update(_told_taught(decider, questions))
         report = check_schema(
             decider,
