@@ -233,7 +233,8 @@ class RemoteDecider(Asks):
         changed = self._conditions.setdefault(options, told).differences(told)
         if changed:
             what = f"now answers with something else: {'; '.join(changed)}"
-            raise ServerError(f"{self._address}: {what}")
+            advice = "connect again, or choose the champion's λ to stay out of a canary"
+            raise ServerError(f"{self._address}: {what}; {advice}")
         return told
 
     def _read(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from thisthat.questions import Question
 
 
-OTHER_WORDS = ("negation", "paraphrases")
+OTHER_WORDS = ("negation", "thresholds", "paraphrases")
 """Checks that ask in other words, which a taught question's head does not know."""
 
 
@@ -119,8 +119,8 @@ def _told_taught(decider: Decider, questions: Mapping[str, Question]) -> list[st
     heads = decider.heads
     taught = [] if heads is None else [n for n, q in questions.items() if heads.knows(q)]
     if taught:
-        told = f"{', '.join(taught)}: taught in this wording alone; negations and paraphrases"
-        typer.echo(f"note: {told} are answered by the checkpoint below it", err=True)
+        told = f"{', '.join(taught)}: taught in this wording alone; negations, thresholds and"
+        typer.echo(f"note: {told} paraphrases are answered by the checkpoint below it", err=True)
     return taught
 
 
