@@ -1,5 +1,6 @@
 """A server whose checkpoint was taught answers as the library does."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ def test_what_was_taught_is_not_named() -> None:
     assert NAME not in post(served(), "/v1/decide", body).headers
 
 
-def test_clients_learn_what_was_not_taught() -> None:
+def test_clients_learn_what_was_not_taught(tmp_path: Path) -> None:
     reworded = thisthat.Choice(QUEUE.options, "Which one?")
     with on_loopback(served()) as address:
         with thisthat.connect(address) as there:
@@ -65,9 +66,15 @@ def test_clients_learn_what_was_not_taught() -> None:
             there.decide(STATE, {"queue": reworded})
             assert there.untaught({"queue": QUEUE}) == []
             assert there.untaught({"queue": reworded}) == ["queue"]
+        note = "note: wet: the server's checkpoint keeps nothing taught"
         words = ["ask", "a", "--server", address, "--boolean", "wet=Is it wet?"]
-        done = CliRunner().invoke(app, words)
-        assert done.stderr.startswith("note: wet: the server's checkpoint keeps nothing taught")
+        assert CliRunner().invoke(app, words).stderr.startswith(note)
+        schema, states = tmp_path / "s.json", tmp_path / "a.jsonl"
+        schema.write_text('{"wet": "Is it wet?"}')
+        states.write_text('{"state": "a"}\n')
+        words = ["batch", str(states), "--schema", str(schema), "--server", address]
+        words += ["--format", "jsonl", "-o", str(tmp_path / "out")]
+        assert note in CliRunner().invoke(app, words).stderr
 
 
 def test_a_header_has_room_for_some_names_only() -> None:

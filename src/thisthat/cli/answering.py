@@ -12,6 +12,7 @@ from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from thisthat.decide.decider import Decider
+    from thisthat.decide.protocol import Decides
     from thisthat.questions import Question
     from thisthat.remote.decider import RemoteDecider
 
@@ -50,13 +51,12 @@ def tell_untaught(decider: Decider, questions: Mapping[str, Question]) -> None:
 
 
 @contextmanager
-def untaught_told(
-    decider: Decider | RemoteDecider, questions: Mapping[str, Question]
-) -> Iterator[None]:
+def untaught_told(decider: Decides, questions: Mapping[str, Question]) -> Iterator[None]:
     """``tell_untaught`` before a checkpoint answers, or after a server has said so."""
+    from thisthat.decide.decider import Decider
     from thisthat.remote.decider import RemoteDecider
 
-    if not isinstance(decider, RemoteDecider):
+    if isinstance(decider, Decider):
         tell_untaught(decider, questions)
     yield
     if isinstance(decider, RemoteDecider):
