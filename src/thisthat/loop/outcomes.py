@@ -21,6 +21,7 @@ from thisthat.audit.entry import Entry
 from thisthat.audit.protocol import NoLogYetError, Store
 from thisthat.audit.store import open_store
 from thisthat.dates import seconds_since_1970
+from thisthat.display import option_told
 from thisthat.errors import InvalidInputError, shown
 from thisthat.questions import Question, Score
 
@@ -249,8 +250,11 @@ def _by_number(outcome: Outcome, found: list[Entry], questions: Mapping[str, Que
     if not isinstance(question, Score) or outcome.option is None:
         return outcome
     names = [option.name for option in question.declared]
-    if outcome.option in names or outcome.option not in question.levels:
+    if outcome.option in names:
         return outcome
+    if outcome.option not in question.levels:
+        known = ", ".join(option_told(question, option) for option in names)
+        raise InvalidInputError("option", f"{shown(outcome.option)} is not one of {known}")
     return replace(outcome, option=names[question.levels.index(outcome.option)])
 
 

@@ -96,8 +96,7 @@ def test_the_level_of_a_score_goes_by_number_or_text(tmp_path: Path) -> None:
     with DecisionLog(log, keep_states=True) as decider.log:
         for number in range(3):
             decider.decide(f"s{number}", {"anger": anger}, request_id=f"r{number}")
-    levels = list(anger.levels)
-    spec = {"type": "score", "instructions": "How angry?", "criteria": levels}
+    spec = {"type": "score", "instructions": "How angry?", "criteria": list(anger.levels)}
     Path(schema).write_text(json.dumps({"anger": spec}))
     said = ("log", "outcome", log, "--request", "r0", "--question", "anger", "--option", "furious")
     assert refused(*said) == (
@@ -108,7 +107,8 @@ def test_the_level_of_a_score_goes_by_number_or_text(tmp_path: Path) -> None:
     rows = "decision,request,question,option\n2,,,annoyed\n,r2,anger,0\n{}"
     Path(table).write_text(rows.format(",r2,anger,wild\n"))
     told = refused("loop", "outcomes", table, "--log", log, "--schema", schema)
-    assert told.startswith(f"{table}, line 4, option: 'wild' is not one of 0, 1, 2; ")
+    levels = "0: calm, 1: annoyed, 2: furious"
+    assert told == f"{table}, line 4, option: 'wild' is not one of {levels}"
     Path(table).write_text(rows.format(""))
     assert "2 recorded" in run("loop", "outcomes", table, "--log", log, "--schema", schema)
     labels = tmp_path / "labels.jsonl"
