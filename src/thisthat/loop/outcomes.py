@@ -244,18 +244,21 @@ def _named_by(store: Store, outcome: Outcome) -> list[Entry]:
 
 
 def _by_number(outcome: Outcome, found: list[Entry], questions: Mapping[str, Question]) -> Outcome:
-    """The outcome with a level's number for its text. A number stays what it is."""
+    """The outcome with a level's number for its text."""
     name = found[0].question if found else outcome.question
     question = questions.get(str(name))
     if not isinstance(question, Score) or outcome.option is None:
         return outcome
-    names = [option.name for option in question.declared]
-    if outcome.option in names:
-        return outcome
-    if outcome.option not in question.levels:
+    given, names = outcome.option, [option.name for option in question.declared]
+    worded = names[question.levels.index(given)] if given in question.levels else None
+    if given in names and worded not in (None, given):
+        one, other = (option_told(question, each) for each in (given, str(worded)))
+        why = f"{shown(given)} may mean {one!r} or {other!r}; it is a number without the questions"
+        raise InvalidInputError("option", why)
+    if given not in names and worded is None:
         known = ", ".join(option_told(question, option) for option in names)
-        raise InvalidInputError("option", f"{shown(outcome.option)} is not one of {known}")
-    return replace(outcome, option=names[question.levels.index(outcome.option)])
+        raise InvalidInputError("option", f"{shown(given)} is not one of {known}")
+    return replace(outcome, option=worded or given)
 
 
 def _check_past(outcome: Outcome, now: float) -> None:
