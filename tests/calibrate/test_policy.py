@@ -237,11 +237,11 @@ def test_an_option_without_support_is_never_acted_on_and_says_what_it_lacks() ->
     outcome = policy.apply(sure, {"queue": QUEUE}, DECIDER.conditions())["queue"].outcome
     assert outcome is not None
     assert outcome.action == "escalate"
-    assert "has no cut-off for precision>=0.9: 5 labels, about" in outcome.reason
+    assert "has no cut-off for precision>=0.9: 5 labels, at least" in outcome.reason
     [line] = [line for line in lines_about(policy) if line.startswith("  other: never")]
     needed = max(cutoff.least_labels, cutoff.likely_labels or 0)
-    assert line == f"  other: never acted on; 5 labels, about {needed - 5} more needed"
-    assert outcome.reason.endswith(f": 5 labels, about {needed - 5} more needed")
+    assert line == f"  other: never acted on; 5 labels, at least {needed - 5} more needed"
+    assert outcome.reason.endswith(f": 5 labels, at least {needed - 5} more needed")
 
 
 def test_ten_labels_cannot_support_a_thousandth() -> None:
@@ -312,7 +312,7 @@ def test_a_refusal_names_every_question_and_the_way_out() -> None:
         )
     told = str(caught.value)
     assert re.search(
-        r"150 labels of 'some' are too few: .* about \d+ more of 'some' would do; ", told
+        r"150 labels of 'some' are too few: .* at least \d+ more of 'some' are needed, and ", told
     )
     assert re.search(r"20 labels of 'few', and at least \d+ are needed .*: \d+ more; ", told)
     assert "the surest answers of 'never' are wrong too often for more labels to help" in told
@@ -347,7 +347,7 @@ def test_a_cutoff_that_options_share_is_told_once() -> None:
 def test_labels_that_nearly_support_a_target_say_how_many_more_would() -> None:
     answers, labels = answered(REFUND, 600)
     with pytest.raises(
-        UnsupportedTargetError, match=r"look like these, about (\d+) more of 'r' would do"
+        UnsupportedTargetError, match=r"look like these, at least (\d+) more of 'r' are needed"
     ) as caught:
         policy_from_answers(
             {"r": REFUND},
@@ -367,7 +367,7 @@ def test_the_report_says_how_many_more_labels_a_tighter_target_needs() -> None:
     needed = labels_for(cutoff, parse_target("error<=0.1"), 0.05 / 3)
     assert needed is not None
     assert needed > cutoff.labels
-    assert f"error<=0.1 at these cut-offs needs about {needed - 150} more labels\n" in told
+    assert f"error<=0.1 at these cut-offs needs at least {needed - 150} more labels\n" in told
     assert "error<=0.1 would need higher cut-offs, whatever the number of labels" in told
     by_option, _ = fitted("precision>=0.8", rows=400)
     told = "\n".join(lines_about(by_option))

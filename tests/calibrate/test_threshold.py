@@ -70,6 +70,17 @@ def test_the_projected_number_of_labels_is_about_right() -> None:
     assert likely_labels(sure[:0], right[:0], 0.01, 0.05) is None
 
 
+def test_the_projected_number_of_labels_does_often_but_not_always() -> None:
+    target, labels, done = parse_target("error<=0.02"), 200, []
+    for seed in range(100):
+        every = drawn(labels * 20, 2, seed=seed)
+        sure, right = every.probability, every.right
+        likely = likely_labels(sure[:labels], right[:labels], target.wrong_rate, 0.05)
+        if certify(sure[:labels], right[:labels], target, 0.05) is None and likely is not None:
+            done.append(certify(sure[:likely], right[:likely], target, 0.05) is not None)
+    assert 0.6 < np.mean(done) < 0.85
+
+
 @pytest.mark.parametrize("text", ["error<=0.05", "error<=0.3", "cost(fp=10,fn=1)"])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_cutoff_is_that_of_an_independent_fixed_sequence(text: str, seed: int) -> None:

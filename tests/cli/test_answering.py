@@ -65,7 +65,7 @@ def test_check_says_that_a_taught_question_is_compared_with_untaught_wordings(
     schema.write_text(json.dumps({"red": "Is it red?"}))
     states.write_text('"a red door"\n')
     words = ["check", "--schema", str(schema), "--states", str(states), "--engine", "onnx"]
-    note = "note: red: taught in this wording alone; negations and paraphrases are answered by"
+    note = "note: red: taught in this wording alone; negations, thresholds and paraphrases"
     told = CliRunner().invoke(app, [*words, "--checkpoint", str(taught.folder)])
     assert note in told.stderr, told.output
     assert "- negation (red): was answered without what was taught; keep the wording" in told.stdout

@@ -47,9 +47,9 @@ def test_a_share_near_the_cut_off_is_escalated_and_on_record(tmp_path: Path) -> 
     assert explored / acted == pytest.approx(0.25, abs=0.12)
     rows = list(assignments(SQLiteStore(path), EXPLORATION))
     assert len(rows) == acted
-    assert {(each.arm, each.propensity) for each in rows} == {
-        ("explored", 0.25),
-        ("as usual", 0.75),
+    assert {(each.instead_of is not None, each.propensity) for each in rows} == {
+        (True, 0.25),
+        (False, 0.75),
     }
 
 
@@ -71,16 +71,21 @@ def test_shares_that_mean_nothing_are_refused(epsilon: float, near: float) -> No
         Exploration(epsilon, near)
 
 
-def test_an_option_that_is_acted_on_though_another_is_likelier_is_left_alone() -> None:
+def test_an_option_that_is_acted_on_though_another_is_likelier_is_explored_too() -> None:
     decider, own = path_decider(), RequestId("r")
     policy, _ = fitted("cost(fp=1,fn=20)")
     options = DecideOptions(policy=policy, request_id=own)
-    change = explorer(Exploration(0.5, near=1.0), SCHEMA, "s", options)
     unlikely = 0
     for number in range(50):
-        decision = decider.decide(f"state {number}", SCHEMA, policy=policy)
-        refund, left = decision["refund"], change(decision)["refund"]
-        if refund.outcome is not None and refund.outcome.option not in (None, refund.best_name):
+        state = f"state {number}"
+        decision = decider.decide(state, SCHEMA, policy=policy)
+        change = explorer(Exploration(0.5, near=1.0), SCHEMA, state, options)
+        before, after = decision["refund"].outcome, change(decision)["refund"].outcome
+        assert before is not None
+        assert after is not None
+        if before != after and before.option != decision["refund"].best_name:
             unlikely += 1
-            assert left == refund
+            assert (before.action, after.action, after.option) == ("act", "escalate", None)
+    explored = {str(row[4]) for row in own.assigned if row[2] == "refund"}
     assert unlikely > 0
+    assert explored == {"explored: yes", "as usual"}

@@ -10,6 +10,7 @@ from tests.loop.test_joined import DAY, T0, decided, of, put
 from thisthat.audit.beside import RequestId
 from thisthat.audit.store import SQLiteStore
 from thisthat.errors import InvalidInputError
+from thisthat.identity import schema_hash
 from thisthat.items.labels import read_labelled
 from thisthat.loop.labels import REASONS, make_labels
 from thisthat.loop.outcome_files import import_outcomes, read_outcomes
@@ -95,10 +96,28 @@ def test_every_answer_without_a_label_has_a_reason(store: SQLiteStore) -> None:
     put(store, (2, of("reward", reward=1)))
     made = make_labels(store, DAY, T0 + DAY)
     assert [each.id for each in made.labels] == ["good"]
-    assert made.excluded == {**dict.fromkeys(REASONS, 1), "unassigned": 2, "contrary": 2}
+    reasons = dict.fromkeys(REASONS.keys() - {"another wording"}, 1)
+    assert made.excluded == {**reasons, "unassigned": 2, "contrary": 2}
     kept = make_labels(store, DAY, T0 + DAY, keep_contradictory=True)
     answers = {each.id: each.answers["q"] for each in kept.labels}
     assert answers == {"good": "a", "both": "b", "other": "b"}
+
+
+def test_wordings_of_one_name_are_not_mixed(store: SQLiteStore) -> None:
+    now, then = Choice(["a", "b"], "Which one?"), Choice(["a", "b"], "Which?")
+    asked = [{"q": then}, {"q": now}, {"q": now, "p": now}, {"q": now, "z": now}]
+    for questions in asked:
+        name = "".join(questions) + str(questions["q"].instructions)
+        hashed = schema_hash(questions)
+        store.append([decided(0, name, q, schema=hashed, state_hash=name) for q in questions])
+        put(store, (1, of(name, option="a")))
+    with pytest.raises(InvalidInputError, match="questions: 'q' stands in 4 schemas of this log"):
+        make_labels(store, 0, T0 + DAY)
+    made = make_labels(store, 0, T0 + DAY, questions={"q": now, "p": now})
+    assert [each.id for each in made.labels] == ["qWhich one?", "qpWhich one?"]
+    assert made.excluded == {"another wording": 2, "censored": 2}
+    first = make_labels(store, 0, T0 + DAY, questions={"q": then})
+    assert [each.id for each in first.labels] == ["qWhich?"]
 
 
 def test_labels_hold_nothing_from_after_their_moment(store: SQLiteStore) -> None:

@@ -27,6 +27,7 @@ from thisthat.loop.outcomes import (
     received,
     record,
 )
+from thisthat.questions import Score
 
 NAMED: dict[str, Any] = {"request": "r", "question": "q"}
 
@@ -44,6 +45,18 @@ def outcome(number: int) -> Outcome:
 def total(place: str) -> tuple[int, float]:
     rewards = [each.outcome.reward or 0.0 for each in received(open_store(place))]
     return len(rewards), round(sum(rewards), 6)
+
+
+def test_a_level_that_is_worded_as_another_ones_number_is_refused(place: str) -> None:
+    stars = {"q": Score(["1", "2"], "How many stars?")}
+    for option, number in (("0", "0"), ("2", "1")):
+        record(place, Outcome(**NAMED, option=option, key=option), stars)
+        [found] = [each for each in received(open_store(place)) if each.outcome.key == option]
+        assert found.outcome.option == number
+    why = "'1' may mean '1: 2' or '0: 1'; it is a number without the questions"
+    with pytest.raises(RefusedOutcomeError, match=why):
+        record(place, Outcome(**NAMED, option="1"), stars)
+    assert record(place, Outcome(**NAMED, option="1")).recorded == 1
 
 
 def test_outcomes_come_back_as_they_were_given(place: str) -> None:

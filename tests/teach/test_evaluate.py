@@ -143,15 +143,15 @@ def answered(found: list[tuple[int, int]]) -> tuple[Any, list[int]]:
 
 
 def test_a_rare_option_that_is_lost_is_told_beside_a_gain() -> None:
-    now, labels = answered([(23, 23), (11, 6)])
-    before, _ = answered([(23, 11), (11, 10)])
+    now, labels = answered([(40, 40), (11, 4)])
+    before, _ = answered([(40, 20), (11, 10)])
     found = compared(now, before, labels)
     each = found.compared["q"]
     assert each.verdict == "better"
-    lost = "'yes' is found less often: 6 of 11, before 10 of 11"
+    lost = "'yes' is found less often: 4 of 11, before 10 of 11"
     assert each.told() == f"better, but {lost}"
     lines = found.lines()
-    told = "  found: no 23 of 23, before 11 of 23; yes 6 of 11, before 10 of 11"
+    told = "  found: no 40 of 40, before 20 of 40; yes 4 of 11, before 10 of 11"
     assert lines[lines.index(told) - 1].startswith("  balanced accuracy ")
     assert told.strip() in page(found, "a.csv")
     assert found.as_dict()["questions"]["q"]["found_less_often"] == ["yes"]

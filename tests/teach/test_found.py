@@ -23,8 +23,25 @@ def test_options_without_a_label_are_left_out() -> None:
 
 
 def test_rows_of_one_state_count_once() -> None:
-    labels, now, before = np.ones(8, int), np.zeros(8, int), np.array([1] * 4 + [0] * 4)
+    labels, now, before = np.ones(10, int), np.zeros(10, int), np.array([1] * 5 + [0] * 5)
     apart = found_by_option(["no", "yes"], labels, now, before)
     assert apart[0].less
-    together = found_by_option(["no", "yes"], labels, now, before, ["same"] * 4 + list("abcd"))
+    together = found_by_option(["no", "yes"], labels, now, before, ["same"] * 5 + list("abcde"))
     assert not together[0].less
+
+
+def test_chance_seldom_calls_one_of_many_options_lost() -> None:
+    generator, names = np.random.default_rng(0), [str(number) for number in range(20)]
+    alarms = 0
+    for _ in range(200):
+        labels = np.repeat(np.arange(20), 20)
+        now, before = np.where(generator.random((2, 400)) < 0.6, labels, (labels + 1) % 20)
+        alarms += lost_words(found_by_option(names, labels, now, before)) is not None
+    assert alarms <= 10
+
+
+def test_options_that_hardly_change_do_not_hide_one_that_is_lost() -> None:
+    labels = np.repeat(np.arange(20), 20)
+    now = np.where((labels == 7) & (np.arange(400) % 20 < 5), 8, labels)
+    found = found_by_option([str(number) for number in range(20)], labels, now, labels)
+    assert lost_words(found) == "'7' is found less often: 15 of 20, before 20 of 20"

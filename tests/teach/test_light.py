@@ -287,9 +287,9 @@ def test_an_option_that_is_lost_is_told_beside_the_gain(taught: Taught) -> None:
         said[wrong] = 1 - said[wrong]
         return np.where(np.arange(2) == said[:, None], 0.9, 0.1)
 
-    fitted = replace(red.fitted, before=saying(labels == 0), after=saying(yes[:5]))
+    fitted = replace(red.fitted, before=saying(labels == 0), after=saying(yes[:6]))
     lines = replace(red, fitted=fitted).lines()
-    found = f"{len(yes) - 5} of {len(yes)}, before {len(yes)} of {len(yes)}"
+    found = f"{len(yes) - 6} of {len(yes)}, before {len(yes)} of {len(yes)}"
     no = len(labels) - len(yes)
     assert lines[1] == f"  Found: no {no} of {no}, before 0 of {no}; yes {found}."
     assert lines[2] == f"  But 'yes' is found less often: {found}."

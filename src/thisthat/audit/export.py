@@ -24,7 +24,8 @@ def export_parquet(entries: Iterable[Entry], path: Path) -> int:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise MissingExtraError("a .parquet file", "audit") from None
+        what = "writing Parquet (without it, thisthat log query LOG --limit N prints JSON lines)"
+        raise MissingExtraError(what, "audit") from None
     types: list[tuple[str, Any]] = [
         (name, pyarrow.float64() if name in NUMBERS else pyarrow.string()) for name in COLUMNS
     ]

@@ -418,6 +418,6 @@ def _why(which: str, cutoff: Cutoff) -> str:
         )
     return (
         f"{given} labels {which} are too few: some answers are wrong, or too few are as sure as "
-        f"the cut-offs tested; if further labels look like these, about {needed - given} more "
-        f"{which} would do"
+        f"the cut-offs tested; if further labels look like these, at least {needed - given} more "
+        f"{which} are needed, and so many may not do"
     )

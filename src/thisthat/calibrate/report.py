@@ -50,7 +50,7 @@ def lines_about(policy: Policy) -> Iterator[str]:
 
 
 def labels_for(cutoff: CutoffPart, target: Target, delta: float) -> int | None:
-    """Roughly how many labels of this option in all would keep its cut-off under another target.
+    """How many labels of this option in all may keep its cut-off under another target.
 
     None when, as far as the labels show, the cut-off is wrong too often for it.
     """
@@ -79,7 +79,8 @@ def _about_cutoff(cutoff: CutoffPart) -> str:
         if cutoff.labels >= cutoff.least_labels and cutoff.likely_labels is None:
             return f"never acted on; wrong too often in {cutoff.labels} labels for more to help"
         needed = max(cutoff.least_labels, cutoff.likely_labels or 0)
-        return f"never acted on; {cutoff.labels} labels, about {needed - cutoff.labels} more needed"
+        more = needed - cutoff.labels
+        return f"never acted on; {cutoff.labels} labels, at least {more} more needed"
     return (
         f"from {cutoff.value:.4f}: {cutoff.acted} of {cutoff.labels} labels acted on, "
         f"{cutoff.wrong} of them wrong"
@@ -105,10 +106,10 @@ def _about_tighter(policy: Policy, part: QuestionPart) -> Iterator[str]:
     elif max(known.values()) > _FAR_MORE * part.labels:
         yield f"  {tighter} at these cut-offs needs more than {_FAR_MORE} times as many labels"
     elif all(cutoff.labels == part.labels for cutoff in supported.values()):
-        yield f"  {tighter} at these cut-offs needs about {max(known.values())} more labels"
+        yield f"  {tighter} at these cut-offs needs at least {max(known.values())} more labels"
     else:
         told = ", ".join(
             f"{n} where the best option is {' or '.join(map(part.told, options))}"
             for options, n in known.items()
         )
-        yield f"  {tighter} at these cut-offs needs about this many more labels: {told}"
+        yield f"  {tighter} at these cut-offs needs at least this many more labels: {told}"

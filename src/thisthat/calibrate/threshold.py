@@ -160,8 +160,9 @@ def least_labels(wrong_rate: float, delta: float) -> int:
 
 
 def likely_labels(sure: Floats, right: Flags, wrong_rate: float, delta: float) -> int | None:
-    """How many labels would support the target that these do not, if further ones look like these.
+    """How many labels may support the target that these do not, if further ones look like these.
 
+    The least: with so many, many a fit is refused again, since what few labels show is uncertain.
     More than there are, or None where no number would: even the surest answers are wrong too often.
     """
     if not len(sure):

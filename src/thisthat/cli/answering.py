@@ -12,6 +12,7 @@ from thisthat.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from thisthat.decide.decider import Decider
+    from thisthat.decide.protocol import Decides
     from thisthat.questions import Question
     from thisthat.remote.decider import RemoteDecider
 
@@ -45,12 +46,27 @@ def answering(
 
 def tell_untaught(decider: Decider, questions: Mapping[str, Question]) -> None:
     """Name the questions for which a taught checkpoint keeps no head: a word may be off."""
-    heads = decider.heads
-    others = [] if heads is None else [n for n, q in questions.items() if not heads.knows(q)]
-    if others:
-        told = f"{decider.source.name} keeps nothing taught for this wording with these options"
-        message = f"note: {', '.join(others)}: {told}; the checkpoint below it answers"
-        typer.echo(message, err=True)
+    if decider.heads is not None:
+        _tell_untaught(decider.heads.unknown(questions), decider.source.name)
+
+
+@contextmanager
+def untaught_told(decider: Decides, questions: Mapping[str, Question]) -> Iterator[None]:
+    """``tell_untaught`` before a checkpoint answers, or after a server has said so."""
+    from thisthat.decide.decider import Decider
+    from thisthat.remote.decider import RemoteDecider
+
+    if isinstance(decider, Decider):
+        tell_untaught(decider, questions)
+    yield
+    if isinstance(decider, RemoteDecider):
+        _tell_untaught(decider.untaught(questions), "the server's checkpoint")
+
+
+def _tell_untaught(names: list[str], whose: str) -> None:
+    if names:
+        told = f"{whose} keeps nothing taught for this wording with these options"
+        typer.echo(f"note: {', '.join(names)}: {told}; the checkpoint below it answers", err=True)
 
 
 def tell_uncompared(version: str) -> None:

@@ -105,6 +105,10 @@ class Heads:
         key = question_key(question)
         return any(key in heads for _, heads in self.stack)
 
+    def unknown(self, questions: Mapping[str, Question]) -> list[str]:
+        """The names of the questions that no head is for: a word may be off."""
+        return [name for name, question in questions.items() if not self.knows(question)]
+
     def layers_for(self, questions: Iterable[Question]) -> tuple[int, ...]:
         """The layers whose hidden states the questions' heads read, in ascending order."""
         keys = [question_key(question) for question in questions]

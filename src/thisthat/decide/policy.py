@@ -399,7 +399,7 @@ class Policy(_Part):
             enough = max(cutoff.likely_labels or 0, cutoff.least_labels)
             why = f"wrong too often in {cutoff.labels} labels"
             if enough > cutoff.labels:
-                why = f"{cutoff.labels} labels, about {enough - cutoff.labels} more needed"
+                why = f"{cutoff.labels} labels, at least {enough - cutoff.labels} more needed"
             return otherwise, None, f"{said} has no cut-off for {self.target}: {why}"
         if sure >= cutoff.value:
             return "act", tried, f"{said} at {sure:.4f} reaches its cut-off {cutoff.value:.4f}"

@@ -94,11 +94,11 @@ def acting(
         entry, outcome = each.entry, answer.outcome
         drawn = chances.get((str(entry.request), entry.question, entry.state_hash[:32]))
         done = entry.option if entry.action == "act" else None
-        explored = drawn is not None and drawn.arm == "explored"
+        instead = None if drawn is None else drawn.instead_of
         rows.append(
             _Row(
                 done=done,
-                usual=entry.best if explored else done,
+                usual=done if instead is None else instead,
                 wanted=outcome.option if outcome is not None and outcome.action == "act" else None,
                 chance=1.0 if drawn is None else drawn.propensity,
                 least=1.0 if drawn is None else min(drawn.share, 1 - drawn.share),

@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from thisthat.audit.beside import ASSIGNMENTS, Row
 from thisthat.audit.protocol import Store
 from thisthat.errors import InvalidInputError
 
-Arm: TypeAlias = Literal["champion", "candidate", "as usual", "explored"]
 EXPLORATION = "exploration"
+_EXPLORED = "explored: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Assigned:
 
     ``share`` is the candidate's chance against the champion then, ``propensity`` the chance of
     this arm among all, ``unit`` the key whose hash decided. Raises InvalidInputError for chances
-    that are none.
+    that are none. The arm of what was explored names the option that was not acted on.
     """
 
     request: str
     question: str | None
     experiment: str
-    arm: Arm
+    arm: str
     lam: float
     share: float
     propensity: float
@@ -41,6 +41,11 @@ class Assigned:
         if not 0 < self.propensity <= 1:
             raise InvalidInputError("propensity", f"must be in (0, 1], not {self.propensity:g}")
 
+    @property
+    def instead_of(self) -> str | None:
+        """The option that would have been acted on as usual; None where nothing was explored."""
+        return self.arm.removeprefix(_EXPLORED) if self.arm.startswith(_EXPLORED) else None
+
     def row(self) -> Row:
         """The row to write with the decision, which adds when it was recorded."""
         # A request may ask a question about several states, which are explored each for itself.
@@ -49,6 +54,11 @@ class Assigned:
 
 
 _content = attrgetter(*(each.name for each in fields(Assigned)))
+
+
+def explored_arm(option: str) -> str:
+    """The arm of a decision that was explored instead of acting on an option."""
+    return _EXPLORED + option
 
 
 def assignments(store: Store, experiment: str) -> Iterator[Assigned]:

@@ -16,8 +16,8 @@ from thisthat.decide.policy import Policy
 from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
 from thisthat.loop.assignment import place
-from thisthat.loop.assignment_log import EXPLORATION, Assigned
-from thisthat.questions import Answer, Decision, Question, Text
+from thisthat.loop.assignment_log import EXPLORATION, Assigned, explored_arm
+from thisthat.questions import Decision, Question, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,10 @@ class Exploration:
         answers, rows, unit = dict(decision.answers), list(request.assigned), state_hash(state)[:32]
         for name, answer in decision.answers.items():
             outcome = answer.outcome
-            if outcome is None or not self._is_near(policy, name, questions[name], answer):
+            if outcome is None or outcome.option is None or outcome.action != "act":
+                continue
+            cutoff = policy.cutoff(name, questions[name], outcome.option)
+            if cutoff is None or answer.probabilities[outcome.option] >= cutoff + self.near:
                 continue
             drawn = place(f"{request} {unit} {name}", EXPLORATION) < self.epsilon
             if drawn:
@@ -58,22 +61,13 @@ class Exploration:
                 changed = replace(outcome, action="escalate", option=None, reason=reason)
                 answers[name] = replace(answer, outcome=changed)
             chance = self.epsilon if drawn else 1 - self.epsilon
-            arm, lam = "explored" if drawn else "as usual", decision.source.lam
+            arm = explored_arm(outcome.option) if drawn else "as usual"
+            lam = decision.source.lam
             rows.append(
-                Assigned(request, name, EXPLORATION, arm, lam, self.epsilon, chance, unit).row()  # type: ignore[arg-type]
+                Assigned(request, name, EXPLORATION, arm, lam, self.epsilon, chance, unit).row()
             )
         request.assigned = tuple(rows)
         return replace(decision, answers=answers)
-
-    def _is_near(self, policy: Policy, name: str, question: Question, answer: Answer) -> bool:
-        if answer.outcome is None or answer.outcome.action != "act":
-            return False
-        # The log tells by the best option what an explored decision would have done as usual.
-        if answer.outcome.option != answer.best_name:
-            return False
-        cutoff = policy.cutoff(name, question, answer.best_name)
-        sure = answer.probabilities[answer.best_name]
-        return cutoff is not None and sure < cutoff + self.near
 
 
 def explorer(

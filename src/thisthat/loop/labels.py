@@ -14,8 +14,11 @@ from pathlib import Path
 
 from thisthat.audit.beside import CLIENT_REQUESTS
 from thisthat.audit.protocol import Store
+from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
+from thisthat.identity import schema_hash
 from thisthat.loop.joined import Joined, JoinedView
+from thisthat.questions import Question
 
 REASONS = {
     "immature": "the window is not over (--mature shortens it)",
@@ -28,6 +31,7 @@ REASONS = {
     "same": "another decision about the same state says the same",
     "unknown option": "the outcome is not one of the options",
     "no state": "the log keeps no states",
+    "another wording": "asked in another wording than the schema's, or beside questions it lacks",
 }
 
 
@@ -61,24 +65,38 @@ def make_labels(
     *,
     since: float = 0.0,
     keep_contradictory: bool = False,
+    questions: Mapping[str, Question] | None = None,
 ) -> Labels:
     """The labels of decisions that were mature at ``until``, from outcomes recorded before it.
 
-    Decisions before ``since`` are passed over.
+    Decisions before ``since`` are passed over. ``questions`` leaves out what was asked in another
+    wording than theirs. The log keeps only a hash of all questions asked together: without
+    ``questions``, InvalidInputError is raised for a name that stands in several of those.
 
     With ``keep_contradictory`` the latest of contradictory outcomes is the label, and of a state
     whose decisions have several, the latest decision's. Raises LogError.
     """
     view, made = JoinedView(store, mature_after, until), Labels()
-    kept: dict[str, list[Joined]] = {}
+    known: list[Joined] = []
+    asked: dict[str, set[str]] = {}
     for each in view.decisions():
+        asked.setdefault(each.entry.schema, set()).add(each.entry.question)
         if each.entry.time < since:
             continue
         reason = _reason(each, keep_contradictory)
         if reason is None:
-            kept.setdefault(each.entry.state_hash, []).append(each)
+            known.append(each)
         else:
             made.excluded[reason] += 1
+    if questions is None:
+        _check_one_schema(known)
+    else:
+        same = {each for each, names in asked.items() if _are(questions, names, each)}
+        made.excluded["another wording"] = sum(each.entry.schema not in same for each in known)
+        known = [each for each in known if each.entry.schema in same]
+    kept: dict[str, list[Joined]] = {}
+    for each in known:
+        kept.setdefault(each.entry.state_hash, []).append(each)
     agreed = (
         _agreed(sorted(lines, key=_line), made.excluded, keep_contradictory)
         for lines in kept.values()
@@ -102,6 +120,23 @@ def _reason(found: Joined, keep_contradictory: bool) -> str | None:
     if found.option not in found.options:
         return "unknown option"
     return "no state" if found.entry.state is None else None
+
+
+def _check_one_schema(known: Iterable[Joined]) -> None:
+    schemas: dict[str, set[str]] = {}
+    for each in known:
+        schemas.setdefault(each.entry.question, set()).add(each.entry.schema)
+    for name, several in schemas.items():
+        if len(several) > 1:
+            why = f"{name!r} stands in {len(several)} schemas of this log and may be worded in "
+            why += "several ways; give the questions that are meant, or take only later decisions"
+            raise InvalidInputError("questions", why)
+
+
+def _are(questions: Mapping[str, Question], names: Iterable[str], schema: str) -> bool:
+    """Whether the questions of these names have this hash together."""
+    named = {name: questions[name] for name in names if name in questions}
+    return schema_hash(named) == schema
 
 
 def _agreed(lines: Iterable[Joined], excluded: Counter[str], keep_contrary: bool) -> list[Joined]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,21 @@ from thisthat.errors import InvalidInputError
 from thisthat.inputs import comma_hint, json_lines, read_json, read_text
 from thisthat.loop.outcomes import FIELDS, Outcome, Recorded, RefusedOutcomeError, record
 from thisthat.loop.review import outcomes_of_review
+from thisthat.questions import Question
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def import_outcomes(store: Store, path: Path) -> Recorded:
-    """Record the outcomes of a file, each once.
+def import_outcomes(
+    store: Store, path: Path, questions: Mapping[str, Question] | None = None
+) -> Recorded:
+    """Record the outcomes of a file, each once; ``questions`` as in ``record``.
 
     Raises LogError, and InvalidInputError naming file, line and field.
     """
     found = read_outcomes(path)
     try:
-        return record(store, (each for _, each in found))
+        return record(store, (each for _, each in found), questions)
     except RefusedOutcomeError as error:
         where, _ = found[error.number]
         raise InvalidInputError(f"{where}, {error.about}", error.message) from None

@@ -11,8 +11,8 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from thisthat.audit.entry import Entry
 from thisthat.audit.protocol import NoLogYetError, Store
 from thisthat.audit.store import open_store
 from thisthat.dates import seconds_since_1970
+from thisthat.display import option_told
 from thisthat.errors import InvalidInputError, shown
+from thisthat.questions import Question, Score
 
 AT_ONCE = 1_000
 """Most outcomes in one transaction, and in one request to a server."""
@@ -168,8 +170,15 @@ class RefusedOutcomeError(InvalidInputError):
         self.number, self.about = number, about
 
 
-def record(log: str | Path | Store, outcomes: Outcome | Iterable[Outcome]) -> Recorded:
+def record(
+    log: str | Path | Store,
+    outcomes: Outcome | Iterable[Outcome],
+    questions: Mapping[str, Question] | None = None,
+) -> Recorded:
     """Record outcomes durably beside the decisions of ``log``, each of them once.
+
+    The log knows the levels of a score by number; with ``questions``, an ``option`` may be a
+    level's text, too.
 
     Any thread and process may call it, also before the decision of a request is in the log. Raises
     LogError, after which the same call can be repeated, and RefusedOutcomeError for a decision that
@@ -184,6 +193,7 @@ def record(log: str | Path | Store, outcomes: Outcome | Iterable[Outcome]) -> Re
         try:
             _check_past(each, now)
             found = _named_by(store, each)
+            given[number] = each = _by_number(each, found, questions or {})
             _check_fits(found, each)
             states.append(_states(found))
         except InvalidInputError as error:
@@ -233,6 +243,24 @@ def _named_by(store: Store, outcome: Outcome) -> list[Entry]:
         return []
 
 
+def _by_number(outcome: Outcome, found: list[Entry], questions: Mapping[str, Question]) -> Outcome:
+    """The outcome with a level's number for its text."""
+    name = found[0].question if found else outcome.question
+    question = questions.get(str(name))
+    if not isinstance(question, Score) or outcome.option is None:
+        return outcome
+    given, names = outcome.option, [option.name for option in question.declared]
+    worded = names[question.levels.index(given)] if given in question.levels else None
+    if given in names and worded not in (None, given):
+        one, other = (option_told(question, each) for each in (given, str(worded)))
+        why = f"{shown(given)} may mean {one!r} or {other!r}; it is a number without the questions"
+        raise InvalidInputError("option", why)
+    if given not in names and worded is None:
+        known = ", ".join(option_told(question, option) for option in names)
+        raise InvalidInputError("option", f"{shown(given)} is not one of {known}")
+    return replace(outcome, option=worded or given)
+
+
 def _check_past(outcome: Outcome, now: float) -> None:
     if outcome.time is not None and outcome.time > now + CLOCKS:
         why = f"{outcome.time:.0f} is in the future; it is {now:.0f} now"
@@ -250,6 +278,8 @@ def _check_fits(found: list[Entry], outcome: Outcome) -> None:
         outcome.option in json.loads(each.probabilities) for each in found
     ):
         why = f"{shown(outcome.option)} is not one of {', '.join(options)}"
+        if found[0].kind == "score":
+            why += "; the log knows levels by number (at the command line, --schema adds the texts)"
         raise InvalidInputError("option", why)
     first = min(entry.time for entry in found)
     if outcome.time is not None and outcome.time < first - CLOCKS:

@@ -19,6 +19,7 @@ from thisthat.decide.budget import within_budget
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.options import CHOICES, FLAGS, DecideKeywords, DecideOptions
 from thisthat.errors import InvalidInputError, ServerError
+from thisthat.identity import question_hash
 from thisthat.questions import (
     Answer,
     Cut,
@@ -33,6 +34,7 @@ from thisthat.questions import (
     check_text,
 )
 from thisthat.questions_json import question_as_json
+from thisthat.remote import untaught_header
 from thisthat.remote.conditions_header import NAME, read_conditions
 from thisthat.remote.server import LOST, TRIES, RemoteServer, pause
 
@@ -106,6 +108,7 @@ class RemoteDecider(Asks):
         self._model = model
         self._lam = lam
         self._conditions: dict[_Words, Conditions] = {}
+        self._untaught: set[str] = set()
         self._threads = ThreadPoolExecutor(_MOST_AT_ONCE, "thisthat-remote")
 
     def __repr__(self) -> str:
@@ -174,6 +177,11 @@ class RemoteDecider(Asks):
         except KeyError:
             raise ServerError(f"{self._address}: nothing has been asked this way yet") from None
 
+    def untaught(self, questions: Mapping[str, Question]) -> list[str]:
+        """The names of those that were asked and that the server's taught checkpoint has nothing
+        taught for, in this wording with these options."""
+        return [name for name, each in questions.items() if question_hash(each) in self._untaught]
+
     def _ask(self, left: Sequence[int], asked: _Asked, run: _Run) -> None:
         """All of these states, in as many streams as it takes while each makes progress."""
         idle = 0
@@ -203,6 +211,9 @@ class RemoteDecider(Asks):
         headers = None if caller is None else {"x-request-id": caller}
         with self._server.post(PATH, body, _states(len(numbers)), headers) as response:
             conditions = self._noted(words, response)
+            untaught = untaught_header.read_untaught(response.headers.get(untaught_header.NAME))
+            named = (asked.questions[name] for name in asked.questions.keys() & untaught)
+            self._untaught.update(map(question_hash, named))
             places = dict(enumerate(numbers))
             for line in _lines(response):
                 number, outcome = self._read(line, places, asked, conditions)
@@ -222,7 +233,8 @@ class RemoteDecider(Asks):
         changed = self._conditions.setdefault(options, told).differences(told)
         if changed:
             what = f"now answers with something else: {'; '.join(changed)}"
-            raise ServerError(f"{self._address}: {what}")
+            advice = "connect again, or choose the champion's λ to stay out of a canary"
+            raise ServerError(f"{self._address}: {what}; {advice}")
         return told
 
     def _read(

@@ -32,6 +32,7 @@ from thisthat.errors import DeviceMemoryError, InvalidInputError
 from thisthat.loop.explore import Exploration, explorer
 from thisthat.loop.registry import Registry
 from thisthat.questions import Decision, Question, Text
+from thisthat.remote.untaught_header import untaught_header
 from thisthat.serve.checkpoints import Checkpoints, Open
 from thisthat.serve.formats.fields import MOST_CHARACTERS
 from thisthat.serve.formats.wire import source_as_json
@@ -216,7 +217,8 @@ class Service:
     async def _answer(self, request: Request, asked: ParsedRequest, decider: Decider) -> Decision:
         deadline: Deadline = request.state.deadline
         asked, decider = asked.read_by(decider), asked.worded(decider)
-        self._check_room(request)
+        self.note_untaught(request, decider, asked.questions)
+        self._check_room(request, decider)
         own = request.state.request_id
         options = DecideOptions(packing=decider.builder.packing, request_id=own)
         with self.tokenising(own) as span:
@@ -318,6 +320,14 @@ class Service:
         except DeviceMemoryError as error:
             raise Problem(413, "device_memory", str(error)) from None
 
+    def note_untaught(
+        self, request: Request, decider: Decider, questions: Mapping[str, Question]
+    ) -> None:
+        """Name questions that a taught checkpoint keeps nothing for, in a header and the log."""
+        names = [] if decider.heads is None else decider.heads.unknown(questions)
+        if names:
+            request.state.fields["untaught"] = untaught_header(names)
+
     def note(self, request: Request, decision: Decision, outcome: JobOutcome, state: Text) -> None:
         """Add what is known about the answer to the request's log line."""
         fields = request.state.fields
@@ -331,10 +341,10 @@ class Service:
         if self.settings.log_states:
             fields["state"] = state
 
-    def _check_room(self, request: Request) -> None:
+    def _check_room(self, request: Request, decider: Decider) -> None:
         """Shed load before tokenising: an overloaded server must not work for refusals."""
         try:
-            self.scheduler.admission.check(1, request.state.fields["caller"])
+            self.scheduler.admission.check(1, decider.engine, request.state.fields["caller"])
         except OverloadedError as error:
             raise _overloaded(error) from None
 

@@ -172,7 +172,7 @@ class Trials:
             lam = champion if found.canary is None else each.decider.source.lam
             arm = "champion" if found.canary is None else "candidate"
             name, chance = each.experiment.name, found.propensity
-            rows.append(Assigned(own, None, name, arm, lam, share, chance, hashed).row())  # type: ignore[arg-type]
+            rows.append(Assigned(own, None, name, arm, lam, share, chance, hashed).row())
         own.assigned = tuple(rows)
         return Arm(None if found.canary is None else canaries[found.canary], compared)
 

@@ -5,27 +5,28 @@ Accuracy, and even balanced accuracy, may rise while the rare option that matter
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thisthat.items.metrics import paired_difference
-
 MOST_TOLD = 8
 """Labelled options of a question, above which they are not listed."""
 
-_FEWEST_LOST = 4
-"""Fewer rows lost than this may be chance, however few rows the option has."""
+_LEVEL = 0.05
+"""The chance that any option of a question is called found less often where none is."""
 
 
 @dataclass(frozen=True)
 class Found:
     """On how many of the rows on which an option is right it was answered, now and before.
 
-    ``less`` is whether the rows show that it is found less often: the whole paired interval of the
-    difference is below zero, as for accuracy, and at least four rows were lost.
+    ``less`` is whether the rows show that it is found less often, by an exact sign test of those
+    that changed, corrected for the number of options.
     """
 
     option: str
@@ -49,21 +50,45 @@ def found_by_option(
     groups: Sequence[Hashable] | None = None,
 ) -> list[Found]:
     """Every option that is right somewhere; whole ``groups`` of rows are drawn when given."""
-    found = []
+    found: list[Found] = []
+    changed: list[tuple[int, int]] = []
     for place in np.unique(labels):
         rows = np.flatnonzero(labels == place)
         now = chosen[rows] == place
-        option, count = options[place], int(now.sum())
-        if before is None:
-            found.append(Found(option, len(rows), count))
-            continue
-        earlier = before[rows] == place
-        less = False
-        if earlier.sum() - count >= _FEWEST_LOST:
-            own = None if groups is None else [groups[row] for row in rows.tolist()]
-            less = paired_difference(now, earlier, own).high < 0
-        found.append(Found(option, len(rows), count, int(earlier.sum()), less))
-    return found
+        each = Found(options[place], len(rows), int(now.sum()))
+        if before is not None:
+            earlier = before[rows] == place
+            own = rows.tolist() if groups is None else [groups[row] for row in rows.tolist()]
+            changed.append(_changed(earlier.astype(int) - now, own))
+            each = replace(each, before=int(earlier.sum()))
+        found.append(each)
+    if before is None:
+        return found
+    told = zip(found, _less(changed), strict=True)
+    return [replace(each, less=less) for each, less in told]
+
+
+def _changed(losses: NDArray[np.intp], groups: Sequence[Hashable]) -> tuple[int, int]:
+    """How many groups of rows were lost, and how many won."""
+    net: Counter[Hashable] = Counter()
+    for group, loss in zip(groups, losses.tolist(), strict=True):
+        net[group] += loss
+    return sum(each > 0 for each in net.values()), sum(each < 0 for each in net.values())
+
+
+def _less(changed: Sequence[tuple[int, int]]) -> list[bool]:
+    """Which options lost more than chance explains.
+
+    Bonferroni's correction, by Tarone (1990) only for those that changed often enough to be told.
+    """
+    best = [0.5 ** (lost + won) for lost, won in changed]
+    tested = next(k for k in count(1) if sum(each <= _LEVEL / k for each in best) <= k)
+    return [_by_chance(lost, won) <= _LEVEL / tested for lost, won in changed]
+
+
+def _by_chance(lost: int, won: int) -> float:
+    """How likely as many are lost, of those that changed, if each is won as easily."""
+    return sum(math.comb(lost + won, few) for few in range(won + 1)) / (1 << (lost + won))
 
 
 def found_words(found: Sequence[Found]) -> str | None:

@@ -11,7 +11,7 @@ from thisthat.audit.beside import RequestId
 from thisthat.audit.log import DecisionLog
 from thisthat.cli import app
 from thisthat.errors import InvalidInputError
-from thisthat.questions import Boolean
+from thisthat.questions import Boolean, Score
 
 RUNNER = CliRunner()
 
@@ -71,6 +71,50 @@ def test_outcomes_become_labels(log: str, tmp_path: Path) -> None:
     assert "4 excluded: the window is not over (--mature shortens it)" in told
     told = run("loop", "labels", "--log", log, "-o", str(labels), "--until", "1h")
     assert told == f"{labels}: 0 states, 0 answers\n"
+
+
+def test_labels_of_two_wordings_need_the_schema(log: str, tmp_path: Path) -> None:
+    decider = path_decider()
+    with DecisionLog(log, keep_states=True) as decider.log:
+        decider.ask("s4", "Is it so?", request_id="r4")
+    for request in ("r0", "r4"):
+        run("log", "outcome", log, "--request", request, "--question", "question", "--happened")
+    made = ("loop", "labels", "--log", log, "-o", str(tmp_path / "l.jsonl"), "--mature", "0s")
+    told = refused(*made)
+    assert told.startswith("--schema: 'question' stands in 2 schemas of this log")
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"question": {"type": "boolean", "instructions": "Is it so?"}}')
+    told = run(*made, "--schema", str(schema))
+    assert "1 state, 1 answer\n" in told
+    assert "1 excluded: asked in another wording" in told
+
+
+def test_the_level_of_a_score_goes_by_number_or_text(tmp_path: Path) -> None:
+    log, table, schema = (str(tmp_path / name) for name in ("l.sqlite", "o.csv", "s.json"))
+    anger = Score(["calm", "annoyed", "furious"], "How angry?")
+    decider = path_decider()
+    with DecisionLog(log, keep_states=True) as decider.log:
+        for number in range(3):
+            decider.decide(f"s{number}", {"anger": anger}, request_id=f"r{number}")
+    spec = {"type": "score", "instructions": "How angry?", "criteria": list(anger.levels)}
+    Path(schema).write_text(json.dumps({"anger": spec}))
+    said = ("log", "outcome", log, "--request", "r0", "--question", "anger", "--option", "furious")
+    assert refused(*said) == (
+        "--option: 'furious' is not one of 0, 1, 2; the log knows levels by number "
+        "(at the command line, --schema adds the texts)"
+    )
+    assert run(*said, "--schema", schema) == "recorded\n"
+    rows = "decision,request,question,option\n2,,,annoyed\n,r2,anger,0\n{}"
+    Path(table).write_text(rows.format(",r2,anger,wild\n"))
+    told = refused("loop", "outcomes", table, "--log", log, "--schema", schema)
+    levels = "0: calm, 1: annoyed, 2: furious"
+    assert told == f"{table}, line 4, option: 'wild' is not one of {levels}"
+    Path(table).write_text(rows.format(""))
+    assert "2 recorded" in run("loop", "outcomes", table, "--log", log, "--schema", schema)
+    labels = tmp_path / "labels.jsonl"
+    run("loop", "labels", "--log", log, "-o", str(labels), "--mature", "0s")
+    answers = [json.loads(line)["answers"] for line in labels.read_text().splitlines()]
+    assert answers == [{"anger": 2}, {"anger": 1}, {"anger": 0}]
 
 
 def test_an_outcome_without_its_decision_says_so(log: str) -> None:

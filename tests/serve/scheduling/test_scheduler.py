@@ -228,10 +228,10 @@ def test_a_cancelled_job_gives_up_its_place() -> None:
             streaming.cancel()
             await asyncio.wait([waiting, streaming])
             assert at.scheduler.waiting_tokens == 0
-            at.scheduler.admission.check(100)
+            at.scheduler.admission.check(100, at.engine)
             at.engine.open()
             await at.first
-            at.scheduler.admission.check(10_000)
+            at.scheduler.admission.check(10_000, at.engine)
         assert [jobs for jobs, _ in at.batches] == [1]
 
     run(scene())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thisthat.cli.answering import answering, tell_untaught
+from thisthat.cli.answering import answering, untaught_told
 from thisthat.cli.labels import read_schema, read_states
 from thisthat.cli.options import (
     STATES_HELP,
@@ -132,11 +132,11 @@ def ask(
             if show_prompt:
                 print(*decider.prompt_text(given, questions, **how), sep="\n")
                 return
-            tell_untaught(decider, questions)
-        if states is not None:
-            _ask_many(decider, many, questions, how)
-        else:
-            _show(decider.decide(given, questions, explain=explain, **how), as_json)
+        with untaught_told(decider, questions):
+            if states is not None:
+                _ask_many(decider, many, questions, how)
+            else:
+                _show(decider.decide(given, questions, explain=explain, **how), as_json)
     if record is not None:
         _close_log(record)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from thisthat.cli.answering import tell_untaught
+from thisthat.cli.answering import untaught_told
 from thisthat.cli.labels import COMPARED, refuse_columns
 from thisthat.cli.options import (
     SCHEMA_HELP,
@@ -125,13 +125,11 @@ def batch(
             _print_estimate(asked.estimate(restart=restart))
             return
         from thisthat.audit.log import DecisionLog
-        from thisthat.decide.decider import Decider
 
-        if on is None and isinstance(decider.opened, Decider):
-            tell_untaught(decider.opened, decider.questions)
+        told = nullcontext() if on else untaught_told(decider.opened, decider.questions)
         most = 2 * TOGETHER * len(decider.questions)
         log = None if decision_log is None else DecisionLog(decision_log, most_waiting=most)
-        with log or nullcontext(), _bar() as tell:
+        with told, log or nullcontext(), _bar() as tell:
             manifest = replace(asked, log=log).run(restart=restart, tell=tell)
     _print_result(asked, manifest)
     if log is not None and log.health.dropped:

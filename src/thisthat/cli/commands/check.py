@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thisthat.cli.answering import answering, tell_untaught
+from thisthat.cli.answering import answering, untaught_told
 from thisthat.cli.labels import read_schema, read_states
 from thisthat.cli.options import (
     STATES_HELP,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from thisthat.questions import Question
 
 
-OTHER_WORDS = ("negation", "paraphrases")
+OTHER_WORDS = ("negation", "thresholds", "paraphrases")
 """Checks that ask in other words, which a taught question's head does not know."""
 
 
@@ -91,10 +91,10 @@ def check(
     taught: set[str] = set()
     with (
         answering(checkpoint, lam, engine, server, key, timeout) as decider,
+        untaught_told(decider, questions),
         progress_bar("checking", len(places)) as progress,
     ):
         if isinstance(decider, Decider):
-            tell_untaught(decider, questions)
             taught.update(_told_taught(decider, questions))
         report = check_schema(
             decider,
@@ -119,8 +119,8 @@ def _told_taught(decider: Decider, questions: Mapping[str, Question]) -> list[st
     heads = decider.heads
     taught = [] if heads is None else [n for n, q in questions.items() if heads.knows(q)]
     if taught:
-        told = f"{', '.join(taught)}: taught in this wording alone; negations and paraphrases"
-        typer.echo(f"note: {told} are answered by the checkpoint below it", err=True)
+        told = f"{', '.join(taught)}: taught in this wording alone; negations, thresholds and"
+        typer.echo(f"note: {told} paraphrases are answered by the checkpoint below it", err=True)
     return taught
 
 

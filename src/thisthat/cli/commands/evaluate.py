@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thisthat.cli.answering import answering, tell_uncompared, tell_untaught
+from thisthat.cli.answering import answering, tell_uncompared, untaught_told
 from thisthat.cli.labels import read_labels, taught_words
 from thisthat.cli.options import (
     LABELS_HELP,
@@ -80,10 +80,10 @@ def evaluate(
     def answered(name: str, at: float | None, before: Evaluation | None = None) -> Evaluation:
         with (
             answering(name, at, engine, server, key, timeout) as decider,
+            untaught_told(decider, rows.questions),
             progress_bar("deciding", len(rows.states)) as progress,
         ):
             if isinstance(decider, Decider) and decider.heads is not None:
-                tell_untaught(decider, rows.questions)
                 taught.update(q for q in rows.questions if decider.heads.knows(rows.questions[q]))
             return judge(decider, rows, progress, before, keep=keep)  # type: ignore[arg-type]
 

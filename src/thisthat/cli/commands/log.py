@@ -84,6 +84,9 @@ def export(
     from thisthat.audit.export import export_parquet
     from thisthat.audit.store import open_store
 
+    if output.suffix != ".parquet":
+        why = f"must end in .parquet; thisthat log query {log} --limit N prints JSON lines"
+        raise InvalidInputError(str(output), why)
     check_output(output, None if "://" in log else Path(log))
     lines = open_store(log).read({}, moment(since, "--since"), moment(until, "--until"), None)
     typer.echo(f"{output}: {export_parquet(lines, output)} lines")
@@ -104,9 +107,13 @@ def outcome(
     source: Annotated[str | None, typer.Option(help="Who says so.")] = None,
     at: Annotated[str | None, typer.Option(help="When: an age (2h) or a date.")] = None,
     key: Annotated[str | None, typer.Option(help="Counts once per key; else per content.")] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="Questions: a score's level by its text, too.")
+    ] = None,
 ) -> None:
     """Record what happened after a decision; the same again has no effect."""
     from thisthat.audit.store import open_store
+    from thisthat.cli.labels import read_schema
     from thisthat.loop.outcomes import Outcome, RefusedOutcomeError, record, states_named
 
     given = Outcome(
@@ -123,7 +130,7 @@ def outcome(
     )
     check_log(log)
     try:
-        done = record(log, given)
+        done = record(log, given, read_schema(schema))
     except RefusedOutcomeError as error:
         option = "at" if error.about == "time" else error.about
         raise InvalidInputError(f"--{option}", error.message) from None

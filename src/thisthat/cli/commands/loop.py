@@ -13,6 +13,7 @@ import typer
 from thisthat.cli.app import App
 from thisthat.cli.moments import duration, moment
 from thisthat.cli.outputs import check_log, check_output
+from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 
 app = App(
@@ -33,9 +34,13 @@ def outcomes(
         Path | None, typer.Argument(help="Outcomes: .jsonl, .csv, or Label Studio's .json.")
     ] = None,
     mature: Mature = "7d",
+    schema: Annotated[
+        Path | None, typer.Option(help="Questions: the levels of a score by their texts, too.")
+    ] = None,
 ) -> None:
     """Import outcomes, each once, and count what is known about the decisions."""
     from thisthat.audit.store import open_store
+    from thisthat.cli.labels import read_schema
     from thisthat.loop.joined import COUNTS, JoinedView
     from thisthat.loop.outcome_files import import_outcomes
 
@@ -43,7 +48,7 @@ def outcomes(
     check_log(log)
     store = open_store(log)
     if file is not None:
-        done = import_outcomes(store, file)
+        done = import_outcomes(store, file, read_schema(schema))
         typer.echo(f"{file}: {done.recorded} recorded, {done.repeated} were recorded before")
     view = JoinedView(store, window, time.time())
     for _ in view.decisions():
@@ -59,24 +64,34 @@ def labels(
     mature: Mature = "7d",
     since: Annotated[str | None, typer.Option(help="Only decisions from then on.")] = None,
     until: Until = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="Questions: only what was asked in their wording.")
+    ] = None,
     keep_contradictory: Annotated[
         bool, typer.Option(help="Label with the latest of contradictory outcomes.")
     ] = False,
 ) -> None:
     """Write labels from decisions whose window is over; say what was left out, and why."""
     from thisthat.audit.store import open_store
+    from thisthat.cli.labels import read_schema
     from thisthat.display import counted
     from thisthat.loop.labels import REASONS, make_labels
 
     window, at = duration(mature, "--mature"), moment(until, "--until") or time.time()
     check_output(output, None if "://" in log else Path(log))
-    made = make_labels(
-        open_store(log),
-        window,
-        at,
-        since=moment(since, "--since") or 0.0,
-        keep_contradictory=keep_contradictory,
-    )
+    try:
+        made = make_labels(
+            open_store(log),
+            window,
+            at,
+            since=moment(since, "--since") or 0.0,
+            keep_contradictory=keep_contradictory,
+            questions=read_schema(schema),
+        )
+    except InvalidInputError as error:
+        if error.field != "questions":
+            raise
+        raise InvalidInputError("--schema", error.message) from None
     made.save(output)
     answers = sum(len(each.answers) for each in made.labels)
     typer.echo(f"{output}: {counted(len(made.labels), 'state')}, {counted(answers, 'answer')}")

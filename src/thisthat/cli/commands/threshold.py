@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thisthat.cli.answering import answering, tell_uncompared, tell_untaught
+from thisthat.cli.answering import answering, tell_uncompared, untaught_told
 from thisthat.cli.app import App
 from thisthat.cli.labels import read_labels, refuse_taught_labels
 from thisthat.cli.options import (
@@ -87,7 +87,6 @@ def fit(
         fit_policy,
     )
     from thisthat.calibrate.tries import Try, read_tries, rows_hash, tries_beside
-    from thisthat.decide.decider import Decider
     from thisthat.decide.target import parse_target
     from thisthat.identity import schema_hash
 
@@ -106,10 +105,9 @@ def fit(
     how: DecideKeywords = {"layout": layout, "packing": packing, "order": order}  # type: ignore[typeddict-item]
     with (
         answering(checkpoint, lam, "auto", server, key, timeout) as decider,
+        untaught_told(decider, rows.questions),
         progress_bar("deciding", len(rows.states)) as progress,
     ):
-        if isinstance(decider, Decider):
-            tell_untaught(decider, rows.questions)
 
         def tried(supported: bool) -> Try:
             by = decider.conditions(**how).named

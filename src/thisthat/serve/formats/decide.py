@@ -97,6 +97,7 @@ def decide_operations(service: Service) -> list[Operation]:
         fields |= source_as_json(decider.source)
         fields |= {"states": len(asked.states), "questions": len(asked.questions)}
         fields |= {"tokens": 0, "cached_tokens": 0}
+        service.note_untaught(request, decider, asked.questions)
         if forced:
             fields["policy_forced"] = "; ".join(forced)
         stream = _Stream(service, chooser, asked, request)

@@ -8,6 +8,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from thisthat.remote.conditions_header import NAME as CONDITIONS_HEADER
+from thisthat.remote.untaught_header import NAME as UNTAUGHT_HEADER
 from thisthat.serve.formats.wire import SOURCE_HEADERS
 from thisthat.serve.scheduling.deadline import TIMEOUT
 
@@ -20,6 +21,7 @@ EXPOSED_HEADERS = (
     "server-timing",
     *SOURCE_HEADERS,
     CONDITIONS_HEADER,
+    UNTAUGHT_HEADER,
 )
 
 

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thisthat.audit.beside import RequestId
 from thisthat.errors import InvalidInputError
+from thisthat.remote.untaught_header import NAME as UNTAUGHT
 from thisthat.serve.http.body import BoundedBody
 from thisthat.serve.http.cors import for_browsers
 from thisthat.serve.http.headers import SECURITY_HEADERS, id_headers
@@ -161,12 +162,14 @@ class _Visit:
         return len(named) == 1 and named[0] in known
 
     def mark(self, message: Message) -> None:
-        """Add the id and the security headers to the start of a response."""
+        """Add the id, what was not taught and the security headers to the start of a response."""
         self.started = True
         self.status = message["status"]
         headers = message.setdefault("headers", [])
         present = {name.lower() for name, _ in headers}
         headers += id_headers(self.id)
+        if "untaught" in self._fields:
+            headers.append((UNTAUGHT.encode(), str(self._fields["untaught"]).encode()))
         headers += [pair for pair in SECURITY_HEADERS.items() if pair[0] not in present]
 
     def client_went(self) -> None:

@@ -1,14 +1,15 @@
 """How much may be accepted and unanswered: limited in tokens and in time.
 
-Tokens say what waits, the engine's pace says for how long. A server slowed down by others therefore
-accepts less, and still answers in time what it accepts. Whoever runs jobs reports how long they
-took.
+Tokens say what waits, the pace of their engine says for how long. A server slowed down by others
+therefore accepts less, and still answers in time what it accepts. Whoever runs jobs reports how
+long they took.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 MAX_WAIT_FACTOR = 1.25
 """Accepted requests may wait this many times as long as a full queue takes on an idle machine.
@@ -60,6 +61,25 @@ class Pace:
         self.idle += (self.now - self.idle) * min(1.0, share)
 
 
+class Paces:
+    """The pace of every engine, for as long as somebody holds it."""
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[object, Pace] = WeakKeyDictionary()
+
+    def of(self, engine: object) -> Pace:
+        """What was learned of an engine."""
+        return self._known.get(engine) or self._known.setdefault(engine, Pace())
+
+    def seconds(self, tokens: Counter[object]) -> float:
+        """How long the engines take for so many tokens of each."""
+        return sum(self.of(engine).now * count for engine, count in dict(tokens).items())
+
+    def idle_seconds(self, tokens: Counter[object]) -> float:
+        """``seconds`` when nothing slows the engines."""
+        return sum(self.of(engine).idle * count for engine, count in dict(tokens).items())
+
+
 class Admission:
     """Counts what is accepted and unanswered, and refuses what would wait too long.
 
@@ -67,67 +87,75 @@ class Admission:
     whatever the others have in it.
     """
 
-    def __init__(self, queue_tokens: int, bulk_tokens: int, pace: Pace | None = None) -> None:
+    def __init__(self, queue_tokens: int, bulk_tokens: int, paces: Paces | None = None) -> None:
         """``bulk_tokens`` is the most that streams of many states take of a batch."""
-        self.pace = pace or Pace()
+        self.paces = paces or Paces()
         self._queue_tokens = queue_tokens
         self._bulk_tokens = bulk_tokens
-        self._single = 0
-        self._bulk = 0
+        self._single: Counter[object] = Counter()
+        self._bulk: Counter[object] = Counter()
         self._by_client: Counter[object] = Counter()
 
     @property
     def unanswered_tokens(self) -> int:
         """Tokens of single requests accepted and not yet answered."""
-        return self._single
+        return self._single.total()
 
     @property
     def expected_seconds(self) -> float:
         """How long a request arriving now would wait."""
-        return self._ahead() * self.pace.now
+        return self.paces.seconds(self._single) + self._streamed_seconds()
 
     @property
     def retry_ms(self) -> int:
         """Milliseconds until there should be room again: never zero, never very long."""
         return round(min(max(self.expected_seconds * 1000, _LEAST_RETRY_MS), _MOST_RETRY_MS))
 
-    def check(self, tokens: int, client: object = None) -> None:
+    def check(self, tokens: int, engine: object, client: object = None) -> None:
         """Raise OverloadedError when so many more tokens do not fit or would wait too long.
 
         A request that is alone is always accepted, however large.
         """
-        if not self._single:
+        if not self.unanswered_tokens:
             return
-        longest = max(MAX_WAIT_FACTOR * self._queue_tokens * self.pace.idle, _LEAST_SECONDS)
+        together = Counter(dict(self._single))
+        together[engine] += tokens
+        total = together.total()
+        now, idle = self.paces.seconds(together) / total, self.paces.idle_seconds(together) / total
+        longest = max(MAX_WAIT_FACTOR * self._queue_tokens * idle, _LEAST_SECONDS)
         room = float(self._queue_tokens)
-        if self.pace.now:
-            room = min(room, longest / self.pace.now - self._streamed())
+        if now:
+            room = min(room, (longest - self._streamed_seconds()) / now)
         clients = len(self._by_client.keys() | {client})
         own = self._by_client[client] + tokens
-        if self._single + tokens > room and own * clients > room:
+        if total > room and own * clients > room:
             raise OverloadedError(self.retry_ms)
 
-    def enter(self, tokens: int, bulk: bool, client: object = None) -> None:
+    def enter(self, tokens: int, bulk: bool, engine: object, client: object = None) -> None:
         """Count an accepted job; streams (``bulk``) are never refused here."""
         if bulk:
-            self._bulk += tokens
+            self._bulk[engine] += tokens
         else:
-            self.check(tokens, client)
-            self._single += tokens
+            self.check(tokens, engine, client)
+            self._single[engine] += tokens
             self._by_client[client] += tokens
 
-    def leave(self, tokens: int, bulk: bool, client: object = None) -> None:
+    def leave(self, tokens: int, bulk: bool, engine: object, client: object = None) -> None:
         """Count a job that was answered, failed or was abandoned."""
         if bulk:
-            self._bulk -= tokens
+            _take(self._bulk, engine, tokens)
         else:
-            self._single -= tokens
-            self._by_client[client] -= tokens
-            if not self._by_client[client]:
-                del self._by_client[client]
+            _take(self._single, engine, tokens)
+            _take(self._by_client, client, tokens)
 
-    def _ahead(self) -> int:
-        return self._single + self._streamed()
+    def _streamed_seconds(self) -> float:
+        """How long streams hold up a request: for their share of a batch."""
+        waiting = self._bulk.total()
+        share = min(1.0, self._bulk_tokens / waiting) if waiting else 0.0
+        return share * self.paces.seconds(self._bulk)
 
-    def _streamed(self) -> int:
-        return min(self._bulk, self._bulk_tokens)
+
+def _take(counts: Counter[object], key: object, tokens: int) -> None:
+    counts[key] -= tokens
+    if not counts[key]:
+        del counts[key]

@@ -86,7 +86,7 @@ class Scheduler:
         self._batch_tokens = batch_tokens
         self._bulk_tokens = min(bulk_tokens, batch_tokens)
         self.admission = Admission(queue_tokens, self._bulk_tokens)
-        self._long_admission = Admission(queue_tokens, 0, self.admission.pace)
+        self._long_admission = Admission(queue_tokens, 0, self.admission.paces)
         self._on_batch = on_batch
         self._clock = clock
         self._lanes = [Waiting() for _ in range(len(_LANES) + 1)]
@@ -168,14 +168,14 @@ class Scheduler:
         """Count an accepted job; a long one delays others no more than a stream does."""
         bulk, long = ticket.stream is not None, ticket.lane == len(_LANES)
         if long:
-            self._long_admission.enter(ticket.tokens, bulk, ticket.client)
-        self.admission.enter(ticket.tokens, bulk or long, ticket.client)
+            self._long_admission.enter(ticket.tokens, bulk, ticket.engine, ticket.client)
+        self.admission.enter(ticket.tokens, bulk or long, ticket.engine, ticket.client)
 
     def _finish(self, ticket: Ticket) -> None:
         bulk, long = ticket.stream is not None, ticket.lane == len(_LANES)
         if long:
-            self._long_admission.leave(ticket.tokens, bulk, ticket.client)
-        self.admission.leave(ticket.tokens, bulk or long, ticket.client)
+            self._long_admission.leave(ticket.tokens, bulk, ticket.engine, ticket.client)
+        self.admission.leave(ticket.tokens, bulk or long, ticket.engine, ticket.client)
 
     def _expire(self, ticket: Ticket) -> None:
         if self._give_up(ticket):
@@ -247,7 +247,7 @@ class Scheduler:
         if not tickets:
             return
         started = time.monotonic()
-        left = dict(enumerate(tickets))
+        left, pace = dict(enumerate(tickets)), self.admission.paces.of(engine)
         turn = _Turn(tickets[0], self._clock())
         pause = partial(self._pause, turn) if tickets[0].lane else None
         try:
@@ -255,7 +255,7 @@ class Scheduler:
             for number, result in run_jobs(engine, jobs, before_pass=pause):
                 finished = time.monotonic()
                 ticket = left.pop(number)
-                self.admission.pace.learn(finished - started - turn.others, ticket.tokens)
+                pace.learn(finished - started - turn.others, ticket.tokens)
                 self._settle(ticket, JobOutcome(result, ticket.entered, started, finished, batch))
                 started = finished
         # Everything: engines raise their runtime's own types, the thread must survive, and one
