@@ -154,9 +154,8 @@ class Service:
             self.trials = Trials(registry, log, self.checkpoints, open_decider, self.scheduler)
         self.draining = False
         self.in_flight = 0
-        admission = self.scheduler.admission
-        self.metrics.expected_wait.set_function(lambda: admission.expected_seconds)
-        self.metrics.unanswered.set_function(lambda: admission.unanswered_tokens)
+        self.metrics.expected_wait.set_function(lambda: self.scheduler.admission.expected_seconds)
+        self.metrics.unanswered.set_function(lambda: self.scheduler.admission.unanswered_tokens)
         self.metrics.waiting.set_function(lambda: self.scheduler.waiting_tokens)
         self.metrics.in_flight.set_function(lambda: self.in_flight)
         self.metrics.memory.set_function(lambda: self.memory.used)
@@ -217,7 +216,7 @@ class Service:
     async def _answer(self, request: Request, asked: ParsedRequest, decider: Decider) -> Decision:
         deadline: Deadline = request.state.deadline
         asked, decider = asked.read_by(decider), asked.worded(decider)
-        self.note_untaught(request, decider, asked.questions)
+        note_untaught(request, decider, asked.questions)
         self._check_room(request, decider)
         own = request.state.request_id
         options = DecideOptions(packing=decider.builder.packing, request_id=own)
@@ -270,8 +269,8 @@ class Service:
 
     def check_tokens(self, tokens: int, what: str = "with all questions") -> None:
         """Raise Problem (422) for more tokens than one state may take."""
-        if tokens > self.settings.request_tokens:
-            most = self.settings.request_tokens
+        most = self.settings.request_tokens
+        if tokens > most:
             raise invalid_at((), f"{tokens} tokens {what}; a request may have at most {most}")
 
     async def run(
@@ -319,14 +318,6 @@ class Service:
             raise from_invalid_input(error) from None
         except DeviceMemoryError as error:
             raise Problem(413, "device_memory", str(error)) from None
-
-    def note_untaught(
-        self, request: Request, decider: Decider, questions: Mapping[str, Question]
-    ) -> None:
-        """Name questions that a taught checkpoint keeps nothing for, in a header and the log."""
-        names = [] if decider.heads is None else decider.heads.unknown(questions)
-        if names:
-            request.state.fields["untaught"] = untaught_header(names)
 
     def note(self, request: Request, decision: Decision, outcome: JobOutcome, state: Text) -> None:
         """Add what is known about the answer to the request's log line."""
@@ -428,6 +419,13 @@ def _report_drift(metrics: Metrics, check: DriftCheck) -> None:
             bound=test.bound,
             decisions=test.rows,
         )
+
+
+def note_untaught(request: Request, decider: Decider, questions: Mapping[str, Question]) -> None:
+    """Name questions that a taught checkpoint keeps nothing for, in a header and the log."""
+    names = [] if decider.heads is None else decider.heads.unknown(questions)
+    if names:
+        request.state.fields["untaught"] = untaught_header(names)
 
 
 async def unless_disconnected(request: Request, work: Awaitable[T]) -> T:

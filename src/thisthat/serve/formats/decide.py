@@ -51,7 +51,7 @@ from thisthat.serve.problems import (
 )
 from thisthat.serve.scheduling.deadline import SERVER, Deadline, read_stream_deadline
 from thisthat.serve.schemas import Schema, schema
-from thisthat.serve.service import TOKEN_BYTES, Service
+from thisthat.serve.service import TOKEN_BYTES, Service, note_untaught
 from thisthat.serve.settings import Settings
 from thisthat.serve.trials import Chooser
 
@@ -97,7 +97,7 @@ def decide_operations(service: Service) -> list[Operation]:
         fields |= source_as_json(decider.source)
         fields |= {"states": len(asked.states), "questions": len(asked.questions)}
         fields |= {"tokens": 0, "cached_tokens": 0}
-        service.note_untaught(request, decider, asked.questions)
+        note_untaught(request, decider, asked.questions)
         if forced:
             fields["policy_forced"] = "; ".join(forced)
         stream = _Stream(service, chooser, asked, request)
