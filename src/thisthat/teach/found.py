@@ -49,7 +49,7 @@ def found_by_option(
     before: NDArray[np.intp] | None = None,
     groups: Sequence[Hashable] | None = None,
 ) -> list[Found]:
-    """Every option that is right somewhere; whole ``groups`` of rows are drawn when given."""
+    """Every option that is right somewhere; each of the ``groups``, if given, counts as one row."""
     found: list[Found] = []
     changed: list[tuple[int, int]] = []
     for place in np.unique(labels):

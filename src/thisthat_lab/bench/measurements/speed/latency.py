@@ -96,8 +96,7 @@ WORKLOADS = (
 
 
 def run(context: Context) -> Findings:
-    """Time our engine alone, then in turns with onnxruntime and its competitors, then a fresh
-    process of it.
+    """Time our engine alone, then in turns with others, then a fresh process of it.
 
     A checkpoint too short for a workload leaves it out and says so.
     """
