@@ -275,3 +275,53 @@ def test_inspect_says_what_is_inside(tmp_path: Path) -> None:
     assert set(storage.values()) == {"zero"}
     sizes = {tensor["name"]: tensor["bytes"] for tensor in facts["tensors"]}
     assert sizes["model.norm.weight"] == 128
+
+
+def _low_rank(base: Weights, rank: int, size: float = 0.01, seed: int = 1) -> Weights:
+    random = np.random.default_rng(seed)
+
+    def moved(tensor: NDArray[np.float32]) -> NDArray[np.float32]:
+        if tensor.ndim < 2:
+            return tensor + np.float32(size)
+        left = random.standard_normal((tensor.shape[0], rank), dtype=np.float32)
+        right = random.standard_normal((rank, tensor.shape[1]), dtype=np.float32)
+        return tensor + np.float32(size) * left @ right
+
+    return {name: moved(tensor) for name, tensor in base.items()}
+
+
+def test_a_product_holds_what_low_rank_adapters_learn(tmp_path: Path) -> None:
+    base = tiny_weights()
+    trained = _low_rank(base, 3)
+    trained[EMBEDDING] = base[EMBEDDING]
+    report = make_delta(base, trained, tmp_path / "d", base_sha256=HASH, rank=3)
+    assert report.bytes == (tmp_path / "d").stat().st_size
+    assert 0 < report.relative_error < 0.01
+    for tensor in report.tensors:
+        flat = len(tensor.shape) == 1
+        storage = "zero" if tensor.name == EMBEDDING else "exact" if flat else "product"
+        assert tensor.storage == storage
+        assert tensor.rank == (3 if storage == "product" else None)
+        assert tensor.relative_error < 0.01
+    delta = Delta(tmp_path / "d")
+    got = apply_delta(base, delta, 1.0)
+    for name in base:
+        far = np.linalg.norm(trained[name] - base[name])
+        assert np.linalg.norm(got[name] - trained[name]) <= 0.01 * far
+    assert _same_bits(apply_delta(base, delta, 0.0), base)
+    assert _same_bits(got, apply_delta(base, Delta(tmp_path / "d"), 1.0))
+    again = make_delta(base, trained, tmp_path / "again", base_sha256=HASH, rank=3)
+    assert again == report
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "d").read_bytes()
+
+
+def test_the_error_of_a_product_is_that_of_the_best_one(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    difference = random.standard_normal((120, 60), dtype=np.float32)
+    sizes = np.linalg.svd(difference, compute_uv=False)
+    base = {"w": np.zeros_like(difference)}
+    for rank in (1, 8, 40, 60, 100):
+        report = make_delta(base, {"w": difference}, tmp_path / "d", base_sha256=HASH, rank=rank)
+        best = np.linalg.norm(sizes[rank:]) / np.linalg.norm(sizes)
+        assert report.tensors[0].rank == min(rank, 60)
+        assert report.relative_error == pytest.approx(np.hypot(best, 0.0085), rel=0.01)

@@ -4,8 +4,9 @@ The file is a safetensors file. A tensor of two or more dimensions is stored as 
 -127 to 127, multiples of one step per tensor, in a zlib stream whose Huffman codes make the
 frequent small numbers short: the step, not a fixed number of bits, sets size and error. Unchanged
 rows are left out, a row with a number too large for a byte has its step doubled as often as needed,
-and tensors of one dimension are stored exactly. Independent of cards and of where the base comes
-from.
+and tensors of one dimension are stored exactly. Or such a tensor is stored as a product of two thin
+factors, which is what low-rank adapters learn; files with products have version 2, which readers of
+version 1 refuse. Independent of cards and of where the base comes from.
 """
 
 from __future__ import annotations
@@ -25,32 +26,45 @@ from numpy.typing import NDArray
 
 from thisthat.checkpoint.fields import Fields
 from thisthat.checkpoint.model import Weights
+from thisthat.checkpoint.product import (
+    Product,
+    nearest_product,
+    product_numbers,
+    product_stream,
+)
 from thisthat.checkpoint.safetensors_file import SafetensorsFile, safetensors_bytes
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.files import write_atomically
 
 DEFAULT_TARGET_BYTES = 75_000_000
-_FORMAT, _VERSION = "thisthat-delta", "1"
+_FORMAT = "thisthat-delta"
 _LARGEST = 127
 _EMBEDDING, _UNEMBEDDING = "model.embed_tokens.weight", "lm_head.weight"
-_NUMBERS, _ROWS, _DOUBLINGS = "numbers", "rows", "doublings"
+_NUMBERS, _ROWS, _DOUBLINGS, _SCALES = "numbers", "rows", "doublings", "scales"
 _SAMPLE = 1 << 16
 _ATTEMPTS, _CLOSE = 6, 0.98
 _FINEST, _COARSEST = 2.0**-7, 2.0**3  # Steps, as multiples of a tensor's root mean square.
 
-Storage: TypeAlias = Literal["zero", "exact", "steps"]
-_STORAGES: tuple[Storage, ...] = ("zero", "exact", "steps")
+Storage: TypeAlias = Literal["zero", "exact", "steps", "product"]
+_STORAGES: dict[str, tuple[Storage, ...]] = {
+    "1": ("zero", "exact", "steps"),
+    "2": ("zero", "exact", "steps", "product"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class TensorReport:
-    """One tensor of a delta: how it is stored, its bytes, and |stored - true| / |true|."""
+    """One tensor of a delta: how it is stored, its bytes, and |stored - true| / |true|.
+
+    ``rank`` is that of a product.
+    """
 
     name: str
     shape: tuple[int, ...]
     storage: Storage
     bytes: int
     relative_error: float
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +81,8 @@ class DeltaReport:
 class _Entry:
     shape: tuple[int, ...]
     storage: Storage
-    step: float
+    step: float = 0.0
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +106,17 @@ class Delta:
     def __init__(self, path: Path) -> None:
         self._file = SafetensorsFile(path)
         metadata = self._file.metadata
-        if metadata.get("format") != _FORMAT or metadata.get("version") != _VERSION:
-            raise CheckpointError(f"{path}: is not a delta of format {_FORMAT} {_VERSION}")
+        self.version = metadata.get("version", "")
+        if metadata.get("format") != _FORMAT or self.version not in _STORAGES:
+            known = " or ".join(_STORAGES)
+            raise CheckpointError(f"{path}: is not a delta of format {_FORMAT} {known}")
+        self.path = path
         try:
             listed = json.loads(metadata["tensors"])
             self.base_sha256 = metadata["base_sha256"]
             named = listed.items()
         except (KeyError, ValueError, AttributeError) as error:
             raise CheckpointError(f"{path}: the list of tensors is damaged ({error})") from error
-        self.path = path
         self.entries = {name: self._entry(name, entry) for name, entry in named}
 
     def check_base(self, sha256: str) -> None:
@@ -122,6 +139,8 @@ class Delta:
                 bool(np.isfinite(values).all()), name, "it holds a number that is not finite"
             )
             return values
+        if entry.rank is not None:
+            return self._multiplied(name, entry, entry.rank)
         return self._decoded(name, entry)
 
     def stored_bytes(self, name: str) -> int:
@@ -140,15 +159,7 @@ class Delta:
         inside = bool(rows.size == 0 or (rows.min() >= 0 and rows.max() < height))
         self._expect(inside and rows.size <= height, name, "a row number is out of range")
         self._expect(doublings.shape == rows.shape, name, "it has rows without a step")
-        count = rows.size * width
-        try:
-            # The bound keeps a forged stream from exhausting memory.
-            stream = zlib.decompressobj().decompress(
-                self._file.stored(f"{name}.{_NUMBERS}").tobytes(), count + 1
-            )
-        except zlib.error as error:
-            raise CheckpointError(f"{self.path}: tensor {name}: is damaged ({error})") from error
-        self._expect(len(stream) == count, name, "it has too few or too many numbers")
+        stream = self._decompressed(name, rows.size * width)
         numbers = np.frombuffer(stream, np.int8).reshape(rows.size, width)
         with np.errstate(over="ignore"):
             steps = np.ldexp(np.float32(entry.step), doublings.astype(np.int32))
@@ -160,16 +171,42 @@ class Delta:
         values[rows] = np.multiply(numbers, steps[:, None], dtype=np.float32)
         return values.reshape(entry.shape)
 
+    def _multiplied(self, name: str, entry: _Entry, rank: int) -> NDArray[np.float32]:
+        height, width = math.prod(entry.shape[:-1]), entry.shape[-1]
+        scales = self._file.float32(f"{name}.{_SCALES}")
+        self._expect(scales.shape == (rank,), name, f"it has not {rank} scales")
+        content = self._decompressed(name, 2 * rank * (height + width))
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = Product(product_numbers(content, rank), scales).matrix(height)
+        self._expect(bool(np.isfinite(values).all()), name, "its product is not finite")
+        return values.reshape(entry.shape)
+
+    def _decompressed(self, name: str, size: int) -> bytes:
+        """The stream of a tensor's numbers, which are ``size`` bytes."""
+        try:
+            # The bound keeps a forged stream from exhausting memory.
+            content = zlib.decompressobj().decompress(
+                self._file.stored(f"{name}.{_NUMBERS}").tobytes(), size + 1
+            )
+        except zlib.error as error:
+            raise CheckpointError(f"{self.path}: tensor {name}: is damaged ({error})") from error
+        self._expect(len(content) == size, name, "it has too few or too many numbers")
+        return content
+
     def _entry(self, name: str, value: object) -> _Entry:
         fields = Fields(value, f"{self.path.name}: tensor {name}")
-        storage = fields.one_of("storage", _STORAGES)
+        storage = fields.one_of("storage", _STORAGES[self.version])
         step = fields.number("step", 0.0)
+        rank = fields.whole("rank", 1) if storage == "product" else None
         shape = fields.free_list("shape")
         fields.finish()
         sound = all(isinstance(length, int) and length > 0 for length in shape) and shape
         self._expect(bool(sound), name, f"the shape {shape} is not possible")
         self._expect(storage != "steps" or (step > 0 and len(shape) > 1), name, "it has no step")
-        return _Entry(tuple(shape), storage, step)
+        if rank is not None:
+            most = min(math.prod(shape[:-1]), shape[-1]) if len(shape) > 1 else 0
+            self._expect(rank <= most, name, f"the rank {rank} is larger than {most}")
+        return _Entry(tuple(shape), storage, step, rank)
 
     def _expect(self, condition: bool, name: str, problem: str) -> None:
         if not condition:
@@ -229,22 +266,30 @@ def make_delta(
     base_sha256: str,
     bits: float | None = None,
     target_bytes: int | None = None,
+    rank: int | None = None,
 ) -> DeltaReport:
     """Writes ``trained - base`` to ``path``, at most ``target_bytes`` long or ``bits`` per weight.
 
-    Without either the limit is 75 MB. Raises CheckpointError naming a tensor that is missing,
-    misshapen or not finite, InvalidInputError when the size cannot be met; an old file survives.
+    Without either the limit is 75 MB. With ``rank`` every matrix of differences becomes the nearest
+    product of at most that rank. Raises CheckpointError naming a tensor that is missing, misshapen
+    or not finite, InvalidInputError when the size cannot be met; an old file survives.
     """
     if bits is not None and target_bytes is not None:
         raise InvalidInputError("target_bytes", "give either bits or target_bytes, not both")
-    differences = _differences(base, trained)
-    weights = sum(difference.size for difference in differences.values())
+    if bits is not None and rank is not None:
+        raise InvalidInputError("rank", "give either bits or rank, not both")
+    _check_names(base, trained)
+    weights = sum(tensor.size for tensor in base.values())
     if bits is not None:
         if not 0.1 <= bits <= 8:
             raise InvalidInputError("bits", f"is {bits}; it must lie in [0.1, 8]")
         target_bytes = math.ceil(bits * weights / 8)
     limit = DEFAULT_TARGET_BYTES if target_bytes is None else target_bytes
-    packed, content = _pack_within(differences, limit, base_sha256)
+    if rank is None:
+        differences = {name: _difference(name, base, trained) for name in base}
+        packed, content = _pack_within(differences, limit, base_sha256)
+    else:
+        packed, content = _pack_products(base, trained, rank, limit, base_sha256)
 
     def write(file: BinaryIO) -> None:
         file.write(content)
@@ -267,7 +312,7 @@ def inspect_delta(path: Path) -> dict[str, Any]:
     weights = sum(math.prod(entry.shape) for entry in delta.entries.values())
     size = path.stat().st_size
     return {
-        "format": f"{_FORMAT} {_VERSION}",
+        "format": f"{_FORMAT} {delta.version}",
         "base_sha256": delta.base_sha256,
         "bytes": size,
         "weights": weights,
@@ -278,6 +323,7 @@ def inspect_delta(path: Path) -> dict[str, Any]:
                 "shape": list(entry.shape),
                 "storage": entry.storage,
                 "step": entry.step,
+                "rank": entry.rank,
                 "bytes": delta.stored_bytes(name),
             }
             for name, entry in delta.entries.items()
@@ -285,30 +331,35 @@ def inspect_delta(path: Path) -> dict[str, Any]:
     }
 
 
-def _differences(base: Weights, trained: Weights) -> Weights:
+def _check_names(base: Weights, trained: Weights) -> None:
     extra = set(trained) - set(base)
     tied = extra == {_UNEMBEDDING} and np.array_equal(trained[_UNEMBEDDING], trained[_EMBEDDING])
     if extra and not tied:
         raise CheckpointError(f"trained model: tensor {min(extra)} is missing from the base")
-    differences: Weights = {}
-    for name, before in base.items():
+    for name in base:
         if name not in trained:
             raise CheckpointError(f"trained model: tensor {name} is missing")
-        after = trained[name]
-        if after.shape != before.shape:
-            raise CheckpointError(
-                f"trained model: tensor {name} has shape {after.shape}, the base {before.shape}"
-            )
-        difference = np.subtract(after, before, dtype=np.float32)
-        if not np.isfinite(difference).all():
-            raise CheckpointError(f"trained model: tensor {name} holds a number that is not finite")
-        differences[name] = difference
-    return differences
+
+
+def _difference(name: str, base: Weights, trained: Weights) -> NDArray[np.float32]:
+    before, after = base[name], trained[name]
+    if after.shape != before.shape:
+        raise CheckpointError(
+            f"trained model: tensor {name} has shape {after.shape}, the base {before.shape}"
+        )
+    difference = np.subtract(after, before, dtype=np.float32)
+    if not np.isfinite(difference).all():
+        raise CheckpointError(f"trained model: tensor {name} holds a number that is not finite")
+    return difference
+
+
+def _squared_size(difference: NDArray[np.float32]) -> float:
+    flat = difference.reshape(-1)
+    return float(np.dot(flat, flat))
 
 
 def _root_mean_square(difference: NDArray[np.float32]) -> float:
-    flat = difference.reshape(-1)
-    return math.sqrt(float(np.dot(flat, flat)) / flat.size)
+    return math.sqrt(_squared_size(difference) / difference.size)
 
 
 def _coarseness_for(differences: Mapping[str, NDArray[np.float32]], limit: int) -> float:
@@ -375,15 +426,49 @@ def _pack_all(
         return dict(zip(differences, done, strict=True))
 
 
-def _pack(difference: NDArray[np.float32], coarseness: float) -> _Packed:
-    size = _root_mean_square(difference)
-    squared_size = size * size * difference.size
+def _pack_products(
+    base: Weights, trained: Weights, rank: int, limit: int, base_sha256: str
+) -> tuple[dict[str, _Packed], bytes]:
+    """One difference after another, for all of them would need as much memory as the base."""
+    if rank < 1:
+        raise InvalidInputError("rank", f"is {rank}; it must be at least 1")
+    packed = {name: _pack_product(_difference(name, base, trained), rank) for name in base}
+    content = _serialised(packed, base_sha256)
+    if len(content) > limit:
+        raise InvalidInputError(
+            "rank", f"is {rank}; this delta takes {len(content)} bytes, {limit} are allowed"
+        )
+    return packed, content
+
+
+def _pack_product(difference: NDArray[np.float32], rank: int) -> _Packed:
+    if difference.ndim < 2 or not difference.any():
+        return _pack_plainly(difference)
+    table = difference.reshape(-1, difference.shape[-1])
+    product = nearest_product(table, rank)
+    if not product.rank:  # Smaller than any scale.
+        return _pack_plainly(difference)
+    error = (table - product.matrix(len(table))).reshape(-1)
+    arrays: dict[str, NDArray[Any]] = {
+        _NUMBERS: np.frombuffer(product_stream(product), np.uint8),
+        _SCALES: product.scales,
+    }
+    entry = _Entry(difference.shape, "product", rank=product.rank)
+    return _Packed(entry, arrays, float(np.dot(error, error)), _squared_size(difference))
+
+
+def _pack_plainly(difference: NDArray[np.float32]) -> _Packed:
+    """Nothing where nothing changed, else the numbers themselves."""
     if not difference.any():
-        return _Packed(_Entry(difference.shape, "zero", 0.0), {}, 0.0, 0.0)
-    step = float(np.float32(size * coarseness))
+        return _Packed(_Entry(difference.shape, "zero"), {}, 0.0, 0.0)
+    entry = _Entry(difference.shape, "exact")
+    return _Packed(entry, {_NUMBERS: difference}, 0.0, _squared_size(difference))
+
+
+def _pack(difference: NDArray[np.float32], coarseness: float) -> _Packed:
+    step = float(np.float32(_root_mean_square(difference) * coarseness))
     if difference.ndim < 2 or step == 0:
-        entry = _Entry(difference.shape, "exact", 0.0)
-        return _Packed(entry, {_NUMBERS: difference}, 0.0, squared_size)
+        return _pack_plainly(difference)
     table = difference.reshape(-1, difference.shape[-1])
     rows = np.flatnonzero(table.any(axis=1))
     changed = table[rows]
@@ -399,19 +484,20 @@ def _pack(difference: NDArray[np.float32], coarseness: float) -> _Packed:
         _ROWS: rows.astype(np.int32),
         _DOUBLINGS: doublings,
     }
-    squared_error = float(np.dot(error, error))
-    return _Packed(_Entry(difference.shape, "steps", step), arrays, squared_error, squared_size)
+    entry = _Entry(difference.shape, "steps", step)
+    return _Packed(entry, arrays, float(np.dot(error, error)), _squared_size(difference))
 
 
 def _serialised(packed: Mapping[str, _Packed], base_sha256: str) -> bytes:
     listed = {
         name: {"shape": list(tensor.entry.shape), "storage": tensor.entry.storage}
         | ({"step": tensor.entry.step} if tensor.entry.step else {})
+        | ({"rank": tensor.entry.rank} if tensor.entry.rank else {})
         for name, tensor in packed.items()
     }
     metadata = {
         "format": _FORMAT,
-        "version": _VERSION,
+        "version": "2" if any(tensor.entry.rank for tensor in packed.values()) else "1",
         "base_sha256": base_sha256,
         "tensors": json.dumps(listed),
     }
@@ -431,6 +517,7 @@ def _report(packed: Mapping[str, _Packed], size: int, weights: int) -> DeltaRepo
             tensor.entry.storage,
             tensor.bytes,
             _ratio(tensor.squared_error, tensor.squared_size),
+            tensor.entry.rank,
         )
         for name, tensor in packed.items()
     )

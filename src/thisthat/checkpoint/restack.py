@@ -41,6 +41,7 @@ def flatten(
     *,
     bits: float | None = None,
     target_bytes: int | None = None,
+    rank: int | None = None,
 ) -> DeltaReport:
     """Write ``checkpoint`` as it is into the new ``folder`` as one delta on its base, lambda 1.
 
@@ -57,7 +58,13 @@ def flatten(
     )
     with new_folder(folder) as made:
         return ship_delta(
-            checkpoint, checkpoint.weights(), made, card, bits=bits, target_bytes=target_bytes
+            checkpoint,
+            checkpoint.weights(),
+            made,
+            card,
+            bits=bits,
+            target_bytes=target_bytes,
+            rank=rank,
         )
 
 
