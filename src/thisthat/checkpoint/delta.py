@@ -24,14 +24,9 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from thisthat.checkpoint.factors import Factors, factor_numbers, factor_stream, nearest_factors
 from thisthat.checkpoint.fields import Fields
 from thisthat.checkpoint.model import Weights
-from thisthat.checkpoint.product import (
-    Product,
-    nearest_product,
-    product_numbers,
-    product_stream,
-)
 from thisthat.checkpoint.safetensors_file import SafetensorsFile, safetensors_bytes
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.files import write_atomically
@@ -177,7 +172,7 @@ class Delta:
         self._expect(scales.shape == (rank,), name, f"it has not {rank} scales")
         content = self._decompressed(name, 2 * rank * (height + width))
         with np.errstate(over="ignore", invalid="ignore"):
-            values = Product(product_numbers(content, rank), scales).matrix(height)
+            values = Factors(factor_numbers(content, rank), scales).product(height)
         self._expect(bool(np.isfinite(values).all()), name, "its product is not finite")
         return values.reshape(entry.shape)
 
@@ -445,15 +440,15 @@ def _pack_product(difference: NDArray[np.float32], rank: int) -> _Packed:
     if difference.ndim < 2 or not difference.any():
         return _pack_plainly(difference)
     table = difference.reshape(-1, difference.shape[-1])
-    product = nearest_product(table, rank)
-    if not product.rank:  # Smaller than any scale.
+    factors = nearest_factors(table, rank)
+    if not factors.rank:  # Smaller than any scale.
         return _pack_plainly(difference)
-    error = (table - product.matrix(len(table))).reshape(-1)
+    error = (table - factors.product(len(table))).reshape(-1)
     arrays: dict[str, NDArray[Any]] = {
-        _NUMBERS: np.frombuffer(product_stream(product), np.uint8),
-        _SCALES: product.scales,
+        _NUMBERS: np.frombuffer(factor_stream(factors), np.uint8),
+        _SCALES: factors.scales,
     }
-    entry = _Entry(difference.shape, "product", rank=product.rank)
+    entry = _Entry(difference.shape, "product", rank=factors.rank)
     return _Packed(entry, arrays, float(np.dot(error, error)), _squared_size(difference))
 
 

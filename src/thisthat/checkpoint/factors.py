@@ -20,7 +20,7 @@ _SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class Factors:
     """``numbers`` has a row for each component, the left factor's numbers before the right's."""
 
     numbers: NDArray[np.int16]
@@ -31,15 +31,15 @@ class Product:
         """How many components there are."""
         return len(self.scales)
 
-    def matrix(self, height: int) -> NDArray[np.float32]:
+    def product(self, height: int) -> NDArray[np.float32]:
         """The product in float32, ``height`` rows; the same bits every time."""
         factors = self.numbers.astype(np.float32)
         left: NDArray[np.float32] = factors[:, :height] * self.scales[:, None]
         return left.T @ factors[:, height:]
 
 
-def nearest_product(matrix: NDArray[np.float32], rank: int) -> Product:
-    """The product of at most ``rank`` components that is nearest to a matrix that is not zero.
+def nearest_factors(matrix: NDArray[np.float32], rank: int) -> Factors:
+    """The factors of at most ``rank`` components whose product is nearest to a matrix not zero.
 
     The singular vectors are those of a randomised decomposition (Halko, Martinsson and Tropp,
     2011), the same for the same matrix.
@@ -52,18 +52,18 @@ def nearest_product(matrix: NDArray[np.float32], rank: int) -> Product:
     scales = (largest * sizes.astype(np.float64) * left_steps * right_steps).astype(np.float32)
     # What is left below that is the rounding of float32.
     kept = (scales > 0) & (sizes > sizes[0] * np.finfo(np.float32).eps * max(matrix.shape))
-    return Product(np.hstack([left, right])[kept], scales[kept])
+    return Factors(np.hstack([left, right])[kept], scales[kept])
 
 
-def product_stream(product: Product) -> bytes:
+def factor_stream(factors: Factors) -> bytes:
     """The numbers in a zlib stream: all low bytes, then all high bytes, of which most are zero."""
-    low = product.numbers.astype(np.int8)
-    high = ((product.numbers.astype(np.int32) - low) >> 8).astype(np.int8)
+    low = factors.numbers.astype(np.int8)
+    high = ((factors.numbers.astype(np.int32) - low) >> 8).astype(np.int8)
     coder = zlib.compressobj(9, zlib.DEFLATED, 15, 9, zlib.Z_RLE)
     return coder.compress(low.tobytes()) + coder.compress(high.tobytes()) + coder.flush()
 
 
-def product_numbers(content: bytes, rank: int) -> NDArray[np.int16]:
+def factor_numbers(content: bytes, rank: int) -> NDArray[np.int16]:
     """The numbers of a stream that was decompressed."""
     low, high = np.frombuffer(content, np.int8).reshape(2, rank, -1)
     return low + np.int16(256) * high
