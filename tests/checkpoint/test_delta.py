@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -206,6 +207,22 @@ def test_a_size_that_cannot_be_met_is_refused(tmp_path: Path) -> None:
         make_delta(base, base, tmp_path / "d", base_sha256=HASH, bits=9)
 
 
+def test_a_rank_that_cannot_be_met_is_refused(tmp_path: Path) -> None:
+    base = tiny_weights()
+
+    def refused(message: str, **asked: Any) -> None:
+        with pytest.raises(InvalidInputError, match=message):
+            make_delta(base, _trained(base), tmp_path / "d", base_sha256=HASH, **asked)
+        assert not (tmp_path / "d").exists()
+
+    refused("rank: is 0; it must be at least 1", rank=0)
+    refused("rank: give either bits or rank, not both", rank=2, bits=2)
+    refused(r"rank: is 4; this delta takes \d+ bytes, 100 are allowed", rank=4, target_bytes=100)
+    report = make_delta(base, _trained(base), tmp_path / "d", base_sha256=HASH, rank=4)
+    size = report.bytes
+    make_delta(base, _trained(base), tmp_path / "d", base_sha256=HASH, rank=4, target_bytes=size)
+
+
 def test_a_full_disk_leaves_the_old_delta(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     base = tiny_weights()
     make_delta(base, _trained(base), tmp_path / "d", base_sha256=HASH)
@@ -229,7 +246,7 @@ def test_a_damaged_delta_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="is cut short: tensor"):
         Delta(tmp_path / "cut")
     save_file({"x": np.ones(3, np.float32)}, tmp_path / "other")
-    with pytest.raises(CheckpointError, match="is not a delta of format thisthat-delta 1"):
+    with pytest.raises(CheckpointError, match="is not a delta of format thisthat-delta 1 or 2"):
         Delta(tmp_path / "other")
 
 
@@ -253,12 +270,80 @@ def test_damaged_parts_are_named(
 ) -> None:
     base = {"w": np.zeros((2, 8), np.float32)}
     make_delta(base, {"w": np.ones((2, 8), np.float32)}, tmp_path / "d", base_sha256=HASH)
-    file = SafetensorsFile(tmp_path / "d")
-    arrays = {name: np.array(file.stored(name)) for name in file.shapes()}
-    arrays[f"w.{part}"] = value
-    save_file(arrays, tmp_path / "broken", metadata=file.metadata)
+    _change(tmp_path / "d", {f"w.{part}": value})
     with pytest.raises(CheckpointError, match=message):
-        Delta(tmp_path / "broken").tensor("w")
+        Delta(tmp_path / "d").tensor("w")
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Path:
+    """A delta with one tensor, stored as a product of rank 2."""
+    path = tmp_path / "d"
+    trained = _low_rank({"w": np.zeros((6, 8), np.float32)}, 2)
+    make_delta({"w": np.zeros((6, 8), np.float32)}, trained, path, base_sha256=HASH, rank=2)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("numbers", np.zeros(4, np.uint8), "tensor w: is damaged"),
+        ("numbers", _stream(1 << 20), "tensor w: it has too few or too many numbers"),
+        ("numbers", _stream(55), "tensor w: it has too few or too many numbers"),
+        ("scales", np.ones(1, np.float32), "tensor w: it has not 2 scales"),
+        ("scales", np.ones((2, 1), np.float32), "tensor w: it has not 2 scales"),
+        ("scales", np.ones(2, np.int32), "tensor w.scales has type I32, not a floating type"),
+        ("scales", np.array([1, np.nan], np.float32), "tensor w: its product is not finite"),
+        ("scales", np.full(2, 3e38, np.float32), "tensor w: its product is not finite"),
+    ],
+)
+def test_damaged_parts_of_a_product_are_named(
+    part: str, value: NDArray[Any], message: str, product: Path
+) -> None:
+    _change(product, {f"w.{part}": value})
+    with pytest.raises(CheckpointError, match=message):
+        Delta(product).tensor("w")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"rank": 0}, "rank: is 0; at least 1 is needed"),
+        ({"rank": 7}, "the rank 7 is larger than 6"),
+        ({"rank": None}, "rank: is missing"),
+        ({"rank": 1 << 70, "shape": [1 << 80, 1 << 80]}, "the shape .* is not possible"),
+        ({"shape": [8]}, "the rank 2 is larger than 0"),
+        ({"storage": "steps"}, "unknown key 'rank'"),
+    ],
+)
+def test_a_product_that_cannot_be_is_refused(
+    changed: dict[str, object], message: str, product: Path
+) -> None:
+    listed = json.loads(SafetensorsFile(product).metadata["tensors"])
+    listed["w"] |= changed
+    _change(product, {}, tensors=json.dumps(listed))
+    with pytest.raises(CheckpointError, match=message):
+        Delta(product)
+
+
+def test_only_files_with_products_have_the_version_that_older_readers_refuse(product: Path) -> None:
+    assert SafetensorsFile(product).metadata["version"] == "2"
+    assert inspect_delta(product)["format"] == "thisthat-delta 2"
+    _change(product, {}, version="1")
+    with pytest.raises(CheckpointError, match="'product' is not one of 'zero', 'exact', 'steps'"):
+        Delta(product)
+    _change(product, {}, version="3")
+    with pytest.raises(CheckpointError, match="is not a delta of format thisthat-delta 1 or 2"):
+        Delta(product)
+    base = tiny_weights()
+    make_delta(base, _trained(base), product, base_sha256=HASH)
+    assert SafetensorsFile(product).metadata["version"] == "1"
+
+
+def _change(path: Path, arrays: dict[str, NDArray[Any]], **metadata: str) -> None:
+    file = SafetensorsFile(path)
+    kept = {name: np.array(file.stored(name)) for name in file.shapes()}
+    save_file({**kept, **arrays}, path, metadata={**file.metadata, **metadata})
 
 
 def test_inspect_says_what_is_inside(tmp_path: Path) -> None:
@@ -275,6 +360,16 @@ def test_inspect_says_what_is_inside(tmp_path: Path) -> None:
     assert set(storage.values()) == {"zero"}
     sizes = {tensor["name"]: tensor["bytes"] for tensor in facts["tensors"]}
     assert sizes["model.norm.weight"] == 128
+    assert {tensor["rank"] for tensor in facts["tensors"]} == {None}
+
+
+def test_inspect_knows_ranks_and_bytes_of_products(tmp_path: Path) -> None:
+    base = tiny_weights()
+    report = make_delta(base, _low_rank(base, 3), tmp_path / "d", base_sha256=HASH, rank=5)
+    facts = inspect_delta(tmp_path / "d")
+    found = [(each["storage"], each["rank"], each["bytes"]) for each in facts["tensors"]]
+    assert found == [(each.storage, each.rank, each.bytes) for each in report.tensors]
+    assert {each["rank"] for each in facts["tensors"]} == {3, None}
 
 
 def _low_rank(base: Weights, rank: int, size: float = 0.01, seed: int = 1) -> Weights:
@@ -325,3 +420,39 @@ def test_the_error_of_a_product_is_that_of_the_best_one(tmp_path: Path) -> None:
         best = np.linalg.norm(sizes[rank:]) / np.linalg.norm(sizes)
         assert report.tensors[0].rank == min(rank, 60)
         assert report.relative_error == pytest.approx(np.hypot(best, 0.0085), rel=0.01)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    seed=st.integers(0, 10_000),
+    outlier=st.sampled_from([0.0, 1.0, 1e3, 1e6]),
+    size=st.sampled_from([1e-44, 1e-30, 1e-6, 1.0, 1e6]),
+    shape=st.sampled_from([(8, 40), (40, 8), (1, 5), (5, 1), (4, 3, 7), (9, 9)]),
+)
+def test_any_finite_difference_survives_as_a_product(
+    seed: int,
+    outlier: float,
+    size: float,
+    shape: tuple[int, ...],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    random = np.random.default_rng(seed)
+    difference = (size * random.standard_normal(shape)).astype(np.float32)
+    difference.reshape(-1)[random.integers(difference.size)] += np.float32(size * outlier)
+    path = tmp_path_factory.mktemp("delta") / "d"
+    base = {"w": np.zeros(shape, np.float32)}
+    make_delta(base, {"w": difference}, path, base_sha256=HASH, rank=9)
+    got = apply_delta(base, Delta(path), 1.0)["w"]
+    assert got.shape == shape
+    far = np.linalg.norm(difference.astype(np.float64))
+    assert np.linalg.norm(got - difference.astype(np.float64)) <= 0.012 * far
+
+
+def test_products_are_made_one_after_another(tmp_path: Path) -> None:
+    base = {f"{number}": np.zeros((512, 512), np.float32) for number in range(32)}
+    trained = _low_rank(base, 2)
+    tracemalloc.start()
+    make_delta(base, trained, tmp_path / "d", base_sha256=HASH, rank=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * base["0"].nbytes

@@ -37,6 +37,7 @@ _LARGEST = 127
 _EMBEDDING, _UNEMBEDDING = "model.embed_tokens.weight", "lm_head.weight"
 _NUMBERS, _ROWS, _DOUBLINGS, _SCALES = "numbers", "rows", "doublings", "scales"
 _SAMPLE = 1 << 16
+_MOST_NUMBERS = 1 << 40  # So that the lengths of streams can be counted.
 _ATTEMPTS, _CLOSE = 6, 0.98
 _FINEST, _COARSEST = 2.0**-7, 2.0**3  # Steps, as multiples of a tensor's root mean square.
 
@@ -123,7 +124,10 @@ class Delta:
             )
 
     def tensor(self, name: str) -> NDArray[np.float32] | None:
-        """The difference of one tensor in float32, or None where it is zero."""
+        """The difference of one tensor in float32, or None where it is zero.
+
+        It is as large as the file says: ``check_fits`` comes first.
+        """
         entry = self.entries[name]
         if entry.storage == "zero":
             return None
@@ -196,6 +200,7 @@ class Delta:
         shape = fields.free_list("shape")
         fields.finish()
         sound = all(isinstance(length, int) and length > 0 for length in shape) and shape
+        sound = sound and math.prod(shape) <= _MOST_NUMBERS
         self._expect(bool(sound), name, f"the shape {shape} is not possible")
         self._expect(storage != "steps" or (step > 0 and len(shape) > 1), name, "it has no step")
         if rank is not None:
