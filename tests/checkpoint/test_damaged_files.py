@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from tests.checkpoint.tiny import tiny_weights, write_tiny_gguf
-from thisthat.checkpoint.delta import Delta, make_delta
+from thisthat.checkpoint.delta import Delta
 from thisthat.checkpoint.gguf_weights import GgufModel
+from thisthat.checkpoint.packing import make_delta
 from thisthat.checkpoint.safetensors_file import SafetensorsFile
 from thisthat.errors import CheckpointError
 

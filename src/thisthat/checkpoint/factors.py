@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 _FINENESS = 48  # Steps in a root mean square: 7.8 bits a number, an error of 0.85 %.
 _LARGEST = 127 * 256 + 127
+_WEAKEST = 1e-5  # Times the strongest component; what is weaker is the rounding of float32.
 _MORE_COLUMNS, _POWERS = 16, 3
 _SEED = 0
 
@@ -50,8 +51,7 @@ def nearest_factors(matrix: NDArray[np.float32], rank: int) -> Factors:
     left, left_steps = _rounded(columns.T)
     right, right_steps = _rounded(rows)
     scales = (largest * sizes.astype(np.float64) * left_steps * right_steps).astype(np.float32)
-    # What is left below that is the rounding of float32.
-    kept = (scales > 0) & (sizes > sizes[0] * np.finfo(np.float32).eps * max(matrix.shape))
+    kept = (scales > 0) & (sizes > sizes[0] * _WEAKEST)
     return Factors(np.hstack([left, right])[kept], scales[kept])
 
 

@@ -19,9 +19,9 @@ from thisthat.checkpoint.card import (
     write_card,
 )
 from thisthat.checkpoint.checkpoint import Checkpoint
-from thisthat.checkpoint.delta import DeltaReport, make_delta
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.opening import switches
+from thisthat.checkpoint.packing import DeltaReport, make_delta
 from thisthat.checkpoint.safetensors_weights import write_model
 from thisthat.checkpoint.store import hash_file
 from thisthat.errors import CheckpointError

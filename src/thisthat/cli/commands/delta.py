@@ -12,7 +12,7 @@ from thisthat.cli.app import App
 
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
-    from thisthat.checkpoint.delta import DeltaReport
+    from thisthat.checkpoint.packing import DeltaReport
 
 app = App(
     no_args_is_help=True,
