@@ -16,6 +16,7 @@ import pytest
 from tests.checkpoint.tiny import tiny_weights, write_tiny_gguf
 from thisthat.checkpoint import open_checkpoint, opening, read_card, write_card
 from thisthat.checkpoint.card import CARD_FILE, Card, Limits, PathBase
+from thisthat.checkpoint.delta import Delta
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.restack import flatten, restack
 from thisthat.checkpoint.ship import ship_delta, ship_heads, ship_taught
@@ -353,3 +354,28 @@ def test_half_of_one_delta_on_half_of_another_is_the_mean_of_both(stack: Path) -
         mean = (first[name] + second[name]) / 2
         far = np.abs(first[name] - second[name]).max()
         np.testing.assert_allclose(tensor, mean, atol=0.02 * far + 1e-6, err_msg=name)
+
+
+def test_products_are_shipped_moved_and_flattened(stack: Path) -> None:
+    below = open_checkpoint(stack / "first")
+    card = replace(THIRD, name="product", byte_weights=False)
+    end = moved(below.weights(), 9)
+    report = ship_taught(below, end, stack / "product", card, rank=64)
+    assert {each.storage for each in report.tensors} == {"zero", "exact", "product"}
+    assert same(open_checkpoint(stack / "product", 0).weights(), below.weights())
+
+    restack(stack / "product", open_checkpoint(stack / "second"), stack / "again")
+    both = [(stack / name / "delta.safetensors") for name in ("product", "again")]
+    first, second = (Delta(path) for path in both)
+    assert first.base_sha256 != second.base_sha256
+    assert first.entries == second.entries
+    for name in first.entries:
+        np.testing.assert_array_equal(first.tensor(name), second.tensor(name))
+
+    top = open_checkpoint(stack / "product")
+    flat = flatten(top, stack / "flat", rank=64)
+    assert flat.relative_error < 0.01
+    base, found = tiny_weights(), open_checkpoint(stack / "flat").weights()
+    for name, tensor in top.weights().items():
+        far = np.linalg.norm(tensor - base[name])
+        assert np.linalg.norm(found[name] - tensor) <= 0.012 * far, name
