@@ -54,9 +54,9 @@ class HubBase:
 class Parent:
     """Another checkpoint at ``lam``, whose ``identity`` must be ``sha256``.
 
-    ``ref`` is "default", a Hub id, or a path relative to the card's folder. ``switches`` are the
-    keys in which the card differs from its parent and which cannot move with lambda: they are the
-    parent's at lambda 0, the card's above.
+    ``ref`` is a shipped name, a Hub id, or a path relative to the card's folder. ``switches`` are
+    the keys in which the card differs from its parent and which cannot move with lambda: they are
+    the parent's at lambda 0, the card's above.
     """
 
     ref: str
