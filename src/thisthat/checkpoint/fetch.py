@@ -16,7 +16,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -272,10 +272,10 @@ def _wheel_in(folder: Path, part: WheelPart) -> Path | None:
 
 
 def _bytes_in(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*.whl"):
-        try:
-            total = max(total, path.stat().st_size)
-        except OSError:  # pip moved it between listing and looking.
-            continue
-    return total
+    largest = 0
+    for inner, _, names in os.walk(folder):  # Unlike rglob, it bears folders that vanish.
+        for name in names:
+            with suppress(OSError):  # pip moved it between listing and looking.
+                if name.endswith(".whl"):
+                    largest = max(largest, (Path(inner) / name).stat().st_size)
+    return largest
