@@ -336,9 +336,28 @@ def test_a_card_from_before_there_were_parents_means_what_it_meant(stack: Path) 
 
 
 def test_the_card_of_the_package_is_written_as_it_was_read(tmp_path: Path) -> None:
-    packaged = Path(opening.__file__).parent / "default" / CARD_FILE
+    packaged = opening.SHIPPED["default"] / CARD_FILE
     write_card(read_card(packaged), tmp_path / CARD_FILE)
     assert json.loads((tmp_path / CARD_FILE).read_text()) == json.loads(packaged.read_text())
+
+
+def test_what_is_taught_on_a_shipped_checkpoint_names_it(
+    stack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(CheckpointError, match=r'^other: is neither "default", '):
+        open_checkpoint("other")
+    monkeypatch.setitem(opening.SHIPPED, "other", stack / "first")
+    other = open_checkpoint("other", 0.5)
+    assert (other.ref, other.card.name, other.lam) == ("other", "first", 0.5)
+    ship_taught(other, moved(other.weights(), 4), tmp_path / "taught", SECOND, bits=8)
+    taught = open_checkpoint(tmp_path / "taught")
+    assert (taught.card.parent or pytest.fail("no parent")).ref == "other"
+    assert same(taught.parent.weights() if taught.parent else {}, other.weights())
+    assert open_checkpoint("other", 0).identity == open_checkpoint(stack / "first", 0).identity
+    copied = restack("other", open_checkpoint(stack / "first"), tmp_path / "copied")
+    assert copied.card.delta is not None
+    with pytest.raises(CheckpointError, match=r'is neither "default", (.*, )?"other", a folder, '):
+        open_checkpoint("others")
 
 
 def test_half_of_one_delta_on_half_of_another_is_the_mean_of_both(stack: Path) -> None:

