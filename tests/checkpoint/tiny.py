@@ -25,10 +25,10 @@ TOKENS = (*SPECIAL, *LETTERS, "Ġt", "he", "Ġthe", "ĠĠ")
 MEMBER = "tiny_model/tiny.gguf"
 
 
-def tokenizer_settings() -> dict[str, Any]:
+def tokenizer_settings(split: str = "smollm") -> dict[str, Any]:
     return {
         "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.pre": "smollm",
+        "tokenizer.ggml.pre": split,
         "tokenizer.ggml.tokens": list(TOKENS),
         "tokenizer.ggml.token_type": [3] * len(SPECIAL) + [1] * (len(TOKENS) - len(SPECIAL)),
         "tokenizer.ggml.merges": list(MERGES),
@@ -73,6 +73,9 @@ _GGUF_NAMES = {
     "self_attn.q_proj.weight": "attn_q.weight",
     "self_attn.k_proj.weight": "attn_k.weight",
     "self_attn.v_proj.weight": "attn_v.weight",
+    "self_attn.q_proj.bias": "attn_q.bias",
+    "self_attn.k_proj.bias": "attn_k.bias",
+    "self_attn.v_proj.bias": "attn_v.bias",
     "self_attn.o_proj.weight": "attn_output.weight",
     "post_attention_layernorm.weight": "ffn_norm.weight",
     "mlp.gate_proj.weight": "ffn_gate.weight",
@@ -111,7 +114,7 @@ def write_tiny_gguf(
     writer.add_rope_dimension_count(16)
     writer.add_rope_freq_base(10000.0)
     writer.add_layer_norm_rms_eps(1e-5)
-    settings = tokenizer_settings()
+    settings = tokenizer_settings("qwen2" if architecture == "qwen2" else "smollm")
     writer.add_tokenizer_model(settings["tokenizer.ggml.model"])
     writer.add_tokenizer_pre(settings["tokenizer.ggml.pre"])
     writer.add_token_list(settings["tokenizer.ggml.tokens"])
@@ -120,7 +123,7 @@ def write_tiny_gguf(
     writer.add_chat_template("{{ messages }}")
     for name, tensor in weights.items():
         stored = tensor
-        if "q_proj" in name or "k_proj" in name:
+        if architecture == "llama" and ("q_proj" in name or "k_proj" in name):
             stored = rotary_pairs(tensor, 2 if "q_proj" in name else 1)
         if storage is not None and tensor.ndim == 2:
             writer.add_tensor(
