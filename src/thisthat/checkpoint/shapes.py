@@ -13,7 +13,7 @@ from typing import Any
 from thisthat.errors import CheckpointError
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
-_DENSE = {"llama", "mistral"}
+_DENSE = {"llama", "mistral", "qwen2"}
 _EMBEDDING = "embed_tokens.weight"
 
 
@@ -88,13 +88,14 @@ def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
             "mlp.up_proj.weight": (inner, hidden),
             "mlp.down_proj.weight": (hidden, inner),
         }
-        if config.get("attention_bias"):
+        if config.get("attention_bias") or config["model_type"] == "qwen2":
             parts |= {
                 "self_attn.q_proj.bias": (queries,),
                 "self_attn.k_proj.bias": (keys,),
                 "self_attn.v_proj.bias": (keys,),
-                "self_attn.o_proj.bias": (hidden,),
             }
+        if config.get("attention_bias"):
+            parts["self_attn.o_proj.bias"] = (hidden,)
         if config.get("mlp_bias"):
             parts |= {
                 "mlp.gate_proj.bias": (inner,),

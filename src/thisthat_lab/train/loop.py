@@ -348,6 +348,8 @@ class Session:
         for name, tensor in self.backbone.tensors().items():
             master = masters.get(f"trunk.{name.removeprefix(self.backbone.prefix)}", tensor)
             weights[name] = master.detach().float().cpu().numpy()
+        for name, added in self.backbone.adapted():
+            weights[name] = weights[name] + added.cpu().numpy()
         if self.backbone.label_rows is not None and self.backbone.label_rows.requires_grad:
             rows = masters["label_rows"].detach().float().cpu().numpy()
             weights["lm_head.weight"][list(self.prepared.maker.builder.label_ids)] = rows

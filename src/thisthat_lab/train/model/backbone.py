@@ -7,7 +7,7 @@ label rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -240,17 +240,20 @@ class TrainedBackbone(nn.Module):
         inject_adapter_in_model(config, self.trunk)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Trained tensors under their Hugging Face names, adapters merged into their weights."""
-        tensors: dict[str, Tensor] = {}
+        """Trained tensors under their Hugging Face names; adapters are none of them."""
+        return {
+            self.prefix + name.removeprefix("trunk."): parameter.detach()
+            for name, parameter in self.trained()
+            if name.startswith("trunk.") and "lora_" not in name
+        }
+
+    def adapted(self) -> Iterator[tuple[str, Tensor]]:
+        """What adapters add to weights, by Hugging Face names, in float32."""
         for path, module in self.trunk.named_modules():
             if hasattr(module, "get_delta_weight"):
-                weight = module.base_layer.weight
-                merged = weight + module.get_delta_weight("default").to(weight.dtype)
-                tensors[f"{self.prefix}{path}.weight"] = merged.detach()
-        for name, parameter in self.trained():
-            if name.startswith("trunk.") and "lora_" not in name:
-                tensors[self.prefix + name.removeprefix("trunk.")] = parameter.detach()
-        return tensors
+                inward, outward = module.lora_A["default"], module.lora_B["default"]
+                added = outward.weight.detach().float() @ inward.weight.detach().float()
+                yield f"{self.prefix}{path}.weight", added * module.scaling["default"]
 
 
 def layer_order(count: int, loop: Loop | None) -> list[int]:
