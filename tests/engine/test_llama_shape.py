@@ -11,15 +11,21 @@ CONFIG = random_model("llama").config.to_dict()
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_only_plain_llama_models_are_supported(name: str) -> None:
-    assert supports(random_model(name).config.to_dict()) == (name == "llama")
+def test_only_plain_llama_and_qwen2_models_are_supported(name: str) -> None:
+    config = random_model(name).config.to_dict()
+    assert supports(config) == (name in ("llama", "qwen2"))
+    if supports(config):
+        assert read_shape(config).biased == (name == "qwen2")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"model_type": "qwen3"}, "model_type 'qwen3'"),
+        ({"model_type": None}, "model_type 'None'"),
+        ({"model_type": {}}, "model_type '{}'"),
         ({"attention_bias": True}, "attention_bias True"),
+        ({"model_type": "qwen2", "use_sliding_window": True}, "use_sliding_window True"),
         ({"hidden_act": "gelu"}, "hidden_act 'gelu'"),
         ({"rope_scaling": {"rope_type": "llama3"}}, "rope_scaling 'llama3'"),
         ({"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters 'yarn'"),

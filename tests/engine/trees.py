@@ -14,6 +14,7 @@ from thisthat.engine.rows import Branch, Row, RowResult, Slot, Tokens
 
 VOCABULARY = 64
 LABELS = tuple(range(3, 15))
+LARGE_BIAS = 100.0
 SHARED = {
     "hidden_size": 32,
     "intermediate_size": 48,
@@ -34,6 +35,14 @@ HYBRID = {
 }
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("llama", {**SHARED, "num_hidden_layers": 2}),
+    "qwen2": (
+        "qwen2",
+        {
+            **SHARED,
+            "num_hidden_layers": 2,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1e6},
+        },
+    ),
     "qwen3": ("qwen3", {**SHARED, "num_hidden_layers": 2, "tie_word_embeddings": True}),
     "gpt2": (
         "gpt2",
@@ -67,11 +76,22 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def random_model(name: str, **changes: Any) -> Any:
-    """A small model with weights large enough that every token matters."""
+    """A small model with weights large enough that every token matters.
+
+    Biases of its keys are large where rotation is slow, as in trained models.
+    """
     torch.manual_seed(11)
     kind, settings = MODELS[name]
     config = AutoConfig.for_model(kind, **settings | changes)
-    return AutoModelForCausalLM.from_config(config).eval()
+    model = AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for part, values in model.named_parameters():
+            if part.endswith("_proj.bias"):
+                values.normal_()
+            if part.endswith("k_proj.bias"):
+                halves = values.view(config.num_key_value_heads, 2, -1)
+                halves[..., -(halves.shape[-1] // 4) :] *= LARGE_BIAS
+    return model
 
 
 def path_by_path(model: Any, row: Row) -> list[np.ndarray]:

@@ -1,4 +1,7 @@
-"""The sizes of a llama-architecture model, read from its configuration, and what is not one."""
+"""The sizes of a llama-type model, read from its configuration, and what is not one.
+
+Qwen 2 is one: its queries, keys and values have biases, and all else is as in a llama.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,21 @@ _MOST = 1 << 21
 _MOST_LAYERS = 1 << 10
 """Far beyond any model, so that a hostile configuration does not fill the memory."""
 
-_PLAIN = {"model_type": "llama", "hidden_act": "silu", "attention_bias": False, "mlp_bias": False}
+_PLAIN: dict[str, dict[str, object]] = {
+    "llama": {"hidden_act": "silu", "attention_bias": False, "mlp_bias": False},
+    "qwen2": {"hidden_act": "silu", "use_sliding_window": False},
+}
+"""The kinds of model, and what their settings must be where they are given."""
 _SIZES = ("num_hidden_layers", "num_attention_heads", "hidden_size", "max_position_embeddings")
 _NEEDED = (*_SIZES, "vocab_size", "rms_norm_eps")
 
 
 @dataclass(frozen=True, slots=True)
 class LlamaShape:
-    """Sizes, and ``order``: the layer whose weights each step uses. Each step has its own K/V."""
+    """Sizes, and ``order``: the layer whose weights each step uses. Each step has its own K/V.
+
+    ``biased`` says that queries, keys and values have biases.
+    """
 
     order: tuple[int, ...]
     width: int
@@ -35,10 +45,11 @@ class LlamaShape:
     longest: int
     vocabulary: int
     tied: bool
+    biased: bool
 
 
 def supports(config: Mapping[str, Any]) -> bool:
-    """Whether a model with this configuration can be built as a llama graph."""
+    """Whether a model with this configuration is of this type."""
     return not _obstacles(config)
 
 
@@ -47,7 +58,8 @@ def read_shape(config: Mapping[str, Any], loop: Loop | None = None) -> LlamaShap
     obstacles = _obstacles(config)
     if obstacles:
         raise CheckpointError(
-            f"the onnx engine runs plain llama models, but this one has {', '.join(obstacles)}"
+            "the CPU engines run plain llama and qwen2 models, but this one has "
+            f"{', '.join(obstacles)}"
         )
     heads, width = whole(config, "num_attention_heads"), whole(config, "hidden_size")
     return LlamaShape(
@@ -61,6 +73,7 @@ def read_shape(config: Mapping[str, Any], loop: Loop | None = None) -> LlamaShap
         longest=whole(config, "max_position_embeddings"),
         vocabulary=whole(config, "vocab_size"),
         tied=bool(config.get("tie_word_embeddings", False)),
+        biased=config["model_type"] == "qwen2",
     )
 
 
@@ -87,18 +100,21 @@ def _real(key: str, value: Any) -> float:
 
 
 def _obstacles(config: Mapping[str, Any]) -> list[str]:
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or kind not in _PLAIN:
+        return [f"model_type {str(kind)[:50]!r}"]
     found = [
-        f"{key} {config.get(key)!r}"
-        for key, value in _PLAIN.items()
-        if config.get(key, value) != value or (key == "model_type" and key not in config)
+        f"{key} {config[key]!r}"
+        for key, value in _PLAIN[kind].items()
+        if config.get(key, value) != value
     ]
     for key in ("rope_parameters", "rope_scaling"):
         settings = config.get(key) or {}
-        kind = settings
+        rope = settings
         if isinstance(settings, Mapping):
-            kind = settings.get("rope_type", settings.get("type", "default"))
-        if kind != "default":
-            found.append(f"{key} {str(kind)[:50]!r}")
+            rope = settings.get("rope_type", settings.get("type", "default"))
+        if rope != "default":
+            found.append(f"{key} {str(rope)[:50]!r}")
     return found + [f"no {key}" for key in _NEEDED if config.get(key) is None]
 
 

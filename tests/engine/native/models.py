@@ -1,4 +1,4 @@
-"""Small random llama models in sizes that the kernels take, and engines over them."""
+"""Small random models in sizes that the kernels take, and engines over them."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Looped:
     times: int
 
 
-def whole_model(heads: int = 3, shared: int = 1, **changes: Any) -> Any:
+def whole_model(heads: int = 3, shared: int = 1, kind: str = "llama", **changes: Any) -> Any:
     """A model whose linear weights are whole steps and whose embedding is exact in sixteen bits.
 
     Packing such a model rounds nothing off. Scores of keys are as large as in trained models.
     """
     sizes = {"hidden_size": 64 * heads, "num_attention_heads": heads, "num_key_value_heads": shared}
-    model = random_model("llama", **SIZES | sizes | changes)
+    model = random_model(kind, **SIZES | sizes | changes)
     with torch.no_grad():
         model.model.embed_tokens.weight.copy_(model.model.embed_tokens.weight.half().float())
         for module in model.model.layers.modules():

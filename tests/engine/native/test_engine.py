@@ -72,9 +72,9 @@ def near(variant: Variant) -> float:
 NEAR_HERE = near(variants_here()[0])
 
 
-@pytest.fixture(scope="module")
-def model() -> Any:
-    return whole_model()
+@pytest.fixture(scope="module", params=["llama", "qwen2"])
+def model(request: pytest.FixtureRequest) -> Any:
+    return whole_model(kind=request.param)
 
 
 @pytest.fixture(scope="module")
@@ -139,14 +139,24 @@ def test_rows_are_read_in_parts_and_open_trunks_block_by_block(
 
 
 @pytest.mark.parametrize(
-    ("heads", "shared", "width"),
-    [(3, 1, 64), (2, 2, 64), (12, 1, 64), (5, 5, 64), (4, 2, 64), (4, 1, 64), (2, 1, 192)],
+    ("heads", "shared", "width", "kind"),
+    [
+        (3, 1, 64, "llama"),
+        (2, 2, 64, "llama"),
+        (12, 1, 64, "llama"),
+        (5, 5, 64, "llama"),
+        (4, 2, 64, "llama"),
+        (4, 1, 64, "llama"),
+        (2, 1, 192, "llama"),
+        (4, 2, 64, "qwen2"),
+        (12, 2, 128, "qwen2"),
+    ],
 )
 def test_heads_may_share_keys_in_any_number_and_have_any_width(
-    heads: int, shared: int, width: int, folder: Path, variant: Variant
+    heads: int, shared: int, width: int, kind: str, folder: Path, variant: Variant
 ) -> None:
-    model = whole_model(heads, shared, max_position_embeddings=1024, head_dim=width)
-    engine = engine_of(model, folder / f"{heads}-{shared}-{width}", variant, threads=2)
+    model = whole_model(heads, shared, kind, max_position_embeddings=1024, head_dim=width)
+    engine = engine_of(model, folder / f"{heads}-{shared}-{width}-{kind}", variant, threads=2)
     for row in (long_row(3), long_row(11), long_row(70, 70), long_row(401), long_row(700, 350)):
         assert_same(engine.run([row])[0], path_by_path(model, row), near(variant))
     engine.close()
@@ -298,7 +308,7 @@ def test_one_term_is_near_and_two_are_nearer(model: Any, folder: Path, variant: 
         assert engine.rounds == (terms == 1 and variant != "plain")
         engine.close()
     assert errors[1] < near(variant)
-    assert errors[0] < 0.6
+    assert errors[0] < 0.8
     # Attention in bfloat16 rounds about as much off as a single term.
     if variant not in ("amx", "plain"):
         assert errors[0] > errors[1]
@@ -408,4 +418,4 @@ def test_a_checkpoint_that_cannot_run_is_told_why(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(CheckpointError, match=f"small cannot run on native kernels: {reason}"):
         NativeEngine.from_checkpoint(Small(), ())  # type: ignore[arg-type]
     Small.config = {"model_type": "gpt2"}
-    assert native_engine.why_not_native(Small()) == "it is no plain llama model"  # type: ignore[arg-type]
+    assert native_engine.why_not_native(Small()) == "it is no plain llama-type model"  # type: ignore[arg-type]

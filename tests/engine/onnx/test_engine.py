@@ -58,9 +58,9 @@ def engine_of(
     return OnnxEngine(graph, shape, len(LABELS), form=form, threads=1, **settings_)
 
 
-@pytest.fixture(scope="module")
-def model() -> Any:
-    return random_model("llama")
+@pytest.fixture(scope="module", params=["llama", "qwen2"])
+def model(request: pytest.FixtureRequest) -> Any:
+    return random_model(request.param)
 
 
 @pytest.fixture(scope="module")

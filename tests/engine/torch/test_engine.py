@@ -46,7 +46,7 @@ def fresh_engine(name: str, **settings: int) -> TorchEngine:
 
 
 @pytest.mark.parametrize(
-    "name", ["llama", "qwen3", "gpt2", "gpt_neo", "gemma2", "mistral", "granite", "bloom"]
+    "name", ["llama", "qwen2", "qwen3", "gpt2", "gpt_neo", "gemma2", "mistral", "granite", "bloom"]
 )
 @settings(deadline=None, max_examples=15)
 @given(rows=st.lists(trees.rows, max_size=5))

@@ -1,4 +1,4 @@
-"""The engine for a CPU with a C compiler: llama models on native kernels.
+"""The engine for a CPU with a C compiler: llama-type models on native kernels.
 
 Ties together kernels, packed weights and the flat engine. Where something is missing it says so,
 and the onnx engine takes its place.
@@ -37,7 +37,7 @@ _INDEX_FILE = "index.json"
 def why_not_native(checkpoint: Checkpoint) -> str | None:
     """Why this checkpoint cannot run on the native kernels here; None when it can."""
     if not supports(checkpoint.config):
-        return "it is no plain llama model"
+        return "it is no plain llama-type model"
     found = obstacle(read_shape(checkpoint.config), inner_size(checkpoint.config))
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""A llama model's weights in the order the kernels read them, as one file with an index.
+"""A llama-type model's weights in the order the kernels read them, as one file with an index.
 
 Linear weights become bytes with a step per output. Knows the kernels' layouts and llama weights by
 their Hugging Face names; nothing of threads or passes.
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from thisthat.engine.llama_shape import LlamaShape, whole
 from thisthat.engine.native.library import Order
 from thisthat.engine.native.loud_inputs import LOUD, Listener
+from thisthat.engine.native.plain_step import plain_rope
 from thisthat.engine.rope import rotary_tables
 from thisthat.errors import CheckpointError
 
@@ -39,6 +40,8 @@ _PARTS = {
     "self_attn.": ("q_proj", "k_proj", "v_proj", "o_proj"),
     "mlp.": ("gate_proj", "up_proj", "down_proj"),
 }
+_FIRST = 1024
+_BIASED = ("q_proj", "k_proj", "v_proj")
 
 
 def obstacle(shape: LlamaShape, inner: int) -> str | None:
@@ -84,7 +87,12 @@ def write_packed(
         writer.add(name, rope)
     listener = Listener(shape, table)
     for layer in sorted(set(shape.order)):
-        _write_layer(writer, weights, layer, order, listener)
+        parts = layer_of(weights, shape, layer)
+        if shape.biased:
+            biases = [parts[f"{name}.bias"] for name in _BIASED]
+            writer.add(f"{layer}.biases", np.concatenate(biases))
+            writer.add(f"{layer}.common", common_of_keys(parts["k_proj.bias"], shape))
+        _write_layer(writer, parts, layer, order, listener)
     return json.dumps(writer.index).encode()
 
 
@@ -102,6 +110,9 @@ def tensor_bytes(shape: LlamaShape, inner: int, labels: int) -> dict[str, int]:
     }
     for layer in set(shape.order):
         found |= {f"{layer}.before": 4 * width, f"{layer}.after": 4 * width}
+        if shape.biased:
+            found[f"{layer}.biases"] = 4 * matrices["projections"][0]
+            found[f"{layer}.common"] = 4 * shape.shared_heads * shape.head_width
         for name, (outputs, inputs) in matrices.items():
             found[f"{layer}.{name}"] = outputs * inputs
             found[f"{layer}.{name}.steps"] = 4 * outputs
@@ -114,14 +125,33 @@ def tensor_bytes(shape: LlamaShape, inner: int, labels: int) -> dict[str, int]:
     return found
 
 
-def _write_layer(
-    writer: _Writer, weights: Mapping[str, Array], layer: int, order: Order, listener: Listener
-) -> None:
+def layer_of(weights: Mapping[str, Array], shape: LlamaShape, layer: int) -> dict[str, Array]:
+    """A layer's tensors as ``plain_step`` calls them."""
+    start = f"model.layers.{layer}."
     parts = {
-        name: _found(weights, f"model.layers.{layer}.{group}{name}.weight")
+        name: _found(weights, f"{start}{group}{name}.weight")
         for group, names in _PARTS.items()
         for name in names
     }
+    biases = _BIASED if shape.biased else ()
+    return parts | {
+        f"{name}.bias": _found(weights, f"{start}self_attn.{name}.bias") for name in biases
+    }
+
+
+def common_of_keys(bias: Array, shape: LlamaShape) -> Array:
+    """The mean of the keys' bias as it stands at the first positions.
+
+    Where rotation is slow, biases are large, and that is nearly all of them.
+    """
+    ropes = rotary_tables(shape, min(shape.longest, _FIRST))
+    heads = bias.reshape(1, shape.shared_heads, shape.head_width)
+    return plain_rope(heads, *(table.mean(axis=0, keepdims=True) for table in ropes))
+
+
+def _write_layer(
+    writer: _Writer, parts: Mapping[str, Array], layer: int, order: Order, listener: Listener
+) -> None:
     loud = listener.hear(parts)
     writer.add(f"{layer}.before", parts["input_layernorm"])
     writer.add(f"{layer}.after", parts["post_attention_layernorm"])

@@ -1,6 +1,7 @@
-"""One step of a llama model in plain numpy: kernels are proven against it, it shows what is loud.
+"""One step of a llama-type model in plain numpy: kernels are proven against it, and it shows what
+is loud.
 
-Knows weights by their Hugging Face names, less the layer's.
+Knows weights by their Hugging Face names, less the layer's; a bias is ``q_proj.bias``.
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ def plain_step(
     tokens, group = len(hidden), shape.heads // shape.shared_heads
     projected = plain_norm(hidden, layer["input_layernorm"], shape.epsilon)
     query, key, value = (
-        (projected @ layer[f"{name}_proj"].T).reshape(tokens, -1, shape.head_width)
-        for name in "qkv"
+        (projected @ layer[name].T + layer.get(f"{name}.bias", 0)).reshape(
+            tokens, -1, shape.head_width
+        )
+        for name in ("q_proj", "k_proj", "v_proj")
     )
-    query, key = (_rope(heads, *ropes) for heads in (query, key))
+    query, key = (plain_rope(heads, *ropes) for heads in (query, key))
     key, value = (heads.repeat(group, axis=1) for heads in (key, value))
     scores = np.einsum("ihd,jhd->hij", query, key) / np.sqrt(shape.head_width).astype(hidden.dtype)
     scores = np.where(seen, scores, -np.inf)
@@ -62,7 +65,8 @@ def plain_norm(hidden: Array, weight: Array, epsilon: float) -> Array:
     return normed
 
 
-def _rope(heads: Array, cosine: Array, sine: Array) -> Array:
+def plain_rope(heads: Array, cosine: Array, sine: Array) -> Array:
+    """``heads`` [tokens, heads, width] with the rotary position embedding."""
     one, two = np.split(heads, 2, axis=-1)
     cosine, sine = cosine[:, None], sine[:, None]
     return np.concatenate([one * cosine - two * sine, two * cosine + one * sine], axis=-1)

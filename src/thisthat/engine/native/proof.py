@@ -19,7 +19,7 @@ from thisthat.engine.flat_pass import FlatPass, lay_flat
 from thisthat.engine.llama_shape import LlamaShape
 from thisthat.engine.native.library import Library
 from thisthat.engine.native.loud_inputs import LOUD
-from thisthat.engine.native.pack import LEVELS, span_of, write_packed
+from thisthat.engine.native.pack import LEVELS, layer_of, span_of, write_packed
 from thisthat.engine.native.plain_step import plain_norm, plain_step
 from thisthat.engine.native.product import Product
 from thisthat.engine.native.runtime import NativeRuntime
@@ -40,6 +40,7 @@ SHAPE = LlamaShape(
     longest=128,
     vocabulary=40,
     tied=True,
+    biased=True,
 )
 INNER = 256
 LABELS = tuple(range(9))
@@ -187,6 +188,9 @@ def _weights() -> Weights:
         }
         for name, size in sizes.items():
             found[f"{start}{name}.weight"] = matrix(*size)
+        for name, outputs in (("q_proj", wide), ("k_proj", shared), ("v_proj", shared)):
+            bias = random.standard_normal(outputs).astype(np.float32)
+            found[f"{start}self_attn.{name}.bias"] = bias
     return found
 
 
@@ -202,13 +206,8 @@ def _plainly(weights: Weights, first: FlatPass, second: FlatPass) -> Array:
     cosine, sine = (table[positions] for table in rotary_tables(SHAPE, SHAPE.longest))
     hidden = weights["model.embed_tokens.weight"][tokens].astype(np.float64)
     for layer in SHAPE.order:
-        start = f"model.layers.{layer}."
-        part = {
-            name.removeprefix(start).removesuffix(".weight").split(".")[-1]: value
-            for name, value in weights.items()
-            if name.startswith(start)
-        }
-        hidden = plain_step(SHAPE, part, hidden, (cosine, sine), seen).hidden
+        parts = layer_of(weights, SHAPE, layer)
+        hidden = plain_step(SHAPE, parts, hidden, (cosine, sine), seen).hidden
     slots = plain_norm(hidden, weights["model.norm.weight"], SHAPE.epsilon)[second.slots + before]
     logits: Array = slots @ weights["model.embed_tokens.weight"][list(LABELS)].T
     return logits

@@ -38,6 +38,8 @@ class _Step(ctypes.Structure):
     _fields_: ClassVar = [
         ("before", _Pointer),
         ("after", _Pointer),
+        ("biases", _Pointer),
+        ("common", _Pointer),
         *((name, Matrix) for name in _MATRICES),
     ]
 
@@ -280,7 +282,9 @@ class NativeRuntime:
 
     def _layer(self, layer: int) -> _Step:
         matrices = [self._matrix(f"{layer}.{name}", name) for name in _MATRICES]
-        return _Step(self._at(f"{layer}.before"), self._at(f"{layer}.after"), *matrices)
+        names = ["before", "after", *(("biases", "common") if self._shape.biased else ())]
+        held = {name: self._at(f"{layer}.{name}") for name in names}
+        return _Step(**held, **dict(zip(_MATRICES, matrices, strict=True)))
 
     def _matrix(self, start: str, name: str) -> Matrix:
         has_loud = name in HAS_LOUD

@@ -1,4 +1,4 @@
-"""Llama models on onnxruntime, for a CPU without torch or a compiler.
+"""Llama-type models on onnxruntime, for a CPU without torch or a compiler.
 
 May import ``engine`` and ``checkpoint``; never torch.
 """

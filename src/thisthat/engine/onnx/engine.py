@@ -1,4 +1,4 @@
-"""The engine for a CPU without torch or a compiler: llama models on onnxruntime."""
+"""The engine for a CPU without torch or a compiler: llama-type models on onnxruntime."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class OnnxEngine(FlatEngine):
         ``form`` is "int8" (fast), "block8" (closer to float32, slower) or "float32"; a ``finer``
         int8 rounds activations less, even if the model was trained with rounded ones; it is for
         rare use and keeps little memory. Raises InvalidInputError for another form, CheckpointError
-        for a model that is not a plain llama or a form that cannot be written.
+        for a model of another type or a form that cannot be written.
         """
         chosen = check_form(form)
         shape = read_shape(checkpoint.config, checkpoint.loop)

@@ -1,4 +1,4 @@
-"""A llama model as an ONNX graph with one primitive: a flat pass over trees after a kept prefix.
+"""A llama-type model as an ONNX graph with one primitive: a flat pass over trees after a prefix.
 
 Inputs: ``tokens``, ``positions``, ``since``, ``until`` [T] (see flat_pass.py), ``slots`` [S] and
 per step the keys and values of the P tokens already read. Outputs: ``logits`` [S, labels] over the
@@ -160,20 +160,24 @@ class _LlamaGraph:
 
         Where all rows ask, they are one product.
         """
-        weights = [self._weight(f"{start}{name}_proj.weight") for name in "qkv"]
+        names = [f"{start}{name}_proj" for name in "qkv"]
         if asked != normed:
-            return [*self._projected(asked, weights[:1]), *self._projected(normed, weights[1:])]
-        return self._projected(normed, weights)
+            return [*self._projected(asked, names[:1]), *self._projected(normed, names[1:])]
+        return self._projected(normed, names)
 
-    def _projected(self, rows: GraphRows, weights: Sequence[Array]) -> list[str]:
+    def _projected(self, rows: GraphRows, names: Sequence[str]) -> list[str]:
         graph = self._graph
+        weights = [self._weight(f"{name}.weight") for name in names]
         product = settle(graph, self._form.linear(graph, rows, np.concatenate(weights)))
+        if self._shape.biased:
+            biases = np.concatenate([self._weight(f"{name}.bias") for name in names])
+            product = graph.node("Add", product, graph.constant(biases))
         whole = graph.node("Unsqueeze", product, graph.constant([0], np.int64))
         if len(weights) == 1:
             return [whole]
         sizes = graph.constant([len(weight) for weight in weights], np.int64)
-        names = [graph.name("projected") for _ in weights]
-        return graph.nodes("Split", [whole, sizes], names, axis=-1)
+        parts = [graph.name("projected") for _ in weights]
+        return graph.nodes("Split", [whole, sizes], parts, axis=-1)
 
     def _rotate(self, values: str, positions: str, heads: int) -> str:
         return self._graph.node(

@@ -3,6 +3,9 @@
  * Keys and values stand in blocks of tokens, in sixteen bits a number: what is kept of a long text is most of the memory it
  * takes. Blocks that none of the few sees are not looked at. How keys are multiplied is the variant's: in float32, in
  * halves or by tiles of bfloat16.
+ *
+ * What all keys have in common adds the same to every score of a query, which no probability shows. Biases are most of
+ * that, a hundred times as large as what differs, and would leave few of the sixteen bits for it, so it is taken off.
  */
 
 #pragma once
@@ -101,13 +104,14 @@ static int fit(const float *numbers, int count) {
 }
 
 /* Put the keys and values of a token, projected one after the other, where others will look for them. */
-static void show(const Model *model, const float *projected, int place, int position, int blocks, Short *keys,
-                 Short *values, int32_t *unfit) {
+static void show(const Model *model, const float *common, const float *projected, int place, int position, int blocks,
+                 Short *keys, Short *values, int32_t *unfit) {
     int width = model->head_width;
     for (int head = 0; head < model->shared_heads; head++, projected += width) {
         float key[MOST_WIDTH];
         memcpy(key, projected, sizeof(float) * width);
         rope(model, position, key);
+        for (int d = 0; common && d < width; d++) key[d] -= common[head * width + d];
         const float *value = projected + model->shared_heads * width;
         if (!fit(key, width) || !fit(value, width)) __atomic_store_n(unfit, 1, __ATOMIC_RELAXED);
         size_t block = ((size_t)head * blocks + place / BLOCK) * width * BLOCK;

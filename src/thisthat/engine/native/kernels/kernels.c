@@ -1,4 +1,4 @@
-/* One pass of a llama model over a flat tree of tokens, on the cores of a CPU.
+/* One pass of a llama-type model over a flat tree of tokens, on the cores of a CPU.
  *
  * Each thread owns some tokens and computes all of their numbers; it looks at the others only to attend, so
  * threads meet once a step. (Sharing each product by its outputs reads weights once, but takes nine meetings
@@ -209,15 +209,25 @@ static void lay_out_normed(Work *work, const Rows *rows, int count, const float 
     }
 }
 
+/* So many ``biases`` added to each of ``some`` rows. */
+static void add_biases(const float *biases, int count, int some, float *rows) {
+    for (int r = 0; r < some; r++)
+        for (int k = 0; k < count; k += WIDE) {
+            float *place = rows + (size_t)r * count + k;
+            store(place, load(place) + load(biases + k));
+        }
+}
+
 /* Queries, keys and values, or some of them, of all rows. */
 static void project(Work *work, const Step *step, int rows, int from, int to) {
     int width = work->model->width, batch = batch_of(rows);
     for (int first = 0; first < rows; first += batch) {
         int some = up_to(rows - first, batch);
+        float *projected = work->projected + (size_t)first * (to - from);
         Rows given = rows_from(work, first, some, &step->projections, width);
         lay_out_normed(work, &given, some, work->hidden + (size_t)first * width, step->before);
-        product(&given, some, from, to, STORE, work->projected + (size_t)first * (to - from),
-                to - from);
+        product(&given, some, from, to, STORE, projected, to - from);
+        if (step->biases) add_biases(step->biases + from, to - from, some, projected);
     }
 }
 
@@ -239,13 +249,14 @@ static void finish(Work *work, const Step *step, int first, int some, const Segm
     product(&gated, some, 0, width, ADD, hidden, width);
 }
 
-static void show_rows(Work *work, int rows, const float *projected, int stride, Short *keys, Short *values) {
+static void show_rows(Work *work, const Step *step, int rows, const float *projected, int stride, Short *keys,
+                      Short *values) {
     const Pass *pass = work->pass;
     int blocks = blocks_of(pass->places);
     for (int r = 0; r < rows; r++) {
         int token = work->token[r];
-        show(work->model, projected + (size_t)r * stride, pass->place[token], pass->positions[token], blocks, keys,
-             values, pass->unfit);
+        show(work->model, step->common, projected + (size_t)r * stride, pass->place[token], pass->positions[token],
+             blocks, keys, values, pass->unfit);
     }
 }
 
@@ -330,12 +341,12 @@ static void start_step(Work *work, int s, Short *keys, Short *values) {
     int whole = queries + 2 * model->shared_heads * model->head_width;
     if (s < model->steps - 1) {
         project(work, step, work->rows, 0, whole);
-        show_rows(work, work->rows, work->projected + queries, whole, keys, values);
+        show_rows(work, step, work->rows, work->projected + queries, whole, keys, values);
         work->stride = whole;
     } else {
         /* Nothing reads the last step's output but the slots. */
         project(work, step, work->rows, queries, whole);
-        show_rows(work, work->rows, work->projected, whole - queries, keys, values);
+        show_rows(work, step, work->rows, work->projected, whole - queries, keys, values);
         work->rows = gather_slots(work, work->rows);
         work->coarse = TERMS == 1 ? work->rows : 0;
         project(work, step, work->rows, 0, queries);

@@ -13,6 +13,8 @@ typedef uint16_t Short; /* a number in sixteen bits: a half, or a bfloat where t
 
 typedef struct {
     const float *before, *after; /* norms */
+    const float *biases;         /* of queries, keys and values; NULL where they have none */
+    const float *common;         /* what is taken off all keys, see attention.h; NULL without biases */
     Matrix projections, out, gate_up, down;
 } Step;
 
