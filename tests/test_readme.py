@@ -72,7 +72,9 @@ def table(beginning: str) -> list[list[str]]:
 def test_public_tasks(beginning: str, name: str) -> None:
     right, chance, questions = split(name)
     cells = row(beginning)
-    assert cells[1:3] == [f"{right:.3f}", f"{chance:.3f}"]
+    large, *same = split(name, "decisions-large")
+    assert same == [chance, questions]
+    assert cells[1:4] == [f"{right:.3f}", f"{large:.3f}", f"{chance:.3f}"]
     assert cells[0].startswith(f"{questions:,} ")
 
 
@@ -80,7 +82,7 @@ def test_the_nearest_option_of_unseen_public_tasks() -> None:
     beside, *asked = split("heldout_task", "decisions-minilm")
     assert asked == [*split("heldout_task")[1:]]
     cells = row("6,313 rows of public tasks")
-    assert cells[3] == f"all-MiniLM-L6-v2, nearest option: {beside:.3f}"
+    assert cells[4] == f"all-MiniLM-L6-v2, nearest option: {beside:.3f}"
 
 
 @pytest.mark.parametrize("kind", ["boolean", "choice", "score"])
@@ -88,20 +90,25 @@ def test_written_tasks(kind: str) -> None:
     cells = row(f"unseen written tasks: {kind}s")
     assert cells[1] == f"{line('written', f'accuracy, {kind}'):.3f}"
     chance = {each["name"]: each["chance"] for each in groups("written", "kind")}
-    assert cells[2] == f"{chance[kind]:.3f}"
+    assert cells[3] == f"{chance[kind]:.3f}"
     kinds = {f"{task.domain}.{task.name}": task.kind for task in read_tasks(ROOT / "data/branches")}
     ours = {each["name"]: each for each in groups("written", "task")}
     assert f"the {len(ours)} held-out written tasks of 0.6.0" in " ".join(README.split())
-    shared = [
-        each
-        for each in groups("written-minilm", "task")
-        if each["name"] in ours and kinds[each["name"]] == kind
-    ]
-    assert sum(each["questions"] for each in shared) == sum(
-        each["questions"] for name, each in ours.items() if kinds[name] == kind
-    )
-    beside = sum(each["right"] for each in shared) / sum(each["questions"] for each in shared)
-    assert cells[3] == f"all-MiniLM-L6-v2, nearest option: {beside:.3f}"
+
+    def on_the_same_tasks(name: str) -> float:
+        shared = [
+            each
+            for each in groups(name, "task")
+            if each["name"] in ours and kinds[each["name"]] == kind
+        ]
+        assert sum(each["questions"] for each in shared) == sum(
+            each["questions"] for name, each in ours.items() if kinds[name] == kind
+        )
+        return sum(each["right"] for each in shared) / sum(each["questions"] for each in shared)
+
+    assert cells[2] == f"{on_the_same_tasks('written-large'):.3f}"
+    beside = on_the_same_tasks("written-minilm")
+    assert cells[4] == f"all-MiniLM-L6-v2, nearest option: {beside:.3f}"
 
 
 @pytest.mark.parametrize(
@@ -115,8 +122,8 @@ def test_taught_tasks(beginning: str, what: str) -> None:
     cells = row(beginning)
     assert cells[1] == f"{line('teach', f'{what}: light teach'):.3f}"
     labels, _ = what.split(", ")
-    assert cells[2] == f"{line('teach', f'{labels}: chance'):.3f}"
-    told = re.findall(r"[\d.]+(?=[,;]|$)", cells[3])
+    assert cells[3] == f"{line('teach', f'{labels}: chance'):.3f}"
+    told = re.findall(r"[\d.]+(?=[,;]|$)", cells[4])
     systems = ("TF-IDF", "MiniLM", "zero-shot")
     assert told == [f"{line('teach', f'{what}: {system}'):.3f}" for system in systems]
 
@@ -125,26 +132,41 @@ def test_rules_and_calibration() -> None:
     anchors = json.loads((ROOT / "src/thisthat_lab/bench/anchors.json").read_text())["values"]
     cells = row("branch-shaped rules")
     assert cells[1] == f"{line('branch', 'accuracy'):.3f}"
-    assert cells[2] == f"{line('branch', 'chance'):.3f}"
+    assert cells[2] == f"{line('branch-large', 'accuracy'):.3f}"
+    assert cells[3] == f"{line('branch', 'chance'):.3f}"
     published = anchors["branch.accuracy"]
     for value in (published["paper"], *published["others"].values()):
-        assert str(value) in cells[3]
+        assert str(value) in cells[4]
     steps = groups("branch", "arithmetic steps")
     cells = row("arithmetic of two to four steps")
     assert [each["name"] for each in steps] == ["2", "3", "4"]
     assert cells[1] == f"{line('branch', 'arithmetic'):.3f}"
+    assert cells[2] == f"{line('branch-large', 'arithmetic'):.3f}"
     asked = sum(each["questions"] for each in steps)
-    assert cells[2] == f"{sum(each['chance'] * each['questions'] for each in steps) / asked:.3f}"
+    assert cells[3] == f"{sum(each['chance'] * each['questions'] for each in steps) / asked:.3f}"
     assert sum(each["right"] for each in steps) / asked == line("branch", "arithmetic")
     published = anchors["branch.arithmetic"]
     for value in (published["paper"], *published["others"].values()):
-        assert str(value) in cells[3]
-    public = line("decisions-decisions_dev", "ECE, 15 bins: heldout_task (n = 6313)")
-    ours = line("written", "ECE, 15 bins")
-    familiar = line("decisions-decisions_dev", "ECE, 15 bins: seen_task (n = 7511)")
+        assert str(value) in cells[4]
+    errors = {
+        which: tuple(
+            f"{line(name, f'ECE, 15 bins{part}'):.3f}"
+            for name, part in (
+                (decisions, ": heldout_task (n = 6313)"),
+                (written, ""),
+                (decisions, ": seen_task (n = 7511)"),
+            )
+        )
+        for which, decisions, written in (
+            ("default", "decisions-decisions_dev", "written"),
+            ("large", "decisions-large", "written-large"),
+        )
+    }
+    public, ours, familiar = errors["default"]
     assert (
-        f"expected calibration error {public:.3f} on unseen public tasks, {ours:.3f} on unseen "
-        f"written ones, {familiar:.3f} on tasks it was trained on."
+        f"The default's expected calibration error is {public} on unseen public tasks, {ours} on "
+        f"unseen written ones, {familiar} on tasks it was trained on; the large one's is "
+        "{}, {} and {}.".format(*errors["large"])
     ) in " ".join(README.split())
 
 
