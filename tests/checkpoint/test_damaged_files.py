@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from tests.checkpoint.tiny import tiny_weights, write_tiny_gguf
-from thisthat.checkpoint.delta import Delta, make_delta
+from thisthat.checkpoint.delta import Delta
 from thisthat.checkpoint.gguf_weights import GgufModel
+from thisthat.checkpoint.packing import make_delta
 from thisthat.checkpoint.safetensors_file import SafetensorsFile
 from thisthat.errors import CheckpointError
 
@@ -33,6 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = {"w": np.zeros((6, 40), np.float32), "n": np.zeros(40, np.float32)}
     trained = {name: tensor + np.arange(40, dtype=np.float32) for name, tensor in base.items()}
     make_delta(base, trained, folder / "delta", base_sha256="00" * 32)
+    make_delta(base, trained, folder / "product", base_sha256="00" * 32, rank=2)
     return folder
 
 
@@ -69,6 +71,7 @@ READERS: dict[str, tuple[Callable[[Path], None], int]] = {
     "model.gguf": (_read_gguf, 6000),
     "model.safetensors": (_read_safetensors, 500),
     "delta": (_read_delta, 1 << 20),
+    "product": (_read_delta, 1 << 20),
 }
 
 

@@ -38,9 +38,16 @@ TEXTS = (
 )
 
 
-def test_tensors_come_back_under_their_names_and_in_their_order(tmp_path: Path) -> None:
-    weights = tiny_weights()
-    write_tiny_gguf(tmp_path / "tiny.gguf", weights)
+ARCHITECTURES = pytest.mark.parametrize("architecture", ["llama", "qwen2"])
+
+
+@ARCHITECTURES
+def test_tensors_come_back_under_their_names_and_in_their_order(
+    architecture: str, tmp_path: Path
+) -> None:
+    weights = tiny_weights(model_type=architecture)
+    assert any(name.endswith("_proj.bias") for name in weights) == (architecture == "qwen2")
+    write_tiny_gguf(tmp_path / "tiny.gguf", weights, architecture=architecture)
     read = GgufModel(tmp_path / "tiny.gguf").weights()
     assert set(read) == set(weights)
     for name, tensor in weights.items():
@@ -61,11 +68,13 @@ def test_quantised_tensors_are_read(storage: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(read[name], expected, err_msg=name)
 
 
-def test_settings_become_a_configuration(tmp_path: Path) -> None:
-    write_tiny_gguf(tmp_path / "tiny.gguf", tiny_weights())
+@ARCHITECTURES
+def test_settings_become_a_configuration(architecture: str, tmp_path: Path) -> None:
+    weights = tiny_weights(model_type=architecture)
+    write_tiny_gguf(tmp_path / "tiny.gguf", weights, architecture=architecture)
     model = GgufModel(tmp_path / "tiny.gguf")
     config = model.config
-    assert config["model_type"] == "llama"
+    assert config["model_type"] == architecture
     assert (config["hidden_size"], config["intermediate_size"]) == (32, 64)
     assert (config["num_attention_heads"], config["num_key_value_heads"]) == (2, 1)
     assert (config["head_dim"], config["vocab_size"]) == (16, len(TOKENS))
@@ -98,6 +107,28 @@ def test_each_digit_is_a_token_and_nothing_is_added() -> None:
     assert pieces("x  1") == ["x", "ĠĠ", "1"]
     assert tokenizer.encode("the").ids == tokenizer.encode("the", add_special_tokens=False).ids
     assert tokenizer.decode(tokenizer.encode("été 42 the").ids) == "été 42 the"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It's 2024", ["It", "'s", "Ġ", "2", "0", "2", "4"]),
+        ("WE'LL  go", ["WE", "'LL", "Ġ", "Ġgo"]),
+        ("a(12);\n\n b", ["a", "(", "1", "2", ");ĊĊ", "Ġb"]),
+        ("x\t\ty", ["x", "ĉ", "ĉy"]),
+    ],
+)
+def test_texts_for_qwen_are_cut_as_its_own_tokenizer_cuts_them(
+    text: str, expected: list[str]
+) -> None:
+    cut = build_tokenizer(tokenizer_settings("qwen2"), "tiny").pre_tokenizer
+    assert cut is not None
+    assert [piece for piece, _ in cut.pre_tokenize_str(text)] == expected
+
+
+def test_qwen_reads_an_accent_of_its_own_as_part_of_its_letter() -> None:
+    tokenizer = build_tokenizer(tokenizer_settings("qwen2"), "tiny")
+    assert tokenizer.encode("cafe\u0301").ids == tokenizer.encode("caf\u00e9").ids
 
 
 def _damage(path: Path, change: str) -> None:

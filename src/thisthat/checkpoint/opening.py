@@ -27,13 +27,15 @@ from thisthat.errors import CheckpointError, InvalidInputError
 
 DEFAULT = "default"
 MOST_LAYERS = 16
-DEFAULT_FOLDER = Path(__file__).parent / "default"
+SHIPPED = {card.parent.name: card.parent for card in Path(__file__).parent.glob(f"*/{CARD_FILE}")}
+"""The checkpoints inside this package: their folders by the names that open them."""
+
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[\w.\-]+")
 _PATH_STARTS = ("./", "../", "/", "~")
 
 
 def open_checkpoint(ref: str | Path = DEFAULT, lam: float | None = None) -> Checkpoint:
-    """Open ``"default"``, a folder (with or without a card), a GGUF file or a Hub id.
+    """Open a shipped name (``"default"``), a folder, with a card or without, a GGUF file or Hub id.
 
     ``lam`` replaces the card's lambda. Raises InvalidInputError for a lambda outside [0, 1] or
     above 0 without a delta, CheckpointError for anything wrong with the files or those of a
@@ -43,8 +45,9 @@ def open_checkpoint(ref: str | Path = DEFAULT, lam: float | None = None) -> Chec
 
 
 def _open(ref: str | Path, lam: float | None, left: int) -> Checkpoint:
-    if ref == DEFAULT:
-        return _open_carded(DEFAULT, DEFAULT_FOLDER, lam, left)
+    shipped = _shipped(ref)
+    if shipped is not None:
+        return _open_carded(str(ref), shipped, lam, left)
     path = Path(ref).expanduser()
     if path.is_dir():
         if (path / CARD_FILE).is_file():
@@ -63,9 +66,14 @@ def _open(ref: str | Path, lam: float | None, left: int) -> Checkpoint:
         return _open_plain(ref, SafetensorsModel(folder), HubBase(ref), lam)
     if not isinstance(ref, str) or ref.startswith(_PATH_STARTS) or ref.endswith("/"):
         raise CheckpointError(f"there is no {'file' if path.suffix == '.gguf' else 'folder'} {ref}")
+    names = ", ".join(f'"{name}"' for name in sorted(SHIPPED))
     raise CheckpointError(
-        f'{ref}: is neither "{DEFAULT}", a folder, a .gguf file nor a Hub id such as owner/name'
+        f"{ref}: is neither {names}, a folder, a .gguf file nor a Hub id such as owner/name"
     )
+
+
+def _shipped(ref: str | Path) -> Path | None:
+    return SHIPPED.get(ref) if isinstance(ref, str) else None
 
 
 def _open_carded(ref: str, folder: Path, lam: float | None, left: int) -> Checkpoint:
@@ -86,7 +94,7 @@ def topmost_delta(ref: str | Path) -> tuple[Card, Path]:
 
     Raises InvalidInputError for a checkpoint without a delta, CheckpointError for a wrong hash.
     """
-    path = DEFAULT_FOLDER if ref == DEFAULT else Path(ref).expanduser()
+    path = _shipped(ref) or Path(ref).expanduser()
     if not path.exists() and isinstance(ref, str) and _HUB_ID.fullmatch(ref):
         path = hub_folder(ref)
     card = read_card(path / CARD_FILE) if (path / CARD_FILE).is_file() else None
@@ -123,7 +131,7 @@ def _open_parent(named: Parent, folder: Path, left: int) -> Checkpoint:
     if left == 1:
         raise CheckpointError(f"{where}: the stack has more than {MOST_LAYERS} layers")
     ref = named.ref
-    if ref != DEFAULT and not _HUB_ID.fullmatch(ref):
+    if ref not in SHIPPED and not _HUB_ID.fullmatch(ref):
         ref = str((folder / ref).resolve())
         if not Path(ref).exists():
             raise CheckpointError(

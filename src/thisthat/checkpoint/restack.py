@@ -9,8 +9,9 @@ from typing import Any
 
 from thisthat.checkpoint.card import card_as_json
 from thisthat.checkpoint.checkpoint import Checkpoint
-from thisthat.checkpoint.delta import Delta, DeltaReport, check_fits, rebase_delta
+from thisthat.checkpoint.delta import Delta, check_fits, rebase_delta
 from thisthat.checkpoint.opening import open_checkpoint, topmost_delta
+from thisthat.checkpoint.packing import DeltaReport
 from thisthat.checkpoint.ship import DELTA_FILE, HEADS_FILE, marked, ship_delta, write_layer_card
 from thisthat.errors import CheckpointError
 from thisthat.files import new_folder
@@ -41,6 +42,7 @@ def flatten(
     *,
     bits: float | None = None,
     target_bytes: int | None = None,
+    rank: int | None = None,
 ) -> DeltaReport:
     """Write ``checkpoint`` as it is into the new ``folder`` as one delta on its base, lambda 1.
 
@@ -57,7 +59,13 @@ def flatten(
     )
     with new_folder(folder) as made:
         return ship_delta(
-            checkpoint, checkpoint.weights(), made, card, bits=bits, target_bytes=target_bytes
+            checkpoint,
+            checkpoint.weights(),
+            made,
+            card,
+            bits=bits,
+            target_bytes=target_bytes,
+            rank=rank,
         )
 
 

@@ -19,9 +19,9 @@ from thisthat.checkpoint.card import (
     write_card,
 )
 from thisthat.checkpoint.checkpoint import Checkpoint
-from thisthat.checkpoint.delta import DeltaReport, make_delta
 from thisthat.checkpoint.model import Weights
 from thisthat.checkpoint.opening import switches
+from thisthat.checkpoint.packing import DeltaReport, make_delta
 from thisthat.checkpoint.safetensors_weights import write_model
 from thisthat.checkpoint.store import hash_file
 from thisthat.errors import CheckpointError
@@ -48,6 +48,7 @@ def ship_taught(
     *,
     bits: float | None = None,
     target_bytes: int | None = None,
+    rank: int | None = None,
 ) -> DeltaReport:
     """Write ``trained`` into the new ``folder`` as a delta on ``parent`` as it is, at lambda 1.
 
@@ -63,6 +64,7 @@ def ship_taught(
             base_sha256=parent.identity,
             bits=bits,
             target_bytes=target_bytes,
+            rank=rank,
         )
         write_layer_card(parent, made, folder, card, "weights")
     return report
@@ -134,6 +136,7 @@ def ship_delta(
     *,
     bits: float | None = None,
     target_bytes: int | None = None,
+    rank: int | None = None,
 ) -> DeltaReport:
     """Write ``trained`` into ``folder`` as a card and a delta on the base of ``base``, lambda 1.
 
@@ -148,6 +151,7 @@ def ship_delta(
         base_sha256=base.base_sha256,
         bits=bits,
         target_bytes=target_bytes,
+        rank=rank,
     )
     reference = DeltaReference(DELTA_FILE, hash_file(path))
     elsewhere = _base_from_elsewhere(base.root)

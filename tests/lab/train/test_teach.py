@@ -187,7 +187,7 @@ def full(*_: Any, **__: Any) -> None:
     [
         "thisthat_lab.train.loop.write_atomically",
         "thisthat_lab.train.saved.write_atomically",
-        "thisthat.checkpoint.delta.write_atomically",
+        "thisthat.checkpoint.packing.write_atomically",
         "thisthat.checkpoint.ship.write_card",
     ],
 )

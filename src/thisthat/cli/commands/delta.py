@@ -12,7 +12,7 @@ from thisthat.cli.app import App
 
 if TYPE_CHECKING:
     from thisthat.checkpoint import Checkpoint
-    from thisthat.checkpoint.delta import DeltaReport
+    from thisthat.checkpoint.packing import DeltaReport
 
 app = App(
     no_args_is_help=True,
@@ -30,6 +30,10 @@ def make(
     bits: Annotated[float | None, typer.Option(help="Bits per weight, instead of a size.")] = None,
     target_bytes: Annotated[
         int | None, typer.Option(help="Largest size of the delta file; 75,000,000 if not given.")
+    ] = None,
+    rank: Annotated[
+        int | None,
+        typer.Option(help="Store each matrix as a product of at most this rank, not in steps."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -50,7 +54,9 @@ def make(
         form = replace(start.card.prompt, open_state=False)
         name = out.resolve().name
         card = replace(start.card, name=name, prompt=form, loop=None, byte_activations=False)
-    report = ship_delta(start, end.weights(), out, card, bits=bits, target_bytes=target_bytes)
+    report = ship_delta(
+        start, end.weights(), out, card, bits=bits, target_bytes=target_bytes, rank=rank
+    )
     if as_json:
         typer.echo(json.dumps(asdict(report)))
     else:
@@ -134,13 +140,18 @@ def flatten(
     target_bytes: Annotated[
         int | None, typer.Option(help="Largest size of the delta file; 75,000,000 if not given.")
     ] = None,
+    rank: Annotated[
+        int | None,
+        typer.Option(help="Store each matrix as a product of at most this rank, not in steps."),
+    ] = None,
 ) -> None:
     """Write a stack as one delta on its base; λ = 0 is then the base, not the parent."""
     from thisthat.checkpoint import open_checkpoint
     from thisthat.checkpoint.restack import flatten as flat
 
     opened = open_checkpoint(checkpoint, lam)
-    _show_report(flat(opened, out, bits=bits, target_bytes=target_bytes), out)
+    report = flat(opened, out, bits=bits, target_bytes=target_bytes, rank=rank)
+    _show_report(report, out)
 
 
 @app.command()
@@ -174,8 +185,12 @@ def inspect(
     typer.echo(f"bits per weight  {facts['bits_per_weight']:.2f}")
     typer.echo(
         f"tensors          {len(kinds)}: {kinds.count('steps')} in steps, "
+        f"{kinds.count('product')} as products, "
         f"{kinds.count('exact')} exact, {kinds.count('zero')} unchanged"
     )
+    largest = max((tensor["rank"] or 0 for tensor in facts["tensors"]), default=0)
+    if largest:
+        typer.echo(f"largest rank     {largest}")
 
 
 def _show_stack(checkpoint: Checkpoint) -> None:

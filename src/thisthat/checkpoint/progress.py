@@ -1,0 +1,41 @@
+"""Tells whoever waits for the base weights how far they are."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+Report: TypeAlias = Callable[[int, int], None]
+"""Called with the bytes so far and the total while fetching."""
+
+_NEXT = "On a CPU, a form for this machine is built next: 15 s or more, once"
+
+_logger = logging.getLogger("thisthat.store")
+
+
+@contextmanager
+def progress_bar(total: int) -> Iterator[Report]:
+    """A progress bar on standard error; one line ahead if that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    if not console.is_terminal:
+        _announce(f"Fetching base weights, {total / 1e6:.0f} MB. {_NEXT}")
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("Fetching base weights", total=total)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+    if console.is_terminal:
+        console.print(_NEXT, highlight=False)
+
+
+def _announce(text: str) -> None:
+    """Tell the program's log, or standard error where nobody set one up."""
+    if _logger.hasHandlers():
+        _logger.info(text)
+    else:
+        print(text, file=sys.stderr, flush=True)
