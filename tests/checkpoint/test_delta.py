@@ -32,16 +32,18 @@ def test_lambda_zero_is_the_base_bit_for_bit(tmp_path: Path) -> None:
     make_delta(base, with_noise(base), tmp_path / "d", base_sha256=HASH)
     delta = Delta(tmp_path / "d")
     assert same_bits(apply_delta(base, delta, 0.0), kept)
-    moved = apply_delta(base, delta, 1.0)
+    given = dict(base)
+    moved = apply_delta(given, delta, 1.0)
     assert not same_bits(moved, kept)
     assert same_bits(base, kept)
+    assert not given, "the base and the sum would need twice the memory"
 
 
 def test_half_of_lambda_is_half_of_the_way(tmp_path: Path) -> None:
     base = tiny_weights()
     make_delta(base, with_noise(base), tmp_path / "d", base_sha256=HASH)
     delta = Delta(tmp_path / "d")
-    whole, half = apply_delta(base, delta, 1.0), apply_delta(base, delta, 0.5)
+    whole, half = apply_delta(dict(base), delta, 1.0), apply_delta(dict(base), delta, 0.5)
     for name in base:
         np.testing.assert_allclose(half[name], (base[name] + whole[name]) / 2, atol=1e-6)
 
@@ -51,7 +53,7 @@ def test_a_lambda_outside_its_range_is_refused(lam: float, tmp_path: Path) -> No
     base = tiny_weights()
     make_delta(base, with_noise(base), tmp_path / "d", base_sha256=HASH)
     with pytest.raises(InvalidInputError, match=r"lambda: is .*; it must lie in \[0, 1\]"):
-        apply_delta(base, Delta(tmp_path / "d"), lam)
+        apply_delta(dict(base), Delta(tmp_path / "d"), lam)
 
 
 def test_another_base_is_refused(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_the_error_is_small_and_as_reported(tmp_path: Path) -> None:
     base = tiny_weights()
     trained = with_noise(base)
     report = make_delta(base, trained, tmp_path / "d", base_sha256=HASH, bits=8)
-    got = apply_delta(base, Delta(tmp_path / "d"), 1.0)
+    got = apply_delta(dict(base), Delta(tmp_path / "d"), 1.0)
     squared = sum(float(((got[n] - trained[n]) ** 2).sum()) for n in base)
     size = sum(float(((base[n] - trained[n]) ** 2).sum()) for n in base)
     assert report.relative_error == pytest.approx((squared / size) ** 0.5, rel=0.01)
@@ -63,7 +63,7 @@ def test_rows_that_did_not_change_take_no_room(tmp_path: Path) -> None:
     assert report.bytes < 1500
     stored = SafetensorsFile(tmp_path / "d").stored(f"{EMBEDDING}.rows")
     assert stored.tolist() == [3, 500]
-    got = apply_delta(base, Delta(tmp_path / "d"), 1.0)[EMBEDDING]
+    got = apply_delta(dict(base), Delta(tmp_path / "d"), 1.0)[EMBEDDING]
     unchanged = np.setdiff1d(np.arange(1000), [3, 500])
     assert np.array_equal(got[unchanged], base[EMBEDDING][unchanged])
 
@@ -73,7 +73,7 @@ def test_an_unchanged_model_is_an_empty_delta(tmp_path: Path) -> None:
     report = make_delta(base, base, tmp_path / "d", base_sha256=HASH)
     assert {tensor.storage for tensor in report.tensors} == {"zero"}
     assert report.relative_error == 0
-    assert same_bits(apply_delta(base, Delta(tmp_path / "d"), 1.0), base)
+    assert same_bits(apply_delta(dict(base), Delta(tmp_path / "d"), 1.0), base)
 
 
 @settings(deadline=None, max_examples=30)
@@ -91,7 +91,7 @@ def test_any_finite_difference_survives(
     path = tmp_path_factory.mktemp("delta") / "d"
     base = {"w": np.zeros((8, 40), np.float32)}
     make_delta(base, {"w": difference}, path, base_sha256=HASH)
-    got = apply_delta(base, Delta(path), 1.0)["w"]
+    got = apply_delta(dict(base), Delta(path), 1.0)["w"]
     largest = np.abs(difference).max(axis=1, keepdims=True)
     root = np.sqrt((difference.astype(np.float64) ** 2).mean())
     assert (np.abs(got - difference) <= np.maximum(largest / 127, root / 64)).all()
@@ -181,12 +181,12 @@ def test_a_product_holds_what_low_rank_adapters_learn(tmp_path: Path) -> None:
         assert tensor.rank == (3 if storage == "product" else None)
         assert tensor.relative_error < 0.01
     delta = Delta(tmp_path / "d")
-    got = apply_delta(base, delta, 1.0)
+    got = apply_delta(dict(base), delta, 1.0)
     for name in base:
         far = np.linalg.norm(trained[name] - base[name])
         assert np.linalg.norm(got[name] - trained[name]) <= 0.01 * far
     assert same_bits(apply_delta(base, delta, 0.0), base)
-    assert same_bits(got, apply_delta(base, Delta(tmp_path / "d"), 1.0))
+    assert same_bits(got, apply_delta(dict(base), Delta(tmp_path / "d"), 1.0))
     again = make_delta(base, trained, tmp_path / "again", base_sha256=HASH, rank=3)
     assert again == report
     assert (tmp_path / "again").read_bytes() == (tmp_path / "d").read_bytes()
@@ -224,7 +224,7 @@ def test_any_finite_difference_survives_as_a_product(
     path = tmp_path_factory.mktemp("delta") / "d"
     base = {"w": np.zeros(shape, np.float32)}
     make_delta(base, {"w": difference}, path, base_sha256=HASH, rank=9)
-    got = apply_delta(base, Delta(path), 1.0)["w"]
+    got = apply_delta(dict(base), Delta(path), 1.0)["w"]
     assert got.shape == shape
     far = np.linalg.norm(difference.astype(np.float64))
     assert np.linalg.norm(got - difference.astype(np.float64)) <= 0.012 * far

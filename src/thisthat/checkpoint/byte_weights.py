@@ -18,11 +18,16 @@ _LINEAR = re.compile(r"\.layers\.\d+\..*_proj\.weight$")
 
 
 def round_to_bytes(weights: Weights) -> Weights:
-    """The weights with linear layers rounded; the given tensors are not changed."""
-    return {
-        name: _rounded(value) if _LINEAR.search(name) and value.ndim == 2 else value
-        for name, value in weights.items()
-    }
+    """The weights with linear layers rounded.
+
+    ``weights`` is emptied on the way, so that the memory need not hold both; no tensor is changed.
+    """
+
+    def taken(name: str) -> NDArray[np.float32]:
+        value = weights.pop(name)
+        return _rounded(value) if _LINEAR.search(name) and value.ndim == 2 else value
+
+    return {name: taken(name) for name in list(weights)}
 
 
 def _rounded(rows: NDArray[np.float32]) -> NDArray[np.float32]:

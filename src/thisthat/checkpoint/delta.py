@@ -175,6 +175,7 @@ class Delta:
 def apply_delta(base: Weights, delta: Delta, lam: float) -> Weights:
     """base + lam * delta. At lam 0 the result is ``base`` itself, untouched.
 
+    Else ``base`` is emptied on the way, so that the memory need not hold both; no tensor changes.
     Raises InvalidInputError for a lam outside [0, 1], CheckpointError naming a tensor that the base
     lacks or has in another shape.
     """
@@ -184,12 +185,12 @@ def apply_delta(base: Weights, delta: Delta, lam: float) -> Weights:
         return base
 
     def moved(name: str) -> NDArray[np.float32]:
-        difference = delta.tensor(name)
+        difference, before = delta.tensor(name), base.pop(name)
         if difference is None:
-            return base[name]
+            return before
         if lam != 1:
             difference *= np.float32(lam)
-        difference += base[name]
+        difference += before
         return difference
 
     names = list(base)
