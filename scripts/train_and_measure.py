@@ -59,6 +59,8 @@ class HalfHour:
         """The trained weights as a delta on the base."""
         if not (self.shipped / "decision.json").is_file():
             size = ["--target-bytes", str(self.given.target_bytes)]
+            if self.given.rank is not None:
+                size += ["--rank", str(self.given.rank)]
             trained = str(self.run / "checkpoint")
             base = ["--base", self.given.base]
             self.call("ship", "delta", "make", trained, str(self.shipped), *base, *size)
@@ -138,6 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--last", choices=STAGES, default=STAGES[-1])
     parser.add_argument("--base", default="default", help="checkpoint whose base is subtracted")
     parser.add_argument("--target-bytes", type=int, default=75_000_000, help="size of the delta")
+    parser.add_argument("--rank", type=int, help="ship products of this rank: for adapters")
     parser.add_argument("--measurements", nargs="+", help="these alone")
     parser.add_argument("--engine", default="auto", help="engine of the measurements")
     parser.add_argument("--dtype", default="auto", help="numeric form of the torch engine")

@@ -114,6 +114,8 @@ def test_the_half_hour_skips_what_is_there_and_stops_where_it_cannot_go_on(tmp_p
     (done / "decision.json").write_text("{}")
     assert script["main"]([*arguments, "--last", "train"]) == 0
     assert (tmp_path / "out" / "log.txt").read_text() == log
+    assert script["main"]([*arguments, "--first", "ship", "--last", "ship", "--rank", "8"]) == 1
+    assert "--rank 8" in (tmp_path / "out" / "log.txt").read_text()
 
 
 @pytest.mark.parametrize(("suite", "mazes"), [("spatial", True), ("scenes", False)])
