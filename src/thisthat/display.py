@@ -176,6 +176,11 @@ def counted(number: int, noun: str, described: str = "") -> str:
     return " ".join(filter(None, (str(number), described, plural)))
 
 
+def listed(parts: Sequence[str]) -> str:
+    """What follows a colon: one part behind it, several on lines of their own."""
+    return f" {parts[0]}" if len(parts) == 1 else "".join(f"\n  {part}" for part in parts)
+
+
 def option_told(question: Question, option: str) -> str:
     """The same, of a question's option."""
     if question.kind != "score" or (question.abstain and option == question.abstain.name):

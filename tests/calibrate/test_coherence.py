@@ -146,20 +146,60 @@ def test_wordings_of_the_caller_stand_instead_of_ours() -> None:
     assert report.passed
 
 
-def test_a_share_of_the_states_may_fail() -> None:
+def negated_wrongly(states: Sequence[str], share: float) -> tuple[CheckFinding, CoherenceReport]:
+    """The check of negations, which every state with a red parcel fails."""
+
     def read(state: str, question: str, names: list[str]) -> list[float]:
         plain = sound(state, question, names)
         return plain[::-1] if 'Is "no"' in question and "red" in state else plain
 
-    questions = {"lost": QUESTIONS["lost"]}
-    strict = check_schema(reading(read), questions, STATES)
-    assert not findings(strict)["lost", "negation"]
-    [finding] = [found for found in strict.findings if found.check == "negation"]
-    assert finding.failing == 1
-    assert finding.worst is not None
-    assert (finding.worst.state, finding.worst.text) == (0, STATES[0])
-    lenient = check_schema(reading(read), questions, STATES, tolerance=Tolerance(share=0.4))
-    assert findings(lenient)["lost", "negation"]
+    tolerance = Tolerance(share=share)
+    asked = {"lost": QUESTIONS["lost"]}
+    report = check_schema(reading(read), asked, states, tolerance=tolerance, injections=0)
+    [finding] = [found for found in report.findings if found.check == "negation"]
+    return finding, report
+
+
+RED = "The parcel is lost. It was red."
+BLUE = "All is well. It was blue."
+
+
+@pytest.mark.parametrize(
+    ("states", "share", "verdict"),
+    [
+        ([RED, BLUE, BLUE], 0.4, "passed"),
+        ([RED, BLUE, BLUE], 0.05, "unsure"),
+        ([RED, BLUE, BLUE], 0.0, "failed"),
+        ([RED, RED, BLUE], 0.05, "failed"),
+        ([RED], 0.05, "unsure"),
+        ([RED, *[BLUE] * 18], 0.05, "unsure"),
+        ([RED, *[BLUE] * 19], 0.05, "passed"),
+        ([RED, RED, *[BLUE] * 18], 0.05, "failed"),
+        ([BLUE, BLUE], 0.05, "passed"),
+    ],
+)
+def test_a_share_of_the_states_may_fail_and_one_of_few(
+    states: list[str], share: float, verdict: str
+) -> None:
+    finding, report = negated_wrongly(states, share)
+    assert (finding.failing, finding.states) == (states.count(RED), len(states))
+    assert finding.verdict == verdict
+    assert finding.passed == report.passed == (verdict != "failed")
+    assert (finding.worst is None) == (RED not in states)
+    if finding.worst is not None:
+        assert (finding.worst.state, finding.worst.text) == (0, RED)
+
+
+def test_few_states_say_what_they_cannot_show() -> None:
+    told = negated_wrongly([RED] + [BLUE] * 9, 0.05)[1].note
+    assert told == (
+        "10 states are few. One that fails is more than the share of 0.05, so it alone fails no "
+        "check, which is unsure then; two do. A check that none of them fails may still fail on up "
+        "to 26% of all states (with confidence 0.95). Take 20 or more to go by the share."
+    )
+    assert negated_wrongly([RED], 0.05)[1].as_dict()["note"].startswith("1 state is few. ")
+    for states, share in (([BLUE] * 20, 0.05), ([BLUE] * 10, 0.1), ([BLUE], 0.0), ([BLUE], 1.0)):
+        assert negated_wrongly(states, share)[1].note is None
 
 
 def test_questions_that_can_abstain_and_questions_without_words_are_probed() -> None:

@@ -274,9 +274,9 @@ def test_too_few_labels_are_counted_before_anything_is_asked_and_all_questions_n
         fit_policy(Silent(), labelled, parse_target("error<=0.05"))  # type: ignore[arg-type]
     needed = caught.value.labels_needed
     for name, has in (("queue", 60), ("refund", 60), ("anger", 20)):
-        told = f"'{name}' has {has} labels and needs at least {needed}, {needed - has} more"
-        assert told in str(caught.value)
-    assert "The questions share the risk: 'queue' by itself needs" in str(caught.value)
+        told = f"  '{name}' has {has} labels and needs at least {needed}, {needed - has} more"
+        assert told in str(caught.value).split("\n")
+    assert "\nThe questions share the risk: 'queue' by itself needs" in str(caught.value)
     assert caught.value.labels_missing == needed - 60
     with pytest.raises(TooFewLabelsError, match="for each option"):
         fit_policy(Silent(), labelled, parse_target("precision>=0.95"))  # type: ignore[arg-type]
@@ -311,15 +311,17 @@ def test_a_refusal_names_every_question_and_the_way_out() -> None:
             DECIDER.conditions(),
         )
     told = str(caught.value)
-    assert re.search(
-        r"150 labels of 'some' are too few: .* at least \d+ more of 'some' are needed, and ", told
+    first, some, few, never, *last = told.split("\n")
+    assert first == "target: error<=0.04 at confidence 0.95 cannot be supported:"
+    assert re.match(
+        r"  150 labels of 'some' are too few: .* at least \d+ more of 'some' are needed, and ", some
     )
-    assert re.search(r"20 labels of 'few', and at least \d+ are needed .*: \d+ more; ", told)
-    assert "the surest answers of 'never' are wrong too often for more labels to help" in told
-    assert told.endswith(
-        ". Fitting again with more labels counts as a further try. "
-        "The questions share the risk: --question fits one alone, which is a further try too"
-    )
+    assert re.match(r"  20 labels of 'few', and at least \d+ are needed .*: \d+ more$", few)
+    assert never == ("  the surest answers of 'never' are wrong too often for more labels to help")
+    assert last == [
+        "Fitting again with more labels counts as a further try.",
+        "The questions share the risk: --question fits one alone, which is a further try too.",
+    ]
     assert 0 < caught.value.labels_missing <= min(map(int, re.findall(r"(\d+) more", told)))
 
 

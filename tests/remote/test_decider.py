@@ -185,7 +185,7 @@ def test_a_checkpoint_that_changes_in_between_is_told() -> None:
         service.checkpoints.load("another", None)
         with pytest.raises(
             ServerError,
-            match=r"now answers with something else: checkpoint is another.*; connect again, or",
+            match=r"something else: checkpoint is another.*; connect again; beside",
         ):
             there.decide_many(["s"], ASKED)
 

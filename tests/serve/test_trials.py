@@ -25,9 +25,10 @@ from thisthat.loop.assignment_log import assignments
 from thisthat.loop.experiment import Experiment
 from thisthat.loop.registry import Registry
 from thisthat.questions import Source
+from thisthat.remote.unit_header import NAME as UNIT_HEADER
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
-from thisthat.serve.trials import MOST_CANDIDATES, UNIT_HEADER, champion_of
+from thisthat.serve.trials import MOST_CANDIDATES, champion_of
 from thisthat.temperature import Temperatures
 
 ASKED = {"questions": {"lost": {"type": "noul", "instructions": "Is it lost?"}}}
@@ -58,7 +59,12 @@ def opened(ref: str, lam: float | None) -> Decider:
 
 @pytest.fixture
 def registry(tmp_path: Path) -> Registry:
-    made = Registry(tmp_path / "registry")
+    return registry_in(tmp_path)
+
+
+def registry_in(folder: Path) -> Registry:
+    """A champion, a candidate that answers otherwise, one that fails and one that cannot open."""
+    made = Registry(folder / "registry")
     made.register("one", "first", "a", by="ann")
     for name, ref in (("two", "second"), ("three", "failing"), ("four", "broken")):
         made.register(name, ref, ref, by="ann", parent="one")

@@ -266,15 +266,46 @@ def judged(red: Learned, before: float, after: float, half: float) -> Learned:
 def test_advice_goes_by_what_more_labels_would_bring(taught: Taught) -> None:
     red = replace(taught.learned[0], rows=100)
     rising = judged(red, 0.8, 0.82, half=0.7).lines()
-    assert rising[-2].startswith("  These rows do not show that it is right more often. Its prob")
+    assert rising[-2].startswith("  These rows do not show that it is right more often. It is kept")
     assert rising[-1].endswith("twice as many would bring about +0.09: label more.")
-    flat = judged(red, 0.8, 0.8, half=0.8).lines()
-    assert flat[-2] == "  These rows do not show that it is right more often."
+    flat = judged(red, 0.8, 0.82, half=0.84).lines()
     assert "would bring little: if that is too seldom, look for wrong labels" in flat[-1]
     assert "label more" not in "\n".join(flat)
     few = judged(replace(red, rows=99), 0.8, 0.8, half=0.8).lines()
     assert few[-1].startswith("  Fewer than 100 labels do not tell what more")
     assert few[-1].endswith("; label more to find out.")
+
+
+def test_a_head_says_why_it_is_kept_or_is_not(taught: Taught) -> None:
+    red = judged(taught.learned[0], 0.8, 0.8, half=0.8)
+    before, after = red.fitted.before, red.fitted.after
+
+    def fitting(surer: float, better: np.ndarray = after) -> Learned:
+        """The head with every probability of its best option so much higher."""
+        moved = better + surer * np.sign(better - 0.5)
+        return replace(red, fitted=replace(red.fitted, before=before, after=moved))
+
+    assert red.head is None  # as often right, with the same probabilities
+    assert red.as_json()["kept"] is False
+    assert red.lines()[1] == (
+        "  It is right no more often and its probabilities fit no better (log loss 0.545 before, "
+        "0.545 after), so this is not kept; it is left as it is."
+    )
+    surer = fitting(0.05)  # the wrong ones, too
+    assert (surer.gain.value, surer.head) == (0, None)
+    milder = fitting(-0.05)
+    assert milder.head is not None
+    assert (
+        "  These rows do not show that it is right more often. It is kept because its "
+        "probabilities fit better: log loss 0.545 before, 0.509 after."
+    ) in milder.lines()
+    righter = fitting(0.09, judged(red, 0.8, 0.82, half=0.8).fitted.after)
+    assert righter.gain.value > 0 == righter.gain.low
+    assert righter.head is not None
+    assert (
+        "  These rows do not prove the gain, and its probabilities fit no better: log loss 0.545 "
+        "before, 0.776 after. It is kept because it was right more often."
+    ) in righter.lines()
 
 
 def test_an_option_that_is_lost_is_told_beside_the_gain(taught: Taught) -> None:
@@ -312,8 +343,12 @@ def test_a_head_that_is_shown_to_be_worse_is_not_kept(
     none = write(open_checkpoint(parent), labelled(), (worse,), tmp_path / "none")
     assert none.folder is None
     assert none.lines()[-1] == "nothing was kept, so nothing was written"
-    # A loss that may be chance is no reason.
-    assert judged(red, 0.82, 0.8, half=0.8).head is not None
+    # A loss that may be chance is no reason, where the probabilities fit better.
+    chance = judged(red, 0.81, 0.8, half=0.8)
+    milder = 0.5 + 0.8 * (chance.fitted.after - 0.5)
+    assert chance.gain.value < 0 <= chance.gain.high
+    assert chance.head is None
+    assert replace(chance, fitted=replace(chance.fitted, after=milder)).head is not None
 
 
 def test_the_command_teaches_from_a_csv_file(parent: Path, tmp_path: Path) -> None:

@@ -151,10 +151,13 @@ def test_files_that_teach_nothing_are_refused(tmp_path: Path) -> None:
         path.write_text("\n")
         with pytest.raises(InvalidInputError, match="has no labelled rows"):
             read_rows(path, questions)
-    with pytest.raises(
-        InvalidInputError, match=r"a\.jsonl, refund: has 19 different rows; at least"
-    ):
+    with pytest.raises(InvalidInputError) as several:
         read_rows(written(path, lines(19)), QUESTIONS)
+    few = "has 19 different rows; at least 20 are needed"
+    assert str(several.value) == f"{path}: cannot teach:\n  refund: {few}\n  anger: {few}"
+    alone = [{**row, "answers": {"refund": row["answers"]["refund"]}} for row in lines(19)]
+    with pytest.raises(InvalidInputError, match=rf"a\.jsonl, refund: {few}"):
+        read_rows(written(path, alone), QUESTIONS)
     same = [{"state": f"case {n}", "answers": {"refund": True}} for n in range(30)]
     with pytest.raises(InvalidInputError, match=r"a\.jsonl, refund: has the answer 'yes' in every"):
         read_rows(written(path, same), QUESTIONS)

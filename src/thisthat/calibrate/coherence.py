@@ -9,6 +9,7 @@ right, not answers that are wrong.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
@@ -30,6 +31,7 @@ Check: TypeAlias = Literal[
 ]
 CHECKS: tuple[Check, ...] = get_args(Check)
 SHOWN = 160
+_LEVEL = 0.05
 
 NEXT: dict[Check, str] = {
     "negation": "say what yes and no mean (criteria: true, false) and ask for one fact at a time; "
@@ -53,7 +55,9 @@ class Tolerance:
     """What still passes.
 
     ``shift`` is how far apart probabilities that should agree may be, ``margin`` how far the best
-    option must lead the next, ``share`` the share of states that may fail a check.
+    option must lead the next, ``share`` the share of states that may fail a check. Where one state
+    is more than the share, one may fail: so few states do not show how many would (unless the share
+    is 0).
     """
 
     shift: float = 0.15
@@ -65,6 +69,15 @@ class Tolerance:
             value = getattr(self, name)
             if not 0 <= value <= 1:
                 raise InvalidInputError(name, f"is {value}; it must be 0 to 1")
+
+    def may_fail(self, states: int) -> float:
+        """How many of so many states may fail a check."""
+        return max(1.0, self.share * states) if self.share else 0.0
+
+    @property
+    def enough(self) -> int:
+        """The fewest states of which one is no more than the share."""
+        return math.ceil(1 / self.share - 1e-9) if self.share else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +91,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One check of one question: how many states failed it, and the worst of them."""
+    """One check of one question: how many states failed it, and the worst of them.
+
+    ``unsure``: it passed because one failing state of so few shows nothing.
+    """
 
     question: str
     check: Check
@@ -86,6 +102,12 @@ class CheckFinding:
     failing: int
     passed: bool
     worst: Example | None
+    unsure: bool = False
+
+    @property
+    def verdict(self) -> Literal["passed", "unsure", "failed"]:
+        """What came of it, in a word."""
+        return "unsure" if self.unsure else "passed" if self.passed else "failed"
 
     @property
     def next(self) -> str | None:
@@ -107,6 +129,20 @@ class CoherenceReport:
         """True when no check failed."""
         return all(finding.passed for finding in self.findings)
 
+    @property
+    def note(self) -> str | None:
+        """What so few states can and cannot show; None where they are enough for the share."""
+        if self.states >= self.tolerance.enough:
+            return None
+        few = "1 state is" if self.states == 1 else f"{self.states} states are"
+        unseen = 1 - _LEVEL ** (1 / self.states)
+        return (
+            f"{few} few. One that fails is more than the share of {self.tolerance.share:g}, so it "
+            "alone fails no check, which is unsure then; two do. A check that none of them fails "
+            f"may still fail on up to {unseen:.0%} of all states (with confidence {1 - _LEVEL:g}). "
+            f"Take {self.tolerance.enough} or more to go by the share."
+        )
+
     def __repr__(self) -> str:
         passed = sum(finding.passed for finding in self.findings)
         checks = f"{passed} of {len(self.findings)} checks passed"
@@ -119,11 +155,12 @@ class CoherenceReport:
                 escape(each.check),
                 f"{each.failing} of {each.states}",
                 display.bar(each.failing / each.states, not each.passed),
-                "passed" if each.passed else display.bold("failed"),
+                each.verdict if each.passed else display.bold(each.verdict),
             )
             for each in self.findings
         ]
-        return display.table(("question", "check", "failing", "", ""), rows)
+        table = display.table(("question", "check", "failing", "", ""), rows)
+        return table if self.note is None else table + display.note(self.note)
 
     def renumbered(self, numbers: Sequence[int]) -> CoherenceReport:
         """The report with its states renumbered as in the file they were sampled from."""
@@ -142,6 +179,7 @@ class CoherenceReport:
             "states": self.states,
             "tokens": self.tokens,
             "tolerance": asdict(self.tolerance),
+            "note": self.note,
             "findings": [{**asdict(each), "next": each.next} for each in self.findings],
         }
 
@@ -207,7 +245,7 @@ def check_schema(
             by_check["injection"] = outcomes
             tokens += read
         done = [check for check in CHECKS if check in by_check]
-        findings += [_finding(name, each, by_check[each], states, limits.share) for each in done]
+        findings += [_finding(name, each, by_check[each], states, limits) for each in done]
     return CoherenceReport(tuple(findings), len(states), tokens, limits)
 
 
@@ -309,7 +347,7 @@ def _injected(
 
 
 def _finding(
-    name: str, check: Check, outcomes: Sequence[_Outcome], states: Sequence[Text], share: float
+    name: str, check: Check, outcomes: Sequence[_Outcome], states: Sequence[Text], limits: Tolerance
 ) -> CheckFinding:
     failing = sum(outcome.failed for outcome in outcomes)
     number = max(range(len(outcomes)), key=lambda n: outcomes[n].severity)
@@ -318,8 +356,9 @@ def _finding(
         text = " ".join(as_text(states[number]).split())
         shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
         worst = Example(number, shown, outcomes[number].what)
-    passed = failing <= share * len(outcomes)
-    return CheckFinding(name, check, len(outcomes), failing, passed, worst)
+    passed = failing <= limits.may_fail(len(outcomes))
+    unsure = passed and failing > limits.share * len(outcomes)
+    return CheckFinding(name, check, len(outcomes), failing, passed, worst, unsure)
 
 
 def _yes(answer: Answer) -> float:

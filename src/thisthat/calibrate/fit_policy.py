@@ -33,7 +33,7 @@ from thisthat.decide.policy import (
 )
 from thisthat.decide.recalibration import MonotoneMap
 from thisthat.decide.target import Target
-from thisthat.display import option_told
+from thisthat.display import listed, option_told
 from thisthat.errors import InvalidInputError
 from thisthat.identity import question_hash, schema_hash
 from thisthat.items.item import render_state
@@ -213,10 +213,10 @@ def _check_counts(
     if missing[nearest] <= 0:
         return
     each = "" if target.aim == "error" else " for each option"
-    told = "; ".join(
+    told = [
         f"{name!r} has {counts[name]} labels and needs at least {needed[name]}{each}, {more} more"
         for name, more in missing.items()
-    )
+    ]
     shared = ""
     if len(needed) > 1:
         alone = _delta({nearest: acting[nearest]}, confidence)
@@ -224,12 +224,12 @@ def _check_counts(
             target.wrong_rate, alone / (1 if target.aim == "error" else len(acting[nearest]))
         )
         shared = (
-            f". The questions share the risk: {nearest!r} by itself needs at least {least}{each} "
+            f"\nThe questions share the risk: {nearest!r} by itself needs at least {least}{each} "
             "(--question fits one alone)"
         )
     raise TooFewLabelsError(
-        f"{target} at confidence {confidence:g} cannot be supported even if every answer is right: "
-        f"{told}{shared}",
+        f"{target} at confidence {confidence:g} cannot be supported even if every answer is right:"
+        f"{listed(told)}{shared}",
         needed[nearest],
         missing[nearest],
     )
@@ -383,15 +383,13 @@ def _unsupported(
         if (needed := _needed(cutoff)) is not None
     }
     nearest = min(lacking, key=lacking.__getitem__, default=None)
-    again = ". Fitting again with more labels counts as a further try" if lacking else ""
-    shared = (
-        ". The questions share the risk: --question fits one alone, which is a further try too"
-        if questions > 1
-        else ""
-    )
-    why = "; ".join(_why(name, cutoff) for name, cutoff in cutoffs.items())
+    further = ["Fitting again with more labels counts as a further try."] if lacking else []
+    if questions > 1:
+        shared = "The questions share the risk: --question fits one alone, which is a further try"
+        further.append(f"{shared}{' too' if lacking else ''}.")
+    why = listed([_why(name, cutoff) for name, cutoff in cutoffs.items()])
     return UnsupportedTargetError(
-        f"{target} at confidence {confidence:g} cannot be supported: {why}{again}{shared}",
+        "\n".join([f"{target} at confidence {confidence:g} cannot be supported:{why}", *further]),
         max(each.least_labels for each in cutoffs.values())
         if nearest is None
         else cutoffs[nearest].labels + lacking[nearest],

@@ -362,7 +362,7 @@ def _together(faults: Sequence[InvalidInputError], start: str) -> InvalidInputEr
     left = len(others) - len(told)
     if left:
         told.append(f"and {display.counted(left, 'other')}")
-    message = "; also ".join([first.message, ", ".join(told)]) if told else first.message
+    message = f"{first.message}; also{display.listed(told)}" if told else first.message
     return InvalidInputError(first.field, message)
 
 

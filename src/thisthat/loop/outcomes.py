@@ -279,7 +279,8 @@ def _check_fits(found: list[Entry], outcome: Outcome) -> None:
     ):
         why = f"{shown(outcome.option)} is not one of {', '.join(options)}"
         if found[0].kind == "score":
-            why += "; the log knows levels by number (at the command line, --schema adds the texts)"
+            why += "; the log knows levels by number: name them so, or give the questions with "
+            why += "their texts (--schema; over HTTP, the field questions)"
         raise InvalidInputError("option", why)
     first = min(entry.time for entry in found)
     if outcome.time is not None and outcome.time < first - CLOCKS:

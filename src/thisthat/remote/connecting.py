@@ -20,17 +20,19 @@ def connect(
     key: str | None = None,
     model: str = "default",
     lam: float | None = None,
+    unit: str | None = None,
     timeout: float = 60.0,
 ) -> RemoteDecider:
     """A server's answers, with the calls of ``thisthat.open``'s decider. Nothing is sent yet.
 
     ``url`` is the server's address, with or without /v1; ``key`` one of its keys (None: that in
     THISTHAT_ENDPOINT_KEY, if any); ``model`` a name it answers to; ``lam`` a λ it has loaded (None:
-    its own); ``timeout`` the seconds to wait for the next answer. Raises InvalidInputError for
-    settings that cannot be used.
+    its own); ``unit`` for whom it asks, such as a customer, so that a canary may answer
+    (``for_unit`` makes clients for others); ``timeout`` the seconds to wait for the next answer.
+    Raises InvalidInputError for settings that cannot be used.
     """
     from thisthat.remote.decider import RemoteDecider
     from thisthat.remote.server import RemoteServer
 
     found = os.environ.get(ENDPOINT_KEY) if key is None else key
-    return RemoteDecider(RemoteServer(url, found or None, timeout), model, lam)
+    return RemoteDecider(RemoteServer(url, found or None, timeout), model, lam, unit)

@@ -6,6 +6,7 @@ Needs no model and no tokenizer: requests go out as JSON, and responses are read
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ from thisthat.questions_json import question_as_json
 from thisthat.remote import untaught_header
 from thisthat.remote.conditions_header import NAME, read_conditions
 from thisthat.remote.server import LOST, TRIES, RemoteServer, pause
+from thisthat.remote.unit_header import unit_header
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -93,27 +95,58 @@ class _Run:
 class RemoteDecider(Asks):
     """Answers through a server, with the library's calls; see ``thisthat.connect``.
 
-    ``model`` is a name the server answers to, ``lam`` a λ it has loaded (None: its own). States go
-    out in streams, one after another; whatever a busy server or a lost connection leaves unanswered
-    is asked again. It may be used from several threads. Raises InvalidInputError for unusable
-    questions, options and states, with their numbers, and ServerError for anything else that goes
-    wrong with a server.
+    ``model`` is a name the server answers to, ``lam`` a λ it has loaded (None: its own), ``unit``
+    for whom it asks, if it takes part in canaries. States go out in streams, one after another;
+    whatever a busy server or a lost connection leaves unanswered is asked again. It may be used
+    from several threads. Raises InvalidInputError for unusable questions, options and states, with
+    their numbers, and ServerError for anything else that goes wrong with a server.
     """
 
     def __init__(
-        self, server: RemoteServer, model: str = "default", lam: float | None = None
+        self,
+        server: RemoteServer,
+        model: str = "default",
+        lam: float | None = None,
+        unit: str | None = None,
     ) -> None:
         self._server = server
         self._address = server.root + PATH
         self._model = model
         self._lam = lam
         self._conditions: dict[_Words, Conditions] = {}
+        self._changed: dict[_Words, list[str]] = {}
         self._untaught: set[str] = set()
+        self._unit = self._checked(unit)
+        self._owns_threads = True
         self._threads = ThreadPoolExecutor(_MOST_AT_ONCE, "thisthat-remote")
 
     def __repr__(self) -> str:
         lam = "" if self._lam is None else f", λ = {self._lam:g}"
-        return f"<RemoteDecider {self._server.root}, model {self._model!r}{lam}>"
+        unit = "" if self._unit is None else f", unit {self._unit!r}"
+        return f"<RemoteDecider {self._server.root}, model {self._model!r}{lam}{unit}>"
+
+    def for_unit(self, unit: str) -> RemoteDecider:
+        """A client that asks for this unit, such as a customer, and so takes part in canaries.
+
+        Its answers may come from the champion or from a candidate, and ``decision.source`` says
+        from which: a unit keeps its arm while a canary runs. It shares the threads of this one,
+        which ends them. Raises InvalidInputError for a unit that cannot be sent and beside a λ,
+        which is the champion's.
+        """
+        made = copy.copy(self)
+        made._unit = self._checked(unit)
+        made._conditions, made._changed, made._untaught = {}, {}, set()
+        made._owns_threads = False
+        return made
+
+    def _checked(self, unit: str | None) -> str | None:
+        if unit is None:
+            return None
+        unit_header(unit)
+        if self._lam is not None:
+            why = "takes part in canaries, a chosen λ does not: leave out one of them"
+            raise InvalidInputError("unit", why)
+        return unit
 
     def decide_pairs(
         self,
@@ -138,7 +171,8 @@ class RemoteDecider(Asks):
 
     def close(self) -> None:
         """End the threads that waited for the server beside an event loop."""
-        self._threads.shutdown()
+        if self._owns_threads:
+            self._threads.shutdown()
 
     def __enter__(self) -> RemoteDecider:
         return self
@@ -170,10 +204,15 @@ class RemoteDecider(Asks):
     def conditions(self, **options: Unpack[DecideKeywords]) -> Conditions:
         """The conditions of the answers given with these options, as the server reported them.
 
-        Raises ServerError before the first answer.
+        Raises ServerError before the first answer, and where a unit was answered by several
+        checkpoints.
         """
+        words = _words(DecideOptions.of(**options))
+        if words in self._changed:
+            changed = "; ".join(self._changed[words])
+            raise ServerError(f"{self._address}: several checkpoints answered: {changed}")
         try:
-            return self._conditions[_words(DecideOptions.of(**options))]
+            return self._conditions[words]
         except KeyError:
             raise ServerError(f"{self._address}: nothing has been asked this way yet") from None
 
@@ -208,7 +247,8 @@ class RemoteDecider(Asks):
         }
         trouble = f"the connection broke, or nothing came for {self._server.timeout:g} seconds"
         caller = run.options.request_id
-        headers = None if caller is None else {"x-request-id": caller}
+        headers = {} if caller is None else {"x-request-id": caller}
+        headers |= {} if self._unit is None else unit_header(self._unit)
         with self._server.post(PATH, body, _states(len(numbers)), headers) as response:
             conditions = self._noted(words, response)
             untaught = untaught_header.read_untaught(response.headers.get(untaught_header.NAME))
@@ -231,10 +271,15 @@ class RemoteDecider(Asks):
         except InvalidInputError as error:
             raise ServerError(f"{self._address}: {error}") from None
         changed = self._conditions.setdefault(options, told).differences(told)
-        if changed:
+        if changed and self._unit is None:
             what = f"now answers with something else: {'; '.join(changed)}"
-            advice = "connect again, or choose the champion's λ to stay out of a canary"
+            advice = (
+                "connect again; beside a canary, choose the champion's λ (lam=, --lambda) to stay "
+                "with it, or name a unit (unit=) to take part"
+            )
             raise ServerError(f"{self._address}: {what}; {advice}")
+        if changed:
+            self._changed[options] = changed
         return told
 
     def _read(
@@ -280,11 +325,14 @@ def _decision(
     line: Mapping[str, Any], questions: Mapping[str, Question], conditions: Conditions
 ) -> Decision:
     cut = line["cut"]
+    named = line["checkpoint"], line["version"], line["lambda"]
+    # Where a candidate fails, the champion answers instead; the header is the candidate's.
+    own = named == (conditions.checkpoint, conditions.version, conditions.lam)
     return Decision(
         answers={
             name: _answer(question, line["answers"][name]) for name, question in questions.items()
         },
-        source=Source(line["checkpoint"], line["version"], line["lambda"], conditions.weights),
+        source=Source(*named, conditions.weights if own else None),
         usage=Usage(**line["usage"]),
         seconds=line["seconds"],
         cut=None if cut is None else Cut(**cut),

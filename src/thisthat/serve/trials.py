@@ -34,12 +34,12 @@ from thisthat.loop.experiment import Experiment
 from thisthat.loop.judge import Judge, shadow_key
 from thisthat.loop.registry import Pointed, Registry, RegistryState
 from thisthat.questions import Decision, Question, Text
+from thisthat.remote.unit_header import NAME as UNIT_HEADER
 from thisthat.serve.checkpoints import Checkpoints, Open, let_go
 from thisthat.serve.logs import log as log_line
 from thisthat.serve.problems import Problem
 from thisthat.serve.scheduling.scheduler import Scheduler
 
-UNIT_HEADER = "x-thisthat-unit"
 BY = "server"
 
 _LOOK_SECONDS = 0.2

@@ -94,10 +94,22 @@ class Learned:
         hits = self._right(self.fitted.after)[0]
         return expected_calibration_error(self.fitted.after.max(axis=1), hits, 10)
 
+    @cached_property
+    def log_loss(self) -> tuple[float, float]:
+        """The log loss of the checkpoint itself and of the head."""
+        before, after = (
+            negative_log_likelihood(list(each), self.labels)
+            for each in (self.fitted.before, self.fitted.after)
+        )
+        return before, after
+
     @property
     def head(self) -> Head | None:
-        """The head that is kept: none where nothing was learned or the rows show a loss."""
-        return None if self.gain.high < 0 else self.fitted.head
+        """The head that is kept: none where nothing was learned, the rows show a loss, or the head
+        is neither right more often nor nearer in its probabilities."""
+        before, after = self.log_loss
+        better = self.gain.value > 0 or after < before
+        return self.fitted.head if better and self.gain.high >= 0 else None
 
     @property
     def supported(self) -> bool:
@@ -128,11 +140,18 @@ class Learned:
             f"{head}Right on states it was not fitted on: {_shown(self.before)} before, "
             f"{_shown(self.after)} after; gain {_shown(self.gain)}."
         )
-        if self.head is None:
+        if self.gain.high < 0:
             return [first, "  It is right less often, so this is not kept; it is left as it is."]
-        lines = [first, *self._found_told(), "  " + self._rests_on()]
-        if not self.supported:
-            lines.append("  These rows do not show that it is right more often." + self._for_what())
+        if self.head is None:
+            lines = [
+                first,
+                "  It is right no more often and its probabilities fit no better "
+                f"({self._log_loss_told()}), so this is not kept; it is left as it is.",
+            ]
+        else:
+            lines = [first, *self._found_told(), "  " + self._rests_on()]
+            if not self.supported:
+                lines.append("  These rows do not " + self._why_kept())
         more = self.another_doubling
         if more is None:
             return lines if self.supported else [*lines, "  Label more."]
@@ -162,15 +181,22 @@ class Learned:
             f"state's {said}."
         )
 
-    def _for_what(self) -> str:
-        """Why the head is kept, where its probabilities are better."""
-        before, after = (
-            negative_log_likelihood(list(each), self.labels)
-            for each in (self.fitted.before, self.fitted.after)
+    def _why_kept(self) -> str:
+        """Why the head is kept where no gain in accuracy is shown."""
+        before, after = self.log_loss
+        if after < before:
+            return (
+                "show that it is right more often. It is kept because its probabilities fit "
+                f"better: {self._log_loss_told()}."
+            )
+        return (
+            "prove the gain, and its probabilities fit no better: "
+            f"{self._log_loss_told()}. It is kept because it was right more often."
         )
-        if after >= before:
-            return ""
-        return f" Its probabilities fit better: log loss {before:.3f} before, {after:.3f} after."
+
+    def _log_loss_told(self) -> str:
+        before, after = self.log_loss
+        return f"log loss {before:.3f} before, {after:.3f} after"
 
     def as_json(self) -> dict[str, Any]:
         """For the card."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from thisthat.display import counted, option_told
+from thisthat.display import counted, listed, option_told
 from thisthat.errors import InvalidInputError
 from thisthat.identity import state_hash
 from thisthat.items.labels import Frame, label_place, read_labelled
@@ -74,14 +74,21 @@ def read_rows(
     for state, labels, place in entries:
         for name, label in labels.items():
             found[name].add(state, label, label_place(place, name) if questions else place)
-    for name, rows in found.items():
-        _check(str(source) if isinstance(source, Path) else "frame", name, rows)
+    file = str(source) if isinstance(source, Path) else "frame"
+    faults = [fault for name, rows in found.items() if (fault := _fault(name, rows)) is not None]
+    if len(faults) == 1:
+        raise InvalidInputError(f"{file}, {faults[0].field}", faults[0].message)
+    if faults:
+        raise InvalidInputError(file, f"cannot teach:{listed([str(each) for each in faults])}")
     return found
 
 
-def _check(source: str, name: str, rows: Rows) -> None:
-    field_name = f"{source}, {name}"
+def _fault(name: str, rows: Rows) -> InvalidInputError | None:
     if len(rows.states) < LEAST_ROWS:
         given = counted(len(rows.states), "row", "different")
-        raise InvalidInputError(field_name, f"has {given}; at least {LEAST_ROWS} are needed")
-    rows.refuse_one_answer(field_name)
+        return InvalidInputError(name, f"has {given}; at least {LEAST_ROWS} are needed")
+    try:
+        rows.refuse_one_answer(name)
+    except InvalidInputError as error:
+        return error
+    return None

@@ -38,7 +38,9 @@ def test_an_incoherent_schema_fails_with_a_table_and_examples(files: Path) -> No
     assert "FAILED" in outcome.output
     assert "negation" in outcome.output
     assert "state 0 [/bold]" in outcome.output or "[/bold]" in outcome.output
+    assert "checks failed" in outcome.output
     assert "on 12 states" in outcome.output
+    assert "12 states are few." in outcome.output
     said = " ".join(outcome.output.split())
     assert "What to do next: - negation (lost): say what yes and no mean" in said
 

@@ -100,8 +100,8 @@ def test_the_level_of_a_score_goes_by_number_or_text(tmp_path: Path) -> None:
     Path(schema).write_text(json.dumps({"anger": spec}))
     said = ("log", "outcome", log, "--request", "r0", "--question", "anger", "--option", "furious")
     assert refused(*said) == (
-        "--option: 'furious' is not one of 0, 1, 2; the log knows levels by number "
-        "(at the command line, --schema adds the texts)"
+        "--option: 'furious' is not one of 0, 1, 2; the log knows levels by number: name them so, "
+        "or give the questions with their texts (--schema; over HTTP, the field questions)"
     )
     assert run(*said, "--schema", schema) == "recorded\n"
     rows = "decision,request,question,option\n2,,,annoyed\n,r2,anger,0\n{}"

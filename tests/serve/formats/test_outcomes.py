@@ -95,6 +95,8 @@ def test_outcomes_without_a_decision_are_kept_and_counted(service: Service) -> N
         ({"outcomes": []}, ["body", "outcomes"]),
         ({"outcomes": [GOOD] * 1001}, ["body", "outcomes"]),
         ({"outcomes": [GOOD], "more": 1}, ["body", "more"]),
+        ({"outcomes": [GOOD], "questions": []}, ["body", "questions"]),
+        ({"outcomes": [GOOD], "questions": {"lost": 3}}, ["body", "questions", "lost"]),
         ({"outcomes": [GOOD, 3]}, ["body", "outcomes", 1]),
         ({"outcomes": [GOOD, {**GOOD, "colour": 1}]}, ["body", "outcomes", 1, "colour"]),
         ({"outcomes": [GOOD, {**GOOD, "time": 9e12}]}, ["body", "outcomes", 1, "time"]),
@@ -113,6 +115,28 @@ def test_bad_input_names_its_place_and_changes_nothing(
     assert service.log is not None
     service.log.store.add(OUTCOMES, [])
     assert list(received(service.log.store)) == []
+
+
+def test_a_level_goes_by_its_text_where_the_questions_are_given(service: Service) -> None:
+    post(service, "/v1/systemone", REQUEST, headers={"x-request-id": "call-1"})
+    assert service.log is not None
+    assert service.log.flush()
+
+    def told(option: str, **more: Any) -> httpx.Response:
+        outcome = {"request": "call-1", "question": "anger", "option": option}
+        return post(service, PATH, {"outcomes": [outcome], **more})
+
+    assert told("furious", questions=None).json()["error"]["message"] == (
+        "outcomes[0].option: 'furious' is not one of 0, 1, 2; the log knows levels by number: name "
+        "them so, or give the questions with their texts (--schema; over HTTP, the field questions)"
+    )
+    questions = REQUEST["questions"]
+    assert told("wild", questions=questions).json()["error"]["message"] == (
+        "outcomes[0].option: 'wild' is not one of 0: calm, 1: annoyed, 2: furious"
+    )
+    assert told("furious", questions=questions).json()["recorded"] == 1
+    [found] = received(service.log.store)
+    assert found.outcome.option == "2"
 
 
 def test_every_fault_is_listed(service: Service) -> None:

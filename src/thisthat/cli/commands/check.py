@@ -25,6 +25,7 @@ from thisthat.cli.options import (
     alone_or_named,
 )
 from thisthat.cli.terminal import plain_table, progress_bar, say
+from thisthat.display import counted
 from thisthat.errors import InvalidInputError
 from thisthat.inputs import read_json
 
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
 
 OTHER_WORDS = ("negation", "thresholds", "paraphrases")
 """Checks that ask in other words, which a taught question's head does not know."""
+
+_VERDICTS = {
+    "passed": ("passed", "green"),
+    "unsure": ("unsure", "yellow"),
+    "failed": ("FAILED", "bold red"),
+}
 
 
 def check(
@@ -143,13 +150,13 @@ def _print(report: CoherenceReport, taught: Collection[str]) -> None:
     table = plain_table("question", "check", *numbers, "", right=numbers)
     last = None
     for finding in report.findings:
-        verdict = Styled("passed", "green") if finding.passed else Styled("FAILED", "bold red")
+        verdict = _VERDICTS[finding.verdict]
         table.add_row(
             Styled(finding.question if finding.question != last else ""),
             finding.check,
             str(finding.failing),
             str(finding.states),
-            verdict,
+            Styled(*verdict),
         )
         last = finding.question
     Console().print(table)
@@ -160,6 +167,7 @@ def _print(report: CoherenceReport, taught: Collection[str]) -> None:
                 f"{finding.worst.what}\n  {finding.worst.text}"
             )
     failed = sum(not finding.passed for finding in report.findings)
+    unsure = sum(finding.unsure for finding in report.findings)
     if failed:
         say("\nWhat to do next:")
     for check in dict.fromkeys(each.check for each in report.findings if not each.passed):
@@ -170,8 +178,12 @@ def _print(report: CoherenceReport, taught: Collection[str]) -> None:
             say(f"- {check} ({names}): was answered without what was taught; keep the wording")
         if rest := [each for each in about if each not in known]:
             say(f"- {check} ({', '.join(each.question for each in rest)}): {rest[0].next}")
+    if report.note is not None:
+        say(f"\n{report.note}")
+    states = counted(report.states, "state")
+    others = f", {unsure} unsure" if unsure else ""
     say(
-        f"\n{failed} of {len(report.findings)} checks failed on {report.states} states; "
+        f"\n{failed} of {len(report.findings)} checks failed{others}, on {states}; "
         f"{report.tokens} tokens read",
         "dim",
     )
