@@ -17,6 +17,7 @@ from tests.engine.trees import LABELS
 from thisthat.engine.llama_shape import read_shape
 from thisthat.engine.native.loud_inputs import LOUD
 from thisthat.engine.native.pack import (
+    common_of_keys,
     inner_size,
     obstacle,
     packed,
@@ -26,7 +27,9 @@ from thisthat.engine.native.pack import (
     tensor_bytes,
     write_packed,
 )
+from thisthat.engine.native.plain_step import plain_rope
 from thisthat.engine.native.proof import SHAPE
+from thisthat.engine.rope import rotary_tables
 from thisthat.errors import CheckpointError
 
 
@@ -114,6 +117,18 @@ def test_weights_of_loud_inputs_are_there_once_more() -> None:
     assert np.array_equal(found[".loud_sums"], whole[:, loud].sum(axis=1, dtype=np.int32))
     assert np.array_equal(found[""], packed(whole, "by fours"))
     assert set(packed_parts(whole, "by fours", 64)) == {"", ".sums"}
+
+
+def test_what_keys_have_in_common_is_most_of_a_bias_that_hardly_turns() -> None:
+    shape = replace(SHAPE, rope_base=1e6, heads=2, shared_heads=2, longest=32_768)
+    bias = np.random.default_rng(0).standard_normal(2 * shape.head_width).astype(np.float32)
+    cosine, sine = (table[:1024] for table in rotary_tables(shape, shape.longest))
+    keys = plain_rope(np.tile(bias.reshape(1, 2, -1), (1024, 1, 1)), cosine, sine)
+    common = common_of_keys(bias, shape).reshape(2, -1)
+    np.testing.assert_allclose(common, keys.mean(axis=0), atol=1e-5)
+    left = np.abs(keys - common).max(axis=(0, 1)).reshape(2, -1)
+    # The last eighth turns by a three hundredth of a circle or less.
+    assert left[:, -4:].max() < 0.02 * np.abs(bias).max()
 
 
 def test_a_missing_tensor_is_named() -> None:
