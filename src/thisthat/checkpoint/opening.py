@@ -35,7 +35,7 @@ _PATH_STARTS = ("./", "../", "/", "~")
 
 
 def open_checkpoint(ref: str | Path = DEFAULT, lam: float | None = None) -> Checkpoint:
-    """Open a shipped name (``"default"``), a folder, with a card or without, a GGUF file or Hub id.
+    """Open "default", "large", a folder with a card or without, a GGUF file or a Hub id.
 
     ``lam`` replaces the card's lambda. Raises InvalidInputError for a lambda outside [0, 1] or
     above 0 without a delta, CheckpointError for anything wrong with the files or those of a

@@ -10,7 +10,7 @@ import typer
 from thisthat.environment import ENDPOINT_KEY
 from thisthat.errors import InvalidInputError
 
-_CHECKPOINT = "default, a folder, a GGUF file or a Hub id."
+_CHECKPOINT = "default, large, a folder, a GGUF file or a Hub id."
 
 CheckpointOption: TypeAlias = Annotated[str, typer.Option("--checkpoint", help=_CHECKPOINT)]
 CheckpointAlone: TypeAlias = Annotated[

@@ -30,7 +30,7 @@ def open_decider(
 ) -> Decider:
     """Open a checkpoint and an engine for it.
 
-    ``ref`` is "default", a folder, a GGUF file or a Hub id; ``lam`` in [0, 1] scales the
+    ``ref`` is "default", "large", a folder, a GGUF file or a Hub id; ``lam`` in [0, 1] scales the
     checkpoint's delta. ``engine`` "auto" picks torch on a GPU; on a CPU it picks native if the
     model and the processor support it and there is a C compiler, else onnx if the architecture
     allows it. ``form`` is the numeric form of native ("int8") and onnx ("float32", "block8" or

@@ -34,7 +34,7 @@ class Answerer(Protocol):
 def open_answerer(
     ref: str, *, lam: float | None = None, key: str | None = None, timeout: float = 60.0
 ) -> Answerer:
-    """A checkpoint (default, a folder, a GGUF file, a Hub id) or a server (systemone+URL)."""
+    """A checkpoint (default, large, a folder, a GGUF file, a Hub id) or a server, systemone+URL."""
     if ref.startswith(_SERVER):
         url = ref.removeprefix(_SERVER)
         if not url.startswith(("http://", "https://")):

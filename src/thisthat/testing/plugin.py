@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--decisions-checkpoint",
         default="default",
-        help="default, a folder, a GGUF file, a Hub id, or systemone+URL for a server",
+        help="default, large, a folder, a GGUF file, a Hub id, or systemone+URL for a server",
     )
     group.addoption("--decisions-lambda", type=float, default=None, help="how much of the delta")
 

@@ -26,7 +26,7 @@ def run_tests(
     ],
     schema: SchemaOption = None,
     checkpoint: Annotated[
-        str, typer.Option(help="default, a folder, a GGUF file, a Hub id, or systemone+URL.")
+        str, typer.Option(help="default, large, a folder, a GGUF file, a Hub id, or systemone+URL.")
     ] = "default",
     lam: LambdaOption = None,
     against: Annotated[
