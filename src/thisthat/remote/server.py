@@ -43,7 +43,8 @@ class RemoteServer:
 
     def __init__(self, url: str, key: str | None = None, timeout: float = 60.0) -> None:
         if not _is_address(url):
-            raise InvalidInputError("server", f"{url!r} is not an http or https address")
+            hint = "" if "://" in url else f"; write http://{url}"
+            raise InvalidInputError("server", f"{url!r} is not an http or https address{hint}")
         if not (math.isfinite(timeout) and timeout > 0):
             raise InvalidInputError("timeout", f"is {timeout:g}; it must be a positive number")
         if key and not (key.isascii() and key.isprintable()):
