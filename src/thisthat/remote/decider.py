@@ -53,8 +53,8 @@ MOST_STATES = 1_000
 MOST_BYTES = 4 << 20
 """Limits of one request; a server takes 10,000 states and 16 MiB by default."""
 
-_MOST_AT_ONCE = 32
-"""Most calls of the event loop that wait for a server at once."""
+_MOST_AT_ONCE = 12
+"""Most calls of the event loop that wait for a server at once; it has 16 streams for everybody."""
 
 _BUSY = ("overloaded", "deadline", "draining")
 
