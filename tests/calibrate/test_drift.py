@@ -93,6 +93,8 @@ def test_drift_is_seen_and_its_absence_is_not_taken_for_it() -> None:
     said = str(unsure[0])
     assert said.startswith("queue: drift since the policy was fitted (how sure, e-value ")
     assert said.endswith(" of 200, 300 decisions)")
+    [few, _] = drifted(fitted(random, 40), usual, sure)
+    assert str(few).endswith(" of 200, 300 decisions, fitted on 40 labels)")
 
 
 def test_a_swap_between_the_ends_and_the_middle_is_seen() -> None:

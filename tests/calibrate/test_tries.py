@@ -28,6 +28,9 @@ def test_a_try_of_another_checkpoint_names_it_and_one_of_the_same_does_not() -> 
         "these labels were fitted before: error<=0.2 at 0.95; "
         "error<=0.1 at 0.95, asked of thisthat-135m 0.6.0. A target, question, wording, checkpoint"
     )
+    named = "mine, 0.6.0+5e1f, 0.5, state-first, apart, average, 0123456789abcdef, None"
+    told = "asked of mine 0.6.0+5e1f, λ = 0.5 (state-first, apart, average). A target"
+    assert told in warning_about([replace(NOW, checkpoint=named)], NOW)
 
 
 def test_every_try_adds_to_the_risk() -> None:

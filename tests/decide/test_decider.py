@@ -350,6 +350,7 @@ def test_options_are_declared_once_and_said_again_for_type_checkers() -> None:
         ("treshold", "; known are layout, packing, keep"),
         ("kep", "; did you mean 'keep'"),
         ("lam", ", but of the decider: thisthat.open"),
+        ("unit", r", but of a client: decider\.for_unit"),
     ],
 )
 def test_a_setting_that_is_not_known_is_named(name: str, hint: str) -> None:

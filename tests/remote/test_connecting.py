@@ -14,7 +14,7 @@ import pytest
 
 import thisthat
 from tests.path_engine import path_decider
-from tests.remote.test_decider import SCHEMA, STATES, comparable, same, scripted, whole
+from tests.remote.test_decider import SCHEMA, STATES, Reply, comparable, same, scripted, whole
 from tests.serve.support import on_loopback, opened, service_for
 from thisthat.audit.beside import CLIENT_REQUESTS
 from thisthat.audit.log import DecisionLog
@@ -137,6 +137,54 @@ def test_a_busy_server_is_waited_for() -> None:
         answer = thisthat.connect(address).decide("s", {"q": "Is it?"})
     assert len(seen) == 3
     assert comparable(replace(answer)) == comparable(path_decider().decide("s", {"q": "Is it?"}))
+
+
+def test_a_server_with_few_streams_answers_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_LONGEST_WAIT", "_LATER_WAIT"):
+        monkeypatch.setattr(f"thisthat.remote.server.{name}", 0.02)
+    service = service_for()
+    service.settings = replace(service.settings, bulk_streams=1)
+    states = [f"state {number}" for number in range(24)]
+
+    async def all_of_them(decider: RemoteDecider) -> list[Any]:
+        return await asyncio.gather(*(decider.ask_async(state, "Is it?") for state in states))
+
+    with on_loopback(service) as address, thisthat.connect(address) as decider:
+        answers = asyncio.run(all_of_them(decider))
+    assert answers == [path_decider().ask(state, "Is it?") for state in states]
+
+
+class Clock:
+    """Time that passes only in sleep."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_a_busy_server_that_says_when_is_asked_until_the_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def busy(headers: dict[str, str]) -> Reply:
+        return lambda _: (503, headers, b"full")
+
+    monkeypatch.setattr("thisthat.remote.server.time", Clock())
+    for headers, timeout, tries in (
+        ({"retry-after-ms": "100"}, 0.2, 4),
+        ({"retry-after-ms": "100"}, 1.5, 7),  # after 0.1, 0.2, 0.3, then every half second
+        ({"retry-after": "5"}, 31, 7),
+        ({"retry-after": "60"}, 31, 4),
+        ({}, 60, 4),
+    ):
+        with scripted(busy(headers)) as (address, seen):
+            decider = thisthat.connect(address, timeout=timeout)
+            with pytest.raises(thisthat.ServerError, match="HTTP 503 for 1 state: full"):
+                decider.ask("s", "Is it?")
+        assert len(seen) == tries
 
 
 def test_the_key_is_given_or_found(monkeypatch: pytest.MonkeyPatch) -> None:

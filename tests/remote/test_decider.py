@@ -296,7 +296,6 @@ def bad_header(body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
     ("reply", "message", "times"),
     [
         (nothing, "the connection broke, or nothing came .*; no answer to 2 states", 4),
-        (busy, "HTTP 503 for 2 states: full", 4),
         (no_header, "x-thisthat-conditions: is missing", 1),
         (bad_header, "x-thisthat-conditions: cannot be read: Field required", 1),
         (other_shape, "a line has an unexpected shape", 1),

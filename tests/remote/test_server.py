@@ -43,6 +43,11 @@ def test_what_is_no_address_is_named(url: str) -> None:
         RemoteServer(url)
 
 
+def test_an_address_without_its_scheme_is_told_how_it_is_written() -> None:
+    with pytest.raises(InvalidInputError, match=r"'x:1' is not .* address; write http://x:1"):
+        RemoteServer("x:1")
+
+
 def test_bad_settings_are_named() -> None:
     with pytest.raises(InvalidInputError, match="timeout: is 0; it must be a positive number"):
         RemoteServer("http://x:1", timeout=0)

@@ -66,7 +66,7 @@ STAGED = {
         ),
     ),
     ("check.md", "thisthat check --schema"): Staged(
-        "schema.json states.jsonl", ("paraphrases", '"paraphrases"')
+        "questions.json states.jsonl", ("paraphrases", '"paraphrases"')
     ),
     ("check.md", "csv.DictReader"): Staged("labels.csv", ('"You charged my card twice',)),
     ("eval.md", "sheet.csv"): Staged("sheet.csv", ("id,state,refund",)),
@@ -80,7 +80,7 @@ STAGED = {
         ),
     ),
     ("loop.md", "loop promote default"): Staged(
-        "log.sqlite schema.json",
+        "log.sqlite questions.json",
         (
             "is the champion",
             "thisthat-135m",
@@ -104,7 +104,7 @@ STAGED = {
         before={1: worlds.reviewed},
     ),
     ("loop.md", "--slice country"): Staged(
-        "log.sqlite schema.json costs.json taught", ("paired replay of 24 decisions",)
+        "log.sqlite questions.json costs.json taught", ("paired replay of 24 decisions",)
     ),
     ("loop.md", "loop shadow taught"): Staged(
         "taught",
@@ -112,13 +112,13 @@ STAGED = {
         before={0: worlds.first_champion},
     ),
     ("loop.md", "--reason"): Staged(
-        "taught refund.policy.json labels.jsonl schema.json log.sqlite",
+        "taught refund.policy.json labels.jsonl questions.json log.sqlite",
         ("certified again", "has ended", "is the champion again", "pointed", "page in report.html"),
         before={0: worlds.tried, 1: worlds.tried, 2: worlds.promoted},
     ),
     ("loop.md", "--explore 0.1"): Staged("log.sqlite", ("thisthat-135m",)),
     ("loop.md", "--policy taught.policy.json"): Staged(
-        "log.sqlite schema.json taught taught.policy.json", ("acting",)
+        "log.sqlite questions.json taught taught.policy.json", ("acting",)
     ),
     ("mcp.md", "thisthat mcp"): Staged(
         "command.json triage.json command.policy.json",

@@ -205,7 +205,7 @@ def reviewed(folder: Path) -> None:
 
 def write_world(folder: Path, clock: Clock) -> None:
     """Every file that a block needs; a block gets those that it names."""
-    schemas = ("questions.json", "schema.json", "triage.json")
+    schemas = ("questions.json", "triage.json")
     for name in schemas:
         write_schema(folder / name, REFUND)
     write_schema(folder / "command.json", DELETES)
@@ -219,7 +219,7 @@ def write_world(folder: Path, clock: Clock) -> None:
     write_lines(folder / "states.jsonl", [row["state"] for row in kept[:2]])
     rows = [{"state": row["state"], "answers": {"refund": row["refund"]}} for row in labels]
     write_lines(folder / "labels.jsonl", rows)
-    cases = f"questions: {(folder / 'schema.json').read_text()}{CASES}"
+    cases = f"questions: {(folder / 'questions.json').read_text()}{CASES}"
     (folder / "cases.yaml").write_text(cases)
     (folder / "mail.decisions.yaml").write_text(cases)
     (folder / "costs.json").write_text('{"refund": {"no": {"yes": 50}, "yes": {"no": 1}}}')

@@ -11,6 +11,7 @@ import pytest
 
 import thisthat.decide.opening
 from tests.path_engine import path_decider
+from tests.remote.test_connecting import Clock
 from tests.testing.samples import FILE
 from thisthat import InvalidInputError
 from thisthat.errors import ServerError
@@ -113,7 +114,8 @@ def test_a_server_that_stays_busy_and_one_that_is_not_there(
     cases: list[Case], server: tuple[str, type[Handler]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, handler = server
-    handler.replies += [(503, b"full")] * 20
+    handler.replies += [(503, b"full")] * 500
+    monkeypatch.setattr("thisthat.remote.server.time", Clock())
     with pytest.raises(ServerError, match="HTTP 503"):
         open_answerer(url).answer(cases)
     with pytest.raises(ServerError, match="no answer"):

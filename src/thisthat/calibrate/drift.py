@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thisthat.decide.policy import QuestionPart
+from thisthat.display import counted
 from thisthat.rng import Key, Rng
 
 LEVEL = 0.01
@@ -39,7 +40,8 @@ class DriftTest:
     """What one bet on a question's decisions has come to.
 
     ``e_value`` is the largest wealth so far, ``bound`` what it takes to call it drift. ``enough``
-    says whether there were labels and decisions to tell from.
+    says whether there were labels and decisions to tell from; of the policy's ``labels`` at most
+    512 are kept.
     """
 
     question: str
@@ -48,6 +50,7 @@ class DriftTest:
     bound: float
     rows: int
     enough: bool
+    labels: int
 
     @property
     def drifted(self) -> bool:
@@ -58,7 +61,8 @@ class DriftTest:
         said = "drift" if self.drifted else "no drift" if self.enough else "too few to tell drift"
         return (
             f"{self.question}: {said} since the policy was fitted ({self.test}, e-value "
-            f"{self.e_value:.4g} of {self.bound:.4g}, {self.rows} decisions)"
+            f"{self.e_value:.4g} of {self.bound:.4g}, {self.rows} decisions"
+            + (")" if self.enough else f", fitted on {counted(self.labels, 'label')})")
         )
 
 
@@ -154,7 +158,8 @@ class QuestionDrift:
     def tests(self) -> list[DriftTest]:
         """What both bets have come to."""
         named = {"how sure": self._sure, "which option": self._best}
+        counted_on = self.rows, self.enough, self.labels
         return [
-            DriftTest(self._name, name, bets.highest, 1 / self._level, self.rows, self.enough)
+            DriftTest(self._name, name, bets.highest, 1 / self._level, *counted_on)
             for name, bets in named.items()
         ]

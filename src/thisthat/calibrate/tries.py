@@ -118,7 +118,7 @@ def warning_about(others: list[Try], now: Try) -> str:
     risk = min(1.0, sum(1 - each.confidence for each in others) + 1 - now.confidence)
     told = "; ".join(
         str(each)
-        + ("" if each.checkpoint == now.checkpoint else f", asked of {each.checkpoint}")
+        + ("" if each.checkpoint == now.checkpoint else f", asked of {_asked_of(each.checkpoint)}")
         + ("" if each.schema in ("", now.schema) else ", asked in other words")
         for each in others
     )
@@ -128,6 +128,15 @@ def warning_about(others: list[Try], now: Try) -> str:
         f"with a probability of up to {risk:.1%}, not {1 - now.confidence:.1%}. Decide on "
         f"{now.target} or another for good reasons, and fit it once, on fresh labels"
     )
+
+
+def _asked_of(checkpoint: str) -> str:
+    """Conditions as ``Conditions.named`` writes them, for people: without their two hashes."""
+    parts = checkpoint.rsplit(", ", 7)
+    if len(parts) < 8:
+        return checkpoint
+    name, version, lam, *ways = parts[:-2]
+    return f"{name} {version}, λ = {lam} ({', '.join(ways)})"
 
 
 def rows_hash(labelled: LabelledStates) -> str:

@@ -89,6 +89,11 @@ class DecideOptions:
                         f"{name!r} is not a setting of a decision, but of the decider: "
                         "thisthat.open(…, lam=0) or thisthat.connect(…, lam=0)"
                     )
+                if name == "unit":
+                    raise TypeError(
+                        "'unit' is not a setting of a decision, but of a client: "
+                        "decider.for_unit(…) or thisthat.connect(…, unit=…)"
+                    )
                 near = get_close_matches(name, known)
                 hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
                 raise TypeError(f"{name!r} is not a setting of a decision; {hint}")

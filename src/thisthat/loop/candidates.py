@@ -64,6 +64,12 @@ def _parent(checkpoint: Checkpoint, held: RegistryState) -> str | None:
     return same[0] if same else None
 
 
+def no_candidate() -> InvalidInputError:
+    """Nothing was named and nothing is tried."""
+    why = "is missing, and there is no candidate: name one, or start a canary"
+    return InvalidInputError("version", why)
+
+
 def promote(
     registry: Registry,
     named: str | None,
@@ -80,17 +86,17 @@ def promote(
     held = registry.now()
     chosen = named or held.candidate
     if chosen is None:
-        raise InvalidInputError("version", "is missing: there is no candidate")
+        raise no_candidate()
     version = version_of(registry, chosen)
     if version.name == held.champion:
         raise InvalidInputError("version", f"{version.name!r} is the champion already")
     tried = [each for each in held.running.values() if each.version == version.name]
     if held.champions and not force:
         if not tried:
-            why = f"{version.name!r} is not being tried; start a canary, or force it"
+            why = f"{version.name!r} is not being tried; start a canary, or add --force"
             raise InvalidInputError("version", why)
         if not any(each.ready for each in tried):
-            why = f"has not shown {version.name!r} to be not worse; wait for it, or force it"
+            why = f"has not shown {version.name!r} to be not worse; wait for it, or add --force"
             raise InvalidInputError(tried[0].name, why)
     if lam is None:
         lam = next((each.lam for each in tried if each.ready), None)

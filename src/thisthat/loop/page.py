@@ -140,11 +140,11 @@ def _history(found: Mapping[str, Any]) -> str:
             event["what"],
             event["version"],
             event["by"],
-            event["reason"] or str(event["facts"].get("alias", "")),
+            event["told"],
         ]
         for event in reversed(found["history"])
     ]
-    return table(["when", "what", "version", "by", "why"], rows, "texts")
+    return table(["when", "what", "version", "by", "about"], rows, "texts")
 
 
 def _pointed(champion: Mapping[str, Any]) -> str:

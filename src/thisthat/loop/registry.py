@@ -40,6 +40,24 @@ class Event:
     reason: str
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def told(self) -> str:
+        """What it was about and why, in words."""
+        facts = self.facts
+        if self.what == "started":
+            about = f"{facts['name']}, {facts['share']:.1%} of the units"
+        elif self.what == "pointed":
+            again = " again" if facts.get("back") else ""
+            about = f"{facts['alias']}{again}{_at(facts.get('lam'))}"
+        else:
+            named = {"registered": "reference", "evaluated": "verdict"}
+            about = str(facts.get(named.get(self.what, "experiment")) or "")
+        return ", ".join(part for part in (about, self.reason) if part)
+
+
+def _at(lam: float | None) -> str:
+    return "" if lam is None else f", λ = {lam:g}"
+
 
 @dataclass(frozen=True, slots=True)
 class Version:

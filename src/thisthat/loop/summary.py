@@ -46,7 +46,7 @@ def summary(
         "running": running,
         "evaluations": [row for version in held.versions.values() for row in _evaluated(version)],
         **_decisions(store, mature_after, now),
-        "history": [asdict(event) for event in registry.history()],
+        "history": [{**asdict(event), "told": event.told} for event in registry.history()],
     }
 
 

@@ -1,4 +1,5 @@
 """The library's calls, answered by a server instead of a checkpoint opened here.
 
-May import ``decide`` and the plain data at the root; never ``engine``, ``checkpoint`` or ``serve``.
+May import ``decide``, ``loop`` (what an outcome is) and the plain data at the root; never
+``engine``, ``checkpoint`` or ``serve``.
 """

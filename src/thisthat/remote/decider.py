@@ -9,7 +9,7 @@ import contextlib
 import copy
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from http.client import HTTPResponse
@@ -43,6 +43,8 @@ from thisthat.remote.unit_header import unit_header
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from thisthat.loop.outcomes import Outcome, Recorded
+
 T = TypeVar("T")
 _Words: TypeAlias = tuple[tuple[str, object], ...]
 
@@ -51,8 +53,8 @@ MOST_STATES = 1_000
 MOST_BYTES = 4 << 20
 """Limits of one request; a server takes 10,000 states and 16 MiB by default."""
 
-_MOST_AT_ONCE = 32
-"""Most calls of the event loop that wait for a server at once."""
+_MOST_AT_ONCE = 12
+"""Most calls of the event loop that wait for a server at once; it has 16 streams for everybody."""
 
 _BUSY = ("overloaded", "deadline", "draining")
 
@@ -168,6 +170,28 @@ class RemoteDecider(Asks):
         run = _Run(states, DecideOptions.of(**options), None, stops=False)
         self._ask_all([(state, questions) for state in states], run)
         return [run.faults.get(n) or run.decisions[n] for n in range(len(states))]
+
+    def record(
+        self,
+        outcomes: Outcome | Iterable[Outcome],
+        questions: Mapping[str, Question] | None = None,
+    ) -> Recorded:
+        """Record what happened after decisions in the server's log, each outcome once.
+
+        Like ``thisthat.loop.outcomes.record``; with ``questions``, an option may be the text of a
+        score's level. Raises ServerError, after which the same call can be repeated.
+        """
+        from thisthat.remote.outcomes import send_outcomes  # Brings the log's databases.
+
+        return send_outcomes(self._server, outcomes, questions)
+
+    async def record_async(
+        self,
+        outcomes: Outcome | Iterable[Outcome],
+        questions: Mapping[str, Question] | None = None,
+    ) -> Recorded:
+        """``record`` without blocking the event loop."""
+        return await self._aside(lambda: self.record(outcomes, questions))
 
     def close(self) -> None:
         """End the threads that waited for the server beside an event loop."""

@@ -11,6 +11,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from email.message import Message
+from itertools import count
 from typing import Any
 
 from thisthat.environment import ENDPOINT_KEY
@@ -18,10 +19,12 @@ from thisthat.errors import InvalidInputError, ServerError
 from thisthat.remote.retry_after import retry_after_seconds
 
 TRIES = 4
+"""Tries of a server that is busy; more, until the timeout, while it says when to come back."""
 LOST = (OSError, ValueError, http.client.HTTPException)
 """Raised when reading an answer that breaks off or is not JSON."""
 
 _LONGEST_WAIT = 30.0
+_LATER_WAIT = 0.5
 _RETRIED = (429, 502, 503, 529)
 
 
@@ -43,7 +46,8 @@ class RemoteServer:
 
     def __init__(self, url: str, key: str | None = None, timeout: float = 60.0) -> None:
         if not _is_address(url):
-            raise InvalidInputError("server", f"{url!r} is not an http or https address")
+            hint = "" if "://" in url else f"; write http://{url}"
+            raise InvalidInputError("server", f"{url!r} is not an http or https address{hint}")
         if not (math.isfinite(timeout) and timeout > 0):
             raise InvalidInputError("timeout", f"is {timeout:g}; it must be a positive number")
         if key and not (key.isascii() and key.isprintable()):
@@ -62,24 +66,28 @@ class RemoteServer:
     ) -> http.client.HTTPResponse:
         """The response to a body, for the caller to read and close.
 
-        A busy server (429, 502, 503, 529) is tried up to four times, waiting as long as it asks, at
-        most half a minute. Raises ServerError, whose message says what the request was ``about``.
+        A busy server (429, 502, 503, 529) is tried four times, waiting as long as it asks, at most
+        half a minute, and on until the timeout while it asks for that. Raises ServerError, whose
+        message says what the request was ``about``.
         """
         address = self.root + path
         headers = {"Content-Type": "application/json", **(more_headers or {})}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         request = urllib.request.Request(address, json.dumps(body).encode(), headers)
-        for attempt in range(1, TRIES + 1):
+        until = time.monotonic() + self.timeout
+        for attempt in count(1):
             try:
                 response: http.client.HTTPResponse = _OPENER.open(request, timeout=self.timeout)
                 return response
             except urllib.error.HTTPError as error:
                 with error:
-                    if error.code not in _RETRIED or attempt == TRIES:
+                    busy = error.code in _RETRIED
+                    if not busy or (attempt >= TRIES and not _goes_on(error.headers, until)):
                         what = f"HTTP {error.code} for {about}: {_said(error)}"
                         raise ServerError(f"{address}: {what}") from None
-                time.sleep(wait(error.headers, attempt))
+                least = _LATER_WAIT if attempt >= TRIES else 0.0
+                time.sleep(max(wait(error.headers, attempt), least))
             except LOST as error:
                 why = getattr(error, "reason", error)
                 if isinstance(why, ConnectionRefusedError):
@@ -95,6 +103,12 @@ def _is_address(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and named and url.isprintable()
+
+
+def _goes_on(headers: Message, until: float) -> bool:
+    """Whether the server says when to come back, and that is before the timeout."""
+    asked = retry_after_seconds(headers.get)
+    return asked is not None and time.monotonic() + min(asked, _LONGEST_WAIT) < until
 
 
 def wait(headers: Message, attempt: int) -> float:

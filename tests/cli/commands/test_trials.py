@@ -103,6 +103,14 @@ def test_canaries_start_and_end_and_a_champion_comes_back(
     lines = run("loop", "history", *at).splitlines()
     kinds = ["registered", "pointed", "registered", "started", "ended", "pointed", "pointed"]
     assert [line.split()[3] for line in lines] == kinds
+    about = [line.partition(": ")[2] for line in lines]
+    assert about[3:] == [
+        f"{name}, 5.0% of the units",
+        f"{name}, by hand",
+        "champion, λ = 0.5",
+        "champion again, by hand",
+    ]
+    assert Path(about[0]).name == "parent"
     assert json.loads(run("loop", "history", *at, "--json").splitlines()[-1])["facts"]["back"]
 
 

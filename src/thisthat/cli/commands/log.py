@@ -186,7 +186,7 @@ def verify(
     known = [each for path in anchors or () for each in read_anchors(read_text(path), str(path))]
     report = verified(open_store(log), known)
     for note in report.notes:
-        typer.echo(note)
+        typer.echo(f"note: {note}")
     for finding in report.findings[:_MOST_FINDINGS]:
         typer.echo(finding.what, err=True)
     if len(report.findings) > _MOST_FINDINGS:

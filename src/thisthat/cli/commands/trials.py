@@ -217,6 +217,7 @@ def promote(
 
     With a policy that cannot be certified again, nothing changes.
     """
+    from thisthat.loop.candidates import no_candidate
     from thisthat.loop.candidates import promote as make_champion
     from thisthat.loop.registry import Registry
 
@@ -228,7 +229,7 @@ def promote(
         check_output(output, policy, labels)
         chosen = version or folder.now().candidate
         if chosen is None:
-            raise InvalidInputError("version", "is missing: there is no candidate")
+            raise no_candidate()
         fitted = _fitted_again(folder, chosen, lam, policy, labels, schema)
     made = make_champion(folder, version, _me(), reason, lam, force)
     if fitted is not None and output is not None:
@@ -312,10 +313,8 @@ def history(registry: Folder, as_json: JsonOption = False) -> None:
             typer.echo(json.dumps(asdict(event), ensure_ascii=False))
             continue
         at = datetime.fromtimestamp(event.time, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-        facts = event.facts.get("alias") or event.facts.get("experiment") or ""
-        told = f"{event.number:4} {at} {event.what:10} {event.version}"
-        more = ", ".join(part for part in (str(facts or ""), event.reason) if part)
-        typer.echo(f"{told} by {event.by}" + (f": {more}" if more else ""))
+        told = f"{event.number:4} {at} {event.what:10} {event.version} by {event.by}"
+        typer.echo(told + (f": {event.told}" if event.told else ""))
 
 
 def report(

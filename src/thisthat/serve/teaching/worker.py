@@ -152,7 +152,7 @@ class _Steps:
         step = int(share * _STEPS)
         if step != self._last:
             self._last = step
-            self._tell({"progress": {"share": share, "question": name}})
+            self._tell({"progress": {"share": round(share, 3), "question": name}})
 
 
 def _stay_behind(memory_bytes: int) -> None:

@@ -101,8 +101,8 @@ function show(found) {
       each.version, each.part, each.rows, number(each.champion), number(each.candidate),
       `${signed(each.difference)} [${signed(each.low)}, ${signed(each.high)}]`,
     ]));
-  table("history", ["When", "What", "Version", "By", "Why"], [...found.history].reverse().map((event) => [
-    moment(event.time), event.what, event.version, event.by, event.reason || event.facts.alias || "",
+  table("history", ["When", "What", "Version", "By", "About"], [...found.history].reverse().map((event) => [
+    moment(event.time), event.what, event.version, event.by, event.told,
   ]));
   const back = byId("roll-back");
   back.hidden = !found.before;

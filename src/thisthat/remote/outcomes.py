@@ -1,0 +1,44 @@
+"""Outcomes for a server's decision log, sent to `/v1/outcomes`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from thisthat.display import counted
+from thisthat.errors import ServerError
+from thisthat.loop.outcomes import AT_ONCE, Outcome, Recorded
+from thisthat.questions import Question
+from thisthat.questions_json import question_as_json
+from thisthat.remote.server import LOST, RemoteServer
+
+PATH = "/v1/outcomes"
+
+
+def send_outcomes(
+    server: RemoteServer,
+    outcomes: Outcome | Iterable[Outcome],
+    questions: Mapping[str, Question] | None = None,
+) -> Recorded:
+    """``thisthat.loop.outcomes.record`` through a server, a thousand outcomes at a time.
+
+    Raises ServerError, after which the same call can be repeated.
+    """
+    given = [outcomes] if isinstance(outcomes, Outcome) else list(outcomes)
+    words = {name: question_as_json(each) for name, each in (questions or {}).items()}
+    told = [_sent(server, given[n : n + AT_ONCE], words) for n in range(0, len(given), AT_ONCE)]
+    counts = [asdict(each) for each in told]
+    return Recorded(**{name: sum(each[name] for each in counts) for name in asdict(Recorded(0, 0))})
+
+
+def _sent(server: RemoteServer, outcomes: list[Outcome], questions: Mapping[str, Any]) -> Recorded:
+    rows = [{k: v for k, v in asdict(each).items() if v is not None} for each in outcomes]
+    body = {"outcomes": rows, **({"questions": questions} if questions else {})}
+    with server.post(PATH, body, counted(len(rows), "outcome")) as response:
+        try:
+            return Recorded(**json.loads(response.read()))
+        except (*LOST, TypeError):
+            why = "the answer broke off; send the same again, nothing is recorded twice"
+            raise ServerError(f"{server.root}{PATH}: {why}") from None
