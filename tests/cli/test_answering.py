@@ -63,7 +63,7 @@ def test_check_says_that_a_taught_question_is_compared_with_untaught_wordings(
 ) -> None:
     schema, states = tmp_path / "s.json", tmp_path / "states.jsonl"
     schema.write_text(json.dumps({"red": "Is it red?"}))
-    states.write_text('"a red door"\n')
+    states.write_text('"a red door"\n"a red car"\n')
     words = ["check", "--schema", str(schema), "--states", str(states), "--engine", "onnx"]
     note = "note: red: taught in this wording alone; negations, thresholds and paraphrases"
     told = CliRunner().invoke(app, [*words, "--checkpoint", str(taught.folder)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 EXIT_CODES = {
     0: "done; what was to be judged is fine",
     1: "judged, and something is not fine; the commands that do so are listed below",
-    2: "refused: bad input, a missing extra, a checkpoint or server that cannot be used; one line "
-    "on standard error names the field and the limit",
+    2: "refused: bad input, a missing extra, a checkpoint or server that cannot be used; "
+    "standard error names the field and the limit, in one line or one for each question at fault",
     3: "`thisthat log drift` alone: too few decisions or labels to tell",
     141: "what reads the output has gone, as `| head` does; it says nothing about the work "
     "(128 + 13, as for other programs)",
