@@ -94,7 +94,8 @@ RESULTS = Page(
     "Results",
     """*Ours* is measured by the command below each table. *Paper* and *others* are figures
 published by their authors (sources at the end). Intervals are 95 %. Unanswered questions count as
-wrong. Checkpoint 0.6.0 is the default, 0.4.0 is `checkpoints/worlds` today. Speed and cost are on
+wrong. Checkpoint 0.6.0 is the default (`thisthat-1.5b`: the large one), 0.4.0 is
+`checkpoints/worlds` today. Speed and cost are on
 [a page of their own](performance.md).""",
     lambda measurement: measurement not in SPEED,
 )
