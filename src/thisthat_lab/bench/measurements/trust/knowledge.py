@@ -95,19 +95,22 @@ def _accuracies(
     context: Context, lam: float | None, tasks: Sequence[ProbeTask]
 ) -> dict[str, dict[tuple[int, Any], float]]:
     try:
+        from joblib import Parallel, delayed
+
         reader = Reader(open_checkpoint(context.setting.system, lam))
     except ImportError:
         raise MissingExtraError("bench knowledge", "train") from None
     found: dict[str, dict[tuple[int, Any], float]] = {}
     rows = sum(len(task.texts) for task in tasks)
     name = "the checkpoint" if lam != 0.0 else "its base"
-    with context.progress(f"reading with {name}", rows) as advance:
+    with context.progress(f"reading with {name}", rows) as advance, Parallel(n_jobs=-1) as cores:
         for task in tasks:
             features = reader.features(task.texts, task.question, advance)
-            found[task.name] = {
-                key: probe_accuracy(vectors, task.labels, LABELS, task.name)
-                for key, vectors in features.items()
-            }
+            scored = cores(
+                delayed(probe_accuracy)(vectors, task.labels, LABELS, task.name)
+                for vectors in features.values()
+            )
+            found[task.name] = dict(zip(features, scored, strict=True))
     return found
 
 
