@@ -1,27 +1,29 @@
 """Teaching a checkpoint a user's own decisions from a few hundred rows, on whatever is at hand.
 
-Splits the rows by state, picks settings for the machine, trains for a given time, fits
-temperatures on the rows held out, and says with an interval whether it helped. Heads are fitted on
-the same rows first, without training; the trained weights are kept only if they are right more
-often on the rows held out.
+Splits the rows by state, trains on a part, fits temperatures on the rows held out, and says with
+an interval whether it helped. Heads are fitted on the same part first; training learns from the
+labels and from what heads that did not see a row make of it. Whichever is right more often on the
+rows held out is then taught all of them.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from thisthat.calibrate.fit import LEAST_ROWS, Labelled, fit_temperatures
 from thisthat.checkpoint import Checkpoint, open_checkpoint
+from thisthat.checkpoint.packing import DeltaReport
 from thisthat.checkpoint.ship import naming, ship_taught
 from thisthat.decide.opening import open_decider
 from thisthat.errors import InvalidInputError
 from thisthat.files import scratch_folder
+from thisthat.identity import state_hash
 from thisthat.items.files import placed_items, write_items
 from thisthat.items.item import Item
 from thisthat.items.labels import placed_labels
@@ -29,25 +31,21 @@ from thisthat.items.metrics import Interval, paired_difference, wilson
 from thisthat.questions import Kind, Question
 from thisthat.rng import Rng
 from thisthat.teach.collect import collect
-from thisthat.teach.fit_head import taught_logs
+from thisthat.teach.fit_head import log_softmax, taught_logs
 from thisthat.teach.known import Label, hashes, refuse_taught
-from thisthat.teach.light import Learned, learn, write
+from thisthat.teach.light import learn, write
 from thisthat.teach.rows import LEAST_ROWS as LEAST_ROWS_OF_A_HEAD
 from thisthat.teach.rows import Rows
 from thisthat.temperature import Temperatures, settled
-from thisthat_lab.train.config import Model, Run, parse_run
 from thisthat_lab.train.evaluate import Evaluated, evaluate
 from thisthat_lab.train.loop import Session
-from thisthat_lab.train.model.backbone import blank_trunk
 from thisthat_lab.train.prepare import Say, prepare
+from thisthat_lab.train.ways import EVALUATION, HELD_OUT, TRAINED, Way, way_of
 
 LEAST_TAUGHT = 60
 HELD_OUT_SHARE = 0.3
-_EVALUATION = "your rows"
-_BYTES_PER_WEIGHT = 24
-"""bfloat16 weights and gradients; in float32 gradients, masters, two moments, origins."""
-_ROOM_BYTES = 6 << 30
-"""What layers keep of 8,192 tokens without checkpointing, about."""
+_SOFT = 0.5
+"""The share of a row's target that is what heads make of it that were not fitted on it."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class Taught:
         if not self.kept:
             return [
                 *lines,
-                "training is no better than that, so the light teach is what was written",
+                "training is no better, so the light teach of all rows is what was written",
                 f"checkpoint {self.folder.resolve().name} {self.version} in {self.folder}; at λ = "
                 f"0 it is {self.parent}, bit for bit",
             ]
@@ -118,11 +116,25 @@ class Taught:
 
 @dataclass(frozen=True)
 class Light:
-    """Heads fitted on the rows that are taught, and how often they are right on those held out."""
+    """Heads fitted on the rows that are taught, and how often they are right on those held out.
 
-    rows: Mapping[str, Rows]
-    learned: tuple[Learned, ...]
+    ``told`` is what heads that were not fitted on a row make of it, by question and state, for the
+    options as declared.
+    """
+
     right: Interval
+    told: Mapping[tuple[str, str], Sequence[float]]
+
+    def soften(self, item: Item) -> Item:
+        """The item, its target between its label and what heads make of it."""
+        told = self.told.get(_key(item))
+        if told is None:
+            return item
+        declared = item.as_question().declared
+        by_name = {option.name: share for option, share in zip(declared, told, strict=True)}
+        target = [_SOFT * by_name[name] for name, _ in item.options]
+        target[item.answer] += 1 - _SOFT
+        return replace(item, target=tuple(target))
 
 
 def _shown(interval: Interval) -> str:
@@ -136,11 +148,12 @@ def teach(
     *,
     questions: Mapping[str, Question] | None = None,
     initial: str = "default",
-    minutes: float = 8.0,
+    minutes: float | None = None,
 ) -> Taught:
     """Teach the rows of ``data`` to a checkpoint and write the result to ``output``.
 
-    With ``questions`` the rows are labels of these; else they bring their questions.
+    With ``questions`` the rows are labels of these; else they bring their questions. Training takes
+    ``minutes``, or as long as suits the machine, and as long again for all rows if it is kept.
 
     The result stands on that checkpoint: its λ = 0 is what was taught. It keeps the numeric form,
     or says why it cannot. ``output`` appears when all of it is written. Raises InvalidInputError
@@ -156,94 +169,144 @@ def teach(
         say(known)
     taught, held_out = split_rows(items)
     parent = open_checkpoint(initial)
-    not_int8 = _why_not_int8(parent)
     light = fit_light(initial, taught, held_out)
-    if light is not None:
-        say(f"light teach: {light.right.value:.3f} right on {len(held_out)} held-out rows")
     with naming(output), scratch_folder(output) as work:
-        write_items(work / "train.jsonl", taught)
-        write_items(work / "held_out.jsonl", held_out)
-        run = _run(work, parent, minutes, len(held_out), not_int8 is None)
-        return _trained(run, output, len(taught), not_int8, light, hashes(_labels(items)), say)
+        course = _Course(work, parent, way_of(parent), light, minutes, say)
+        result = replace(course.judged(taught, held_out), folder=output)
+        say(f"now all {len(items)} rows")
+        if result.kept:
+            gc.collect()  # The model that was judged makes room on the device.
+            session = course.session("all", items)
+            session.go(None)
+            report = _ship(session, course.way, result, hashes(_labels(items)))
+            result = replace(result, delta_error=report.relative_error)
+        else:
+            _write_heads(parent, items, output)
+    return replace(result, version=open_checkpoint(output).card.version)
 
 
-def _trained(
-    run: Run,
-    output: Path,
-    taught: int,
-    not_int8: str | None,
-    light: Light | None,
-    known: Mapping[str, Any],
-    say: Say,
-) -> Taught:
-    prepared = prepare(run, say)
-    parent = prepared.checkpoint
-    session = Session(prepared, say)
-    session.write_record()
-    batches = prepared.evaluations[_EVALUATION]
-    before = evaluate(session.backbone, batches, prepared.device)
-    say(f"before: {before.hits.mean():.3f} right on {len(before.hits)} held-out rows")
-    session.go(None)
-    after = evaluate(session.backbone, batches, prepared.device)
-    temperatures = _temperatures(after)
-    gain = paired_difference(after.hits.astype(np.float64), before.hits.astype(np.float64))
-    result = Taught(
-        folder=output,
-        trained_rows=taught,
-        held_out_rows=len(after.hits),
-        before=wilson(int(before.hits.sum()), len(before.hits)),
-        after=wilson(int(after.hits.sum()), len(after.hits)),
-        gain=gain,
-        nll_before=before.summary()["nll"],
-        nll_after=after.summary()["nll"],
-        temperatures=temperatures,
-        delta_error=0.0,
-        parent=f"{parent.card.name} {parent.card.version}",
-        version="",
-        not_int8=not_int8,
-        light=None if light is None else light.right,
-    )
-    if light is not None and not result.kept:
-        write(parent, light.rows, light.learned, output)
-        return replace(result, version=open_checkpoint(output).card.version)
-    card = session.card({})
+@dataclass(frozen=True)
+class _Course:
+    """How a checkpoint is taught: from where, in which way, and what heads make of the rows."""
+
+    work: Path
+    parent: Checkpoint
+    way: Way
+    light: Light | None
+    minutes: float | None
+    say: Say
+
+    def judged(self, taught: Sequence[Item], held_out: Sequence[Item]) -> Taught:
+        """What training on the taught rows comes to on those held out."""
+        light = None if self.light is None else self.light.right
+        if light is not None:
+            self.say(f"light teach: {light.value:.3f} right on {len(held_out)} held-out rows")
+        session = self.session("judged", taught, held_out)
+        batches = session.prepared.evaluations[EVALUATION]
+        before = evaluate(session.backbone, batches, session.device)
+        self.say(f"before: {before.hits.mean():.3f} right on {len(before.hits)} held-out rows")
+        session.go(None)
+        after = evaluate(session.backbone, batches, session.device)
+        return Taught(
+            folder=self.work,
+            trained_rows=len(taught),
+            held_out_rows=len(after.hits),
+            before=wilson(int(before.hits.sum()), len(before.hits)),
+            after=wilson(int(after.hits.sum()), len(after.hits)),
+            gain=paired_difference(after.hits.astype(np.float64), before.hits.astype(np.float64)),
+            nll_before=before.summary()["nll"],
+            nll_after=after.summary()["nll"],
+            temperatures=_temperatures(after),
+            delta_error=0.0,
+            parent=f"{self.parent.card.name} {self.parent.card.version}",
+            version="",
+            not_int8=self.way.not_int8,
+            light=light,
+        )
+
+    def session(self, name: str, taught: Sequence[Item], held_out: Sequence[Item] = ()) -> Session:
+        """A run over rows, with those held out to judge it by, ready to go."""
+        work = self.work / name
+        work.mkdir()
+        soft = taught if self.light is None else map(self.light.soften, taught)
+        write_items(work / TRAINED, soft)
+        write_items(work / HELD_OUT, held_out)
+        run = self.way.run(work, self.parent, taught, len(held_out), self.minutes)
+        session = Session(prepare(run, self.say if held_out else _silently), self.say)
+        session.write_record()
+        return session
+
+
+def _silently(_: str) -> None:
+    """For what was said already."""
+
+
+def _ship(session: Session, way: Way, result: Taught, known: Mapping[str, Any]) -> DeltaReport:
+    """Write the trained weights on their parent."""
+    parent, output = session.prepared.checkpoint, result.folder
+    read, card = parent.in_force, session.card({})
     card = replace(
         card,
         name=output.resolve().name,
-        temperatures=_over(parent.in_force.temperatures, temperatures),
+        temperatures=_over(read.temperatures, result.temperatures),
         provenance={**card.provenance, "taught": _summary(result), **known},
     )
-    report = ship_taught(parent, session.weights(), output, card, bits=8.0)
-    version = open_checkpoint(output).card.version
-    return replace(result, delta_error=report.relative_error, version=version)
+    if way.rank is None:
+        return ship_taught(parent, session.weights(), output, card, bits=8.0)
+    card = replace(card, byte_weights=read.byte_weights, byte_activations=read.byte_activations)
+    return ship_taught(parent, session.weights(), output, card, rank=way.rank)
+
+
+def _write_heads(parent: Checkpoint, items: Sequence[Item], output: Path) -> None:
+    """The light teach of all rows."""
+    labelled = _by_question(items)
+    with open_decider(parent.ref) as decider:
+        write(parent, labelled, learn(decider, labelled), output)
 
 
 def fit_light(initial: str, taught: Sequence[Item], held_out: Sequence[Item]) -> Light | None:
     """Heads for the questions with enough taught rows; None where none of them learns anything."""
-    labelled: dict[str, Rows] = {}
-    for number, item in enumerate(taught):
-        rows = labelled.setdefault(item.question, Rows(item.as_question()))
-        rows.add(item.state, _place(rows.question, item), f"row {number + 1}")
-    labelled = {
-        name: rows
-        for name, rows in labelled.items()
-        if len(rows.states) >= LEAST_ROWS_OF_A_HEAD and len(set(rows.labels)) > 1
-    }
+    labelled = _by_question(taught)
+    told: dict[tuple[str, str], Sequence[float]] = {}
     right = 0
     with open_decider(initial) as decider:
         learned = learn(decider, labelled)
         heads = {each.name: each.head for each in learned}
+        for each in learned:
+            states = map(state_hash, labelled[each.name].states)
+            told |= {
+                (each.name, state): after.tolist()
+                for state, after in zip(states, each.fitted.after, strict=True)
+            }
         for name in {item.question for item in held_out}:
             items = [item for item in held_out if item.question == name]
             question = items[0].as_question()
             read = collect(decider, question, [item.state for item in items])
-            told = taught_logs(heads.get(name), read).argmax(axis=1)
-            right += sum(
-                int(each) == _place(question, item) for each, item in zip(told, items, strict=True)
-            )
+            found = np.exp(log_softmax(taught_logs(heads.get(name), read)))
+            for item, shares in zip(items, found, strict=True):
+                right += int(shares.argmax()) == _place(question, item)
+                if name in heads:
+                    told[_key(item)] = shares.tolist()
     if not any(heads.values()):
         return None
-    return Light(labelled, learned, wilson(right, len(held_out)))
+    return Light(wilson(right, len(held_out)), told)
+
+
+def _by_question(items: Sequence[Item]) -> dict[str, Rows]:
+    """Rows by question, where they are enough for a head and differ in their answers."""
+    labelled: dict[str, Rows] = {}
+    for number, item in enumerate(items):
+        rows = labelled.setdefault(item.question, Rows(item.as_question()))
+        rows.add(item.state, _place(rows.question, item), f"row {number + 1}")
+    return {
+        name: rows
+        for name, rows in labelled.items()
+        if len(rows.states) >= LEAST_ROWS_OF_A_HEAD and len(set(rows.labels)) > 1
+    }
+
+
+def _key(item: Item) -> tuple[str, str]:
+    return item.question, item.state_hash
 
 
 def _labels(items: Sequence[Item]) -> Iterator[Label]:
@@ -315,66 +378,6 @@ def split_rows(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
     if not taught:
         raise InvalidInputError("rows", "all of them are about one state; none is left to teach")
     return taught, held_out
-
-
-def _why_not_int8(parent: Checkpoint) -> str | None:
-    """Why what is taught cannot run in int8 although its parent does; None if it can, or neither.
-
-    Only plain llama layers are trained with rounding.
-    """
-    config = parent.config
-    plain = config.get("model_type") == "llama" and config.get("hidden_act", "silu") == "silu"
-    if not parent.has_byte_weights or (plain and not config.get("attention_bias")):
-        return None
-    return f"training with rounding is not known for {config.get('model_type')} layers like these"
-
-
-def _run(work: Path, parent: Checkpoint, minutes: float, held_out: int, int8: bool) -> Run:
-    """Settings that suit the machine: everything on a GPU, the last layers on a CPU.
-
-    A GPU short of memory takes the way of recipes/two-billion-16gb.toml.
-    """
-    eight_bit = int8 and parent.has_byte_weights
-    model: dict[str, Any] = {"initial": parent.ref, "eight_bit": eight_bit}
-    optimiser: dict[str, Any] = {"rate": 5e-5, "pull": 0.05}
-    if not torch.cuda.is_available():
-        model |= {"train": "last", "last_layers": _last_layers(parent)}
-        optimiser["rate"], tokens = 4e-4, 2048
-    elif eight_bit or _fits(parent, torch.cuda.mem_get_info()[0]):
-        model |= {"train": "all", "dtype": "bfloat16"}
-        tokens = 8192
-    else:
-        model |= {"train": "all", "dtype": "bfloat16", "checkpointing": True}
-        optimiser = {"name": "adamw-8bit", "rate": 1e-5}
-        tokens = 4096
-    table = {
-        "name": "taught",
-        "output": ".",
-        "model": model,
-        "data": {"longest": 2048, "tokens_per_batch": tokens, "shapes": 12},
-        "optimiser": optimiser,
-        "schedule": {"minutes": minutes, "warm_up_steps": 5, "cool_down": 0.6},
-        # Half of the rows keep the declared order: it is the one that will be asked.
-        "augment": {"shuffle": 0.5, "abstain_offer": 0.0, "distractors": 0.0, "swap_state": 0.0},
-        "objective": {"cross_entropy": 0.7},
-        "watch": {"report_every": 10},
-        "sources": [{"name": "rows", "file": "train.jsonl"}],
-        "evaluations": [{"name": _EVALUATION, "file": "held_out.jsonl", "rows": held_out}],
-    }
-    return parse_run(table, work, "teach")
-
-
-def _fits(parent: Checkpoint, free_bytes: int) -> bool:
-    """Whether weights, masters, moments and what they are pulled to fit, with room to work."""
-    trunk = blank_trunk(parent.config, Model(), torch.device("meta"), packed=False)
-    weights: int = sum(parameter.numel() for parameter in trunk.parameters())
-    return weights * _BYTES_PER_WEIGHT + _ROOM_BYTES <= free_bytes
-
-
-def _last_layers(parent: Checkpoint) -> int:
-    config = parent.config
-    layers = config.get("num_hidden_layers") or config["text_config"]["num_hidden_layers"]
-    return max(1, int(layers) // 4)
 
 
 def _labelled(evaluated: Evaluated) -> list[Labelled]:
