@@ -13,7 +13,7 @@ import typer
 
 from thisthat.cli.app import App
 from thisthat.cli.moments import moment
-from thisthat.cli.outputs import check_log, check_output
+from thisthat.cli.outputs import check_output
 from thisthat.errors import InvalidInputError
 from thisthat.inputs import read_text
 
@@ -112,28 +112,30 @@ def outcome(
     ] = None,
 ) -> None:
     """Record what happened after a decision; the same again has no effect."""
-    from thisthat.audit.store import open_store
+    from thisthat.audit.store import check_there, open_store
     from thisthat.cli.labels import read_schema
     from thisthat.loop.outcomes import Outcome, RefusedOutcomeError, record, states_named
 
-    given = Outcome(
-        decision=decision,
-        request=request,
-        question=question,
-        state_hash=state_hash,
-        option=option,
-        reward=reward,
-        happened=happened,
-        source=source,
-        time=moment(at, "--at"),
-        key=key,
-    )
-    check_log(log)
+    happened_at, questions = moment(at, "--at"), read_schema(schema)
+    check_there(log)
     try:
-        done = record(log, given, read_schema(schema))
-    except RefusedOutcomeError as error:
-        option = "at" if error.about == "time" else error.about
-        raise InvalidInputError(f"--{option}", error.message) from None
+        given = Outcome(
+            decision=decision,
+            request=request,
+            question=question,
+            state_hash=state_hash,
+            option=option,
+            reward=reward,
+            happened=happened,
+            source=source,
+            time=happened_at,
+            key=key,
+        )
+        done = record(log, given, questions)
+    except InvalidInputError as error:
+        field = error.about if isinstance(error, RefusedOutcomeError) else error.field
+        name = "at" if field == "time" else field.replace("_", "-")
+        raise InvalidInputError(f"--{name}", error.message) from None
     told = "recorded" if done.recorded else "was recorded before; no effect"
     states = states_named(open_store(log), given)
     if states == 0:
