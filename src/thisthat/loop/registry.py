@@ -80,6 +80,11 @@ class Version:
     data: str | None
     evaluations: tuple[Mapping[str, Any], ...] = ()
 
+    @property
+    def told(self) -> str:
+        """Which one it is, for people: its name alone is often a bare number."""
+        return f"version {self.name} ({self.reference})"
+
 
 @dataclass(frozen=True, slots=True)
 class Pointed:

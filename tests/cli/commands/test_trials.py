@@ -105,9 +105,11 @@ def test_canaries_start_and_end_and_a_champion_comes_back(
     assert "none runs" in refused("loop", "rollback", *at)
     assert "not being tried" in refused("loop", "promote", str(taught.folder), *at)
     made = run("loop", "promote", str(taught.folder), *at, "--force", "--lambda", "0.5")
-    version = made.partition(" ")[0]
+    assert f" ({taught.folder}) is the champion; policies" in made
+    version = made.split()[1]
     assert Registry(Path(registry)).now().champions[-1] == Pointed(version, 0.5)
-    assert "is the champion again" in run("loop", "rollback", *at, "--champion")
+    again = run("loop", "rollback", *at, "--champion")
+    assert re.fullmatch(r"version \S+ \(.*parent\) is the champion again\n", again)
     assert "no version before" in refused("loop", "rollback", *at, "--champion")
     lines = run("loop", "history", *at).splitlines()
     kinds = ["registered", "pointed", "registered", "started", "ended", "pointed", "pointed"]

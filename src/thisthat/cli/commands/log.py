@@ -83,13 +83,14 @@ def export(
     """Write the lines to a Parquet file, newest first."""
     from thisthat.audit.export import export_parquet
     from thisthat.audit.store import open_store
+    from thisthat.display import counted
 
     if output.suffix != ".parquet":
         why = f"must end in .parquet; thisthat log query {log} --limit N prints JSON lines"
         raise InvalidInputError(str(output), why)
     check_output(output, None if "://" in log else Path(log))
     lines = open_store(log).read({}, moment(since, "--since"), moment(until, "--until"), None)
-    typer.echo(f"{output}: {export_parquet(lines, output)} lines")
+    typer.echo(f"{output}: {counted(export_parquet(lines, output), 'line')}")
 
 
 @app.command()
@@ -153,6 +154,7 @@ def purge(
 ) -> None:
     """Delete lines older than an age or a date."""
     from thisthat.audit.store import open_store
+    from thisthat.display import counted
 
     before = moment(older_than, "--older-than")
     assert before is not None
@@ -161,7 +163,7 @@ def purge(
         gone = store.purge(before)
     except InvalidInputError as error:
         raise InvalidInputError("--older-than", f"{older_than} {error.message}") from None
-    typer.echo(f"{gone} lines deleted")
+    typer.echo(f"{counted(gone, 'line')} deleted")
 
 
 @app.command()
@@ -184,6 +186,7 @@ def verify(
     from thisthat.audit.chain import read_anchors
     from thisthat.audit.store import open_store
     from thisthat.audit.verify import verify as verified
+    from thisthat.display import counted
 
     known = [each for path in anchors or () for each in read_anchors(read_text(path), str(path))]
     report = verified(open_store(log), known)
@@ -194,12 +197,13 @@ def verify(
     if len(report.findings) > _MOST_FINDINGS:
         typer.echo(f"and {len(report.findings) - _MOST_FINDINGS} more", err=True)
     if report.unchained:
-        typer.echo(f"{report.unchained} lines are from before the log had a chain")
+        are = "line is" if report.unchained == 1 else "lines are"
+        typer.echo(f"{report.unchained} {are} from before the log had a chain")
     if report.last is None:
         typer.echo("the log has no chain: an older version wrote it; nothing can be verified")
     elif report.whole:
         compared = f", {report.fitting} of {len(known)} anchors compared" if known else ""
-        what = f"{report.lines} lines and {report.outcomes} outcomes"
+        what = f"{counted(report.lines, 'line')} and {counted(report.outcomes, 'outcome')}"
         typer.echo(f"{what} fit the chain, which ends at {report.last}{compared}")
     if not report.whole:
         raise typer.Exit(1)

@@ -235,7 +235,7 @@ def promote(
     if fitted is not None and output is not None:
         fitted.save(output)
         typer.echo(f"{output}: certified again")
-    typer.echo(f"{made.name} is the champion; policies fitted for another one are refused")
+    typer.echo(f"{made.told} is the champion; policies fitted for another one are refused")
 
 
 def _fitted_again(
@@ -286,7 +286,8 @@ def rollback(
     folder = Registry(registry)
     folder.check_there()
     if champion:
-        typer.echo(f"{folder.roll_back(_me(), reason)} is the champion again")
+        back = folder.roll_back(_me(), reason)
+        typer.echo(f"{folder.now().versions[back].told} is the champion again")
         return
     running = folder.now().running
     if experiment is not None and experiment not in running:
