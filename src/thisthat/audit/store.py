@@ -12,7 +12,6 @@ from thisthat.audit.alchemy_store import AlchemyStore
 from thisthat.audit.chained_store import ChainedStore
 from thisthat.audit.protocol import Store
 from thisthat.audit.sqlite_file import SQLiteFile
-from thisthat.errors import InvalidInputError
 
 
 def open_store(place: str | Path) -> Store:
@@ -24,13 +23,6 @@ def open_store(place: str | Path) -> Store:
     if "://" in text:
         return AlchemyStore(text)
     return SQLiteStore(Path(place))
-
-
-def check_there(place: str | Path) -> None:
-    """Raise InvalidInputError for a SQLite file that is not there: its name may be wrong."""
-    if "://" not in str(place) and not Path(place).is_file():
-        why = f"{place}: there is no such file; the first decision that is logged makes it"
-        raise InvalidInputError("log", why)
 
 
 class SQLiteStore(ChainedStore):

@@ -18,8 +18,9 @@ from typing import Any
 
 from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, OUTCOMES, KeyTakenError, Row
 from thisthat.audit.entry import Entry
+from thisthat.audit.places import check_there
 from thisthat.audit.protocol import NoLogYetError, Store
-from thisthat.audit.store import check_there, open_store
+from thisthat.audit.store import open_store
 from thisthat.dates import seconds_since_1970
 from thisthat.display import option_told
 from thisthat.errors import InvalidInputError, shown

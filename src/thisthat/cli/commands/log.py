@@ -113,7 +113,8 @@ def outcome(
     ] = None,
 ) -> None:
     """Record what happened after a decision; the same again has no effect."""
-    from thisthat.audit.store import check_there, open_store
+    from thisthat.audit.places import check_there
+    from thisthat.audit.store import open_store
     from thisthat.cli.labels import read_schema
     from thisthat.loop.outcomes import Outcome, RefusedOutcomeError, record, states_named
 

@@ -39,7 +39,8 @@ def outcomes(
     ] = None,
 ) -> None:
     """Import outcomes, each once, and count what is known about the decisions."""
-    from thisthat.audit.store import check_there, open_store
+    from thisthat.audit.places import check_there
+    from thisthat.audit.store import open_store
     from thisthat.cli.labels import read_schema
     from thisthat.loop.joined import COUNTS, JoinedView
     from thisthat.loop.outcome_files import import_outcomes

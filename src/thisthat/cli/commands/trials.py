@@ -70,7 +70,8 @@ def evaluate(
 
     Exit code 0: not shown to be worse; 1: shown to be worse; 2: bad input.
     """
-    from thisthat.audit.store import check_there, open_store
+    from thisthat.audit.places import check_there
+    from thisthat.audit.store import open_store
     from thisthat.decide.opening import open_decider
     from thisthat.decide.policy import Policy
     from thisthat.loop.candidates import registered, version_of
@@ -323,7 +324,8 @@ def report(
     mature: Mature = "7d",
 ) -> None:
     """Write one HTML page: decisions and outcomes over time, what is tried, and the history."""
-    from thisthat.audit.store import check_there, open_store
+    from thisthat.audit.places import check_there
+    from thisthat.audit.store import open_store
     from thisthat.loop.page import page
     from thisthat.loop.registry import Registry
     from thisthat.loop.summary import summary
