@@ -225,7 +225,7 @@ def drift(
     """
     from thisthat.audit.drift import DriftStream
     from thisthat.audit.store import open_store
-    from thisthat.calibrate.drift import LEAST_ROWS
+    from thisthat.calibrate.drift import advice_about
     from thisthat.decide.policy import Policy
 
     fitted = Policy.load(policy)
@@ -239,9 +239,6 @@ def drift(
     if any(test.drifted for test in tests):
         raise typer.Exit(1)
     if not any(test.enough for test in tests):
-        typer.echo(
-            "too few decisions under this policy to tell: a question needs "
-            f"{LEAST_ROWS} of them, and its policy as many labels",
-            err=True,
-        )
+        for line in advice_about(tests):
+            typer.echo(line, err=True)
         raise typer.Exit(_TOO_FEW)
