@@ -135,7 +135,7 @@ class Model(_Part):
     ``initial`` is a checkpoint: a name, a folder (such as the one an earlier run wrote, relative
     paths being taken from the run file) or a Hub id. ``train`` is all parameters, all but the
     embedding (which keeps a delta small), the last ``last_layers`` layers, or adapters of rank
-    ``rank`` on every linear layer. ``compile`` compiles the decoder layers: once for all shapes,
+    ``rank`` on every linear layer from decoder layer ``adapt_from`` on. ``compile`` compiles the decoder layers: once for all shapes,
     once per shape, or not at all; whole llama layers without checkpointing have kernels of their
     own and are never compiled, but for attention over packed open states, which is compiled on
     CUDA where it has no kernels. ``eight_bit`` rounds what the linear layers of such a model see
@@ -149,6 +149,7 @@ class Model(_Part):
     train: Literal["all", "trunk", "last", "lora"] = "all"
     last_layers: Count = 4
     rank: Count = 16
+    adapt_from: Annotated[int, Field(ge=0)] = 0
     compile: Literal["dynamic", "static", "off"] = "off"
     checkpointing: bool = False
     dtype: Literal["float32", "bfloat16"] = "float32"
