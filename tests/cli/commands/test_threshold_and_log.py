@@ -378,7 +378,7 @@ def test_ask_forces_a_policy_only_when_told_to(
     with pytest.raises(InvalidInputError, match=r"the schema differs.*--force-policy"):
         RUNNER.invoke(app, with_policy, catch_exceptions=False)
     done = RUNNER.invoke(app, [*with_policy, "--force-policy"], catch_exceptions=False)
-    assert "(forced: the schema differs (refund))" in done.output
+    assert "(forced: the schema differs (fitted in other words: refund))" in done.output
     with pytest.raises(InvalidInputError, match="--force-policy: needs --policy"):
         RUNNER.invoke(app, [*asked, "--force-policy"], catch_exceptions=False)
 
