@@ -193,6 +193,11 @@ def level_told(number: str, text: Any) -> str:
     return f"{number}: {text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)}"
 
 
+def set_promise(coverage: float) -> str:
+    """What holds of prediction sets: of all of them together, not of each by itself."""
+    return f"on average over states, {100 * coverage:g}% of such sets or more hold the right option"
+
+
 def _outcome(answer: Answer) -> str:
     outcome = answer.outcome
     if outcome is None:
