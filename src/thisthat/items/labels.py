@@ -25,7 +25,7 @@ from thisthat.identity import state_hash
 from thisthat.inputs import comma_hint, load_json, read_text
 from thisthat.items.files import placed_items, read_items, read_rows
 from thisthat.items.item import Item
-from thisthat.questions import Question, Score, Text, check_characters, check_text
+from thisthat.questions import Question, Score, Text, check_characters, check_many, check_text
 
 ALONE = "question"
 LABEL_FILES = (".jsonl", ".csv", ".parquet", ".zst")
@@ -71,6 +71,7 @@ class LabelledStates:
     ids: Sequence[str | None] = ()
 
     def __post_init__(self) -> None:
+        check_many(self.states)
         count = len(self.states)
         if not self.places:
             object.__setattr__(self, "places", [f"row {number + 1}" for number in range(count)])
