@@ -176,6 +176,11 @@ def counted(number: int, noun: str, described: str = "") -> str:
     return " ".join(filter(None, (str(number), described, plural)))
 
 
+def beginning(text: str, most: int) -> str:
+    """``text``, or its beginning with a mark that it goes on, in at most so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def listed(parts: Sequence[str]) -> str:
     """What follows a colon: one part behind it, several on lines of their own."""
     return f" {parts[0]}" if len(parts) == 1 else "".join(f"\n  {part}" for part in parts)

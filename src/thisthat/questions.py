@@ -45,6 +45,11 @@ def check_text(value: object, field: str) -> None:
         )
 
 
+def plain(text: str) -> str:
+    """A text apart from case and blanks: two that are equal so are easily mistaken."""
+    return " ".join(text.split()).casefold()
+
+
 def check_many(states: object, field: str = "states") -> None:
     """Raise for one state where many are taken: a text would be asked about letter by letter."""
     if isinstance(states, (str, bytes, Mapping)):

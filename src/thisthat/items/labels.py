@@ -25,7 +25,15 @@ from thisthat.identity import state_hash
 from thisthat.inputs import cells_fault, check_cell, comma_hint, load_json, read_text
 from thisthat.items.files import placed_items, read_items, read_rows
 from thisthat.items.item import Item
-from thisthat.questions import Question, Score, Text, check_characters, check_many, check_text
+from thisthat.questions import (
+    Question,
+    Score,
+    Text,
+    check_characters,
+    check_many,
+    check_text,
+    plain,
+)
 
 ALONE = "question"
 LABEL_FILES = (".jsonl", ".csv", ".parquet", ".zst")
@@ -273,13 +281,9 @@ def _meant(question: Question, label: object) -> str | None:
     known: list[Any] = [option.name for option in question.declared]
     known += question.levels if isinstance(question, Score) else ()
     known += _WRITTEN if question.kind == "boolean" else ()
-    near = [each for each in known if isinstance(each, str) and _plain(each) == _plain(label)]
+    near = [each for each in known if isinstance(each, str) and plain(each) == plain(label)]
     told = " and ".join(map(repr, dict.fromkeys(near)))
     return f"it differs from {told} only in case or blanks" if near else None
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
 
 
 def _known(question: Question) -> str:
