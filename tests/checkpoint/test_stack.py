@@ -16,9 +16,11 @@ import pytest
 from tests.checkpoint.tiny import tiny_weights, write_tiny_gguf
 from thisthat.checkpoint import open_checkpoint, opening, read_card, write_card
 from thisthat.checkpoint.card import CARD_FILE, Card, Limits, PathBase
+from thisthat.checkpoint.checkpoint import Checkpoint
 from thisthat.checkpoint.delta import Delta
 from thisthat.checkpoint.model import Weights
-from thisthat.checkpoint.restack import flatten, restack
+from thisthat.checkpoint.opening import topmost_delta
+from thisthat.checkpoint.restack import describe_stack, flatten, restack
 from thisthat.checkpoint.ship import ship_delta, ship_heads, ship_taught
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.prompt_format import PromptFormat
@@ -237,6 +239,54 @@ def test_heads_are_listed_with_their_lambda_and_leave_the_weights_alone(stack: P
     path.write_bytes(b"other")
     with pytest.raises(CheckpointError, match=r"heads\.safetensors: has the sha256"):
         open_checkpoint(stack / "headed")
+
+
+def test_heads_that_go_with_weights_share_their_lambda(stack: Path) -> None:
+    below = open_checkpoint(stack / "second")
+    trained = moved(below.weights(), 7)
+    ship_taught(below, trained, stack / "both", THIRD, bits=8, heads=b"heads")
+    both = open_checkpoint(stack / "both", lam=0.5)
+    path = stack / "both" / "heads.safetensors"
+    assert both.heads == [(path, 0.5)]
+    assert not same(both.weights(), below.weights())
+    off = open_checkpoint(stack / "both", lam=0)
+    assert (off.heads, off.identity) == ([], below.identity)
+    assert same(off.weights(), below.weights())
+    alone = ship_and_open(below, trained, stack / "alone")
+    assert open_checkpoint(stack / "both").identity != alone.identity
+    rows = describe_stack(both)["layers"]
+    assert [row["kind"] for row in rows[-2:]] == ["weights", "heads"]
+    assert rows[-1]["switches"] == rows[-2]["switches"]
+
+    moved_on = restack(stack / "both", open_checkpoint(stack / "first"), stack / "elsewhere")
+    assert [each.read_bytes() for each, _ in moved_on.heads] == [b"heads"]
+    path.write_bytes(b"other")
+    for opened in (open_checkpoint, topmost_delta):
+        with pytest.raises(CheckpointError, match=r"heads\.safetensors: has the sha256"):
+            opened(stack / "both")
+
+
+def ship_and_open(parent: Checkpoint, trained: Weights, folder: Path) -> Checkpoint:
+    ship_taught(parent, trained, folder, THIRD, bits=8)
+    return open_checkpoint(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda card: card["delta"].update(kind="heads"), "heads: go with weights, not with heads"),
+        (lambda card: card["delta"]["heads"].update(file="../x"), "must be a file beside the card"),
+        (lambda card: card["delta"]["heads"].pop("sha256"), "sha256: is missing"),
+    ],
+)
+def test_wrong_heads_beside_weights_are_refused(
+    change: Callable[[dict[str, Any]], None], message: str, stack: Path
+) -> None:
+    below = open_checkpoint(stack / "second")
+    ship_taught(below, below.weights(), stack / "both", THIRD, bits=8, heads=b"heads")
+    _edit(stack / "both", change)
+    with pytest.raises(CheckpointError, match=message):
+        open_checkpoint(stack / "both")
 
 
 def test_heads_cannot_change_how_their_parent_reads(stack: Path) -> None:

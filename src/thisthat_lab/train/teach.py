@@ -73,6 +73,7 @@ class Taught:
     light: Interval | None = None
     """What heads alone come to on the same rows; None where they learn nothing."""
     nll_light: float | None = None
+    """Of heads beside the weights as they were, weighed in the same way where that is better."""
 
     @property
     def kept(self) -> bool:
@@ -198,11 +199,13 @@ class _Course:
         temperatures = _temperatures(held_out, logits)
         logs: Sequence[Floats] = _heated(held_out, logits, _over(heats, temperatures))
         stacks: Mapping[str, Stack] = {}
-        alone = None
+        alone = nll_light = None
         if light is not None:
             beside = together(light, held_out, logs)
             logs, stacks = beside.logs, beside.stacks
             alone = Answers(held_out, light.logs)
+            untrained = Answers(held_out, together(light, held_out, first.logs).logs)
+            nll_light = min(alone.nll, untrained.nll)
             self.say(f"light teach: {alone.right.value:.3f} right")
         found = Answers(held_out, logs)
         result = Taught(
@@ -220,7 +223,7 @@ class _Course:
             version="",
             not_int8=self.way.not_int8,
             light=None if alone is None else alone.right,
-            nll_light=None if alone is None else alone.nll,
+            nll_light=nll_light,
         )
         return result, stacks
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import thisthat
 from tests.lab.train import tiny
 from thisthat.checkpoint import open_checkpoint
 from thisthat.checkpoint.delta import Delta
@@ -21,6 +22,7 @@ from thisthat.questions import Boolean
 from thisthat.teach.known import taught_share
 from thisthat.temperature import Temperatures
 from thisthat_lab.train import teach as module
+from thisthat_lab.train.beside import layers_read
 from thisthat_lab.train.config import Run, Schedule
 from thisthat_lab.train.teach import split_rows, teach, usable_rows
 from thisthat_lab.train.ways import Way, way_of
@@ -105,7 +107,9 @@ def test_training_that_is_no_better_than_heads_is_not_kept(
         initial=str(workplace / "model"),
     )
     assert taught.light is not None
-    assert taught.light.value > 0.9 > taught.after.value
+    assert taught.light.value > 0.9
+    assert taught.nll_light is not None
+    assert taught.nll_light <= taught.nll_after
     assert not taught.kept
     assert "the light teach of all rows is what was written" in "\n".join(taught.lines())
     assert open_checkpoint(workplace / "mine").card.delta.kind == "heads"
@@ -193,6 +197,46 @@ def test_a_gpu_trains_adapters_where_rounding_is_not_known(
     way = way_of(open_checkpoint(workplace / "first"))
     assert (way.rank, way.not_int8) == (16, None)
     assert way_of(base).rank is None
+
+
+def test_heads_and_trained_weights_are_one_layer(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int]
+) -> None:
+    """What heads read stays as it was; λ = 0 is the parent, bit for bit."""
+    rows = [
+        {"state": f"{colour} thing {n}", "answers": {"red": colour == "red"}}
+        for n in range(60)
+        for colour in ("red", "blue")
+    ]
+    (workplace / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    monkeypatch.setattr(module.Taught, "kept", True)
+    asked, parent = Boolean("Is it red?"), str(workplace / "model")
+    teach(
+        workplace / "labels.jsonl",
+        workplace / "mine",
+        quietly,
+        questions={"red": asked},
+        initial=parent,
+    )
+    taught, below = open_checkpoint(workplace / "mine"), open_checkpoint(parent)
+    assert [layer.kind for layer in taught.layers] == ["weights", "heads"]
+    read = layers_read(below)
+    moved = {
+        name
+        for name, tensor in taught.weights().items()
+        if not np.array_equal(tensor, below.weights()[name])
+    }
+    assert moved
+    assert not any(f"layers.{number}." in name for number in range(read) for name in moved)
+    with thisthat.open(workplace / "mine") as decider:
+        assert (
+            decider.ask("red thing 900", asked).yes > 0.5 > decider.ask("blue thing 7", asked).yes
+        )
+    with (
+        thisthat.open(workplace / "mine", lam=0, engine="torch") as off,
+        thisthat.open(parent, engine="torch") as before,
+    ):
+        assert off.ask("red thing 900", asked) == before.ask("red thing 900", asked)
 
 
 def test_stopped_in_the_middle_it_leaves_nothing(
