@@ -141,6 +141,12 @@ def serving(folder: Path) -> Iterator[str]:
         errors.close()
 
 
+def moment() -> str:
+    """The beginning of a second that has just come: what is before it, and what after, is clear."""
+    time.sleep(1)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+
+
 def events() -> list[dict[str, Any]]:
     """The registry's history."""
     return [json.loads(line) for line in Path("registry/registry.jsonl").read_text().splitlines()]
@@ -175,16 +181,15 @@ def circle(size: int, checkpoint: str) -> dict[str, Any]:
 
         print("\n2. What happened becomes labels, and a candidate.")
         labels = ("--log", "log.sqlite", "--mature", "0s")
-        command("loop", "labels", *labels, "-o", "first.jsonl")
+        learned = moment()
+        command("loop", "labels", *labels, "--until", learned, "-o", "first.jsonl")
         command(
             "teach", "first.jsonl", "--schema", "schema.json",
             "--checkpoint", checkpoint, "-o", "first",
         )
-        learned = time.time()
 
         print("\n3. It is evaluated on decisions that it was not taught on.")
         desk.work(size)
-        since = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(learned))
         asked = (
             "--log",
             "log.sqlite",
@@ -193,7 +198,7 @@ def circle(size: int, checkpoint: str) -> dict[str, Any]:
             "--mature",
             "0s",
             "--since",
-            since,
+            learned,
         )
         found["evaluated"] = command("loop", "evaluate", "first", *asked, *where).split("\n")[-2]
 
@@ -220,8 +225,7 @@ def circle(size: int, checkpoint: str) -> dict[str, Any]:
 
         print("\n6. The desk's rules change. The champion is wrong where it was right.")
         world.rules |= CHANGED
-        changed = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + 1))
-        time.sleep(2)
+        changed = moment()
         found["after the change"] = desk.work(size)
         print(f"  {found['after the change']:.0%} right")
 

@@ -171,7 +171,7 @@ def test_a_purge_leaves_a_record_and_a_chain_that_fits(place: str) -> None:
     assert report.lines == 1
     assert [note.split(": ")[-1] for note in report.notes] == [
         "6 lines from before 1970-01-01T00:07:30+00:00 were purged",
-        "1 lines from before 1970-01-01T00:09:10+00:00 were purged",
+        "1 line from before 1970-01-01T00:09:10+00:00 was purged",
         "line 2 was purged",
     ]
     assert report.fitting == 2
@@ -220,7 +220,7 @@ def test_a_log_from_before_the_chain_is_read_and_goes_on_with_one(place: str) ->
     store.append([entry(3.0)])
     assert verify(store) == VerifyReport(lines=1, unchained=2, last=1)
     edit(place, "INSERT INTO decisions (id, time, question) VALUES (-5, 3, 'c')")
-    assert found(store) == ["1 lines were inserted among those from before the chain"]
+    assert found(store) == ["1 line was inserted among those from before the chain"]
     edit(place, "DELETE FROM decisions WHERE id = -5")
     assert store.purge(2.5) == 2
     assert verify(store).whole
@@ -247,7 +247,7 @@ def test_the_command_names_what_does_not_fit(tmp_path: Path) -> None:
         "5 lines and 0 outcomes fit the chain, which ends at 5, 1 of 1 anchors compared\n",
     )
     assert run(app, ["purge", path, "--older-than", "1970-01-01T00:03"]).exit_code == 0
-    assert "1 lines from before 1970-01-01T00:03:00+00:00 were purged" in run(app, asked).output
+    assert "1 line from before 1970-01-01T00:03:00+00:00 was purged" in run(app, asked).output
     edit(path, "UPDATE decisions SET best = 'y'")
     broken = run(app, asked)
     assert broken.exit_code == 1

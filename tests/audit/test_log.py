@@ -243,7 +243,7 @@ def test_a_corrupted_database_stops_no_decision_and_is_not_touched(
 
 def test_what_was_written_before_a_corruption_was_noticed_stays(tmp_path: Path) -> None:
     """The database is damaged under a running log: decisions continue, later lines are counted."""
-    path = tmp_path / "sub" / "a.sqlite"
+    path = tmp_path / "a.sqlite"
     decider = logged(path)
     decider.ask("s", "Is it?")
     assert decider.log is not None
@@ -368,6 +368,30 @@ def test_drift_raises_a_warning_with_test_and_e_value(tmp_path: Path) -> None:
             for sure in POLICY.questions["queue"].reference.sure[:40]
         ]
         assert not any(test.enough for test in check_drift(same[:5], POLICY))
+
+
+def test_a_log_that_was_closed_is_missed_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    decider = path_decider()
+    with DecisionLog(tmp_path / "a.sqlite") as decider.log:
+        decider.ask("s", "Is it?")
+    assert not caplog.text
+    for state in ("t", "u"):
+        assert decider.ask(state, "Is it?") == path_decider().ask(state, "Is it?")
+    assert decider.log.health.dropped == 2
+    assert caplog.text.count("it was closed, so later decisions are not recorded") == 1
+
+
+def test_no_folder_is_made_for_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "typo" / "a.sqlite"
+    with pytest.raises(InvalidInputError, match=r"^log: .*: there is no folder .*typo; make it"):
+        DecisionLog(path)
+    decider = path_decider()
+    with DecisionLog(SQLiteStore(path)) as decider.log:
+        decider.ask("s", "Is it?")
+    assert (decider.log.health.written, decider.log.health.dropped) == (0, 1)
+    assert not path.parent.exists()
 
 
 def test_places_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

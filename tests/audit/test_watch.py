@@ -177,7 +177,8 @@ def test_a_check_that_had_nothing_to_test_failed_and_says_so_where_it_begins(
     assert outcomes == ["failed", "failed", "drift", "failed"]
     assert [check.begins for check in watched.checks] == [True, False, False, True]
     assert watched.checks[0].failure is not None
-    assert watched.checks[0].failure.startswith("no lines to test")
+    assert watched.checks[0].failure.endswith("so far: 1 of 'queue', 1 of 'refund', 1 of 'anger'")
+    assert watched.checks[3].failure == "no line in the log has this policy"
 
 
 def test_checks_after_no_decision_are_refused(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from thisthat.calibrate.drift import (
     DriftMartingale,
     DriftTest,
     QuestionDrift,
+    advice_about,
     sure_cell,
     sureness,
 )
@@ -116,7 +117,18 @@ def test_a_few_decisions_tell_nothing() -> None:
     few = LEAST_ROWS - 1
     tests = drifted(part, part.options[:1] * 3 + part.options[1:2] * 3, [0.9] * 6)
     assert [test.enough for test in tests] == [False, False]
-    assert "too few to tell" in str(tests[0])
+    assert "too few decisions to tell drift" in str(tests[0])
+    wait = "50 decisions of a question are needed to tell its drift; so far: 6 of"
+    [line] = advice_about(tests)
+    assert line.startswith(wait)
     scarce = fitted(random, few)
     usual = random.choice(part.options[:2], 80).tolist()
-    assert not drifted(scarce, usual, random.beta(5, 1, 80).tolist())[0].enough
+    tests = drifted(scarce, usual, random.beta(5, 1, 80).tolist())
+    assert not tests[0].enough
+    assert "too few labels to tell drift" in str(tests[0])
+    assert "80 decisions, fitted on 49 labels)" in str(tests[0])
+    [line] = advice_about(tests)
+    assert "the policy was fitted on 49 of" in line
+    assert "decisions do not make up for labels: fit it again" in line
+    assert len(advice_about(drifted(scarce, usual[:3], [0.9] * 3))) == 2
+    assert advice_about([]) == []

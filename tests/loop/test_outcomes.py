@@ -19,6 +19,7 @@ from thisthat.audit.store import SQLiteStore, open_store
 from thisthat.audit.verify import verify
 from thisthat.errors import InvalidInputError
 from thisthat.loop.assignment_log import Assigned, assignment, assignments
+from thisthat.loop.joined import JoinedView
 from thisthat.loop.outcomes import (
     AT_ONCE,
     Outcome,
@@ -35,6 +36,7 @@ NAMED: dict[str, Any] = {"request": "r", "question": "q"}
 @pytest.fixture(params=["sqlite", "alchemy"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     path = tmp_path / "log.sqlite"
+    path.touch(0o600)
     return str(path) if request.param == "sqlite" else f"sqlite:///{path}?timeout=60"
 
 
@@ -131,9 +133,47 @@ def test_bad_input_names_its_field(given: object, field: str) -> None:
 
 
 def test_dates_and_plain_values_are_read() -> None:
-    made = Outcome.from_json({**NAMED, "option": True, "time": "1970-01-02T00:00:00Z"})
-    assert (made.option, made.time) == ("yes", 86400)
-    assert Outcome.from_json({**NAMED, "option": 2, "time": 5}).option == "2"
+    for make in (Outcome.from_json, lambda given: Outcome(**given)):
+        made = make({**NAMED, "option": True, "time": "1970-01-02T00:00:00Z"})
+        assert (made.option, made.time) == ("yes", 86400)
+        assert make({**NAMED, "option": False}) == Outcome(**NAMED, option="no")
+        assert make({**NAMED, "option": 2, "time": 5}).option == "2"
+        with pytest.raises(InvalidInputError, match="time: 'soon' is neither seconds"):
+            make({**NAMED, "option": True, "time": "soon"})
+
+
+def test_one_that_names_no_decision_is_told_what_names_one() -> None:
+    why = "request: is missing: name the decision, or its request and its question"
+    with pytest.raises(InvalidInputError, match=why):
+        Outcome(question="q", option="x")
+
+
+@pytest.mark.parametrize(("written", "option"), [("false", "no"), ("TRUE", "yes"), ("No", "no")])
+def test_a_booleans_option_is_read_as_in_labels(place: str, written: str, option: str) -> None:
+    store = open_store(place)
+    early = Outcome(**{**NAMED, "request": "later"}, option=written, key="early")
+    assert record(store, early).orphan == 1
+    asked = {"kind": "boolean", "probabilities": '{"no": 0.4, "yes": 0.6}', "question": "q"}
+    store.append([entry(1.0, **asked, request="r"), entry(2.0, **asked, request="later")])
+    assert record(store, Outcome(**NAMED, option=written)).recorded == 1
+    assert record(store, Outcome(**NAMED, option=option)).recorded == 1
+    assert record(store, early) == Recorded(0, 1)
+    found = list(JoinedView(store, 0, 1e12).decisions())
+    assert [each.option for each in found] == [option, option]
+    assert not any(each.contradictory for each in found)
+    with pytest.raises(RefusedOutcomeError, match="'1' is not one of no, yes, true, false"):
+        record(store, Outcome(**NAMED, option="1"))
+
+
+def test_a_choice_keeps_its_options_as_they_are_written(place: str) -> None:
+    store = open_store(place)
+    asked = {"kind": "choice", "probabilities": '{"False": 0.4, "no": 0.6}', "question": "q"}
+    store.append([entry(1.0, **asked, request="r")])
+    record(store, Outcome(**NAMED, option="False"))
+    [found] = JoinedView(store, 0, 1e12).decisions()
+    assert found.option == "False"
+    with pytest.raises(RefusedOutcomeError, match="'false' is not one of False, no"):
+        record(store, Outcome(**NAMED, option="false"))
 
 
 def test_the_future_is_refused(place: str) -> None:
@@ -150,6 +190,15 @@ def test_a_decision_of_a_log_that_is_not_there_yet_is_refused(place: str) -> Non
         record(place, [ahead, Outcome(decision=1, option="x")])
     assert record(place, ahead) == Recorded(1, 0, orphan=1)
     assert total(place)[0] == 1
+
+
+def test_a_file_that_is_not_there_is_refused_and_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "typo.sqlite"
+    for given in (path, str(path)):
+        with pytest.raises(InvalidInputError, match=r"^log: .*typo\.sqlite: there is no such file"):
+            record(given, Outcome(**NAMED, option="x"))
+    assert not path.exists()
+    assert record(open_store(path), Outcome(**NAMED, option="x")).orphan == 1
 
 
 def test_a_file_without_tables_is_no_log_yet(tmp_path: Path) -> None:
@@ -273,7 +322,7 @@ def test_a_log_without_these_tables_has_no_outcomes(tmp_path: Path) -> None:
 )
 def test_rows_do_not_change_by_accident(tmp_path: Path, change: str) -> None:
     path = tmp_path / "log.sqlite"
-    record(path, outcome(1))
+    record(open_store(path), outcome(1))
     with sqlite3.connect(path) as connection, pytest.raises(sqlite3.IntegrityError, match="append"):
         connection.execute(change)
     assert total(str(path)) == (1, 0.1)

@@ -15,6 +15,7 @@ from thisthat.loop.summary import summary
 NUMBERS = {"rows": 90, "champion": 0.7, "candidate": 0.9, "low": 0.1, "high": 0.3}
 EVALUATION: dict[str, Any] = {
     "verdict": "better",
+    "taught": {"decisions": 40, "replayed": 90, "since": "2026-11-01T00:00:00Z", "later": 50},
     "replay": {**NUMBERS, "difference": 0.2},
     "slice": {"country = CH": {**NUMBERS, "rows": 31, "difference": 0.2}},
 }
@@ -35,7 +36,7 @@ def test_the_latest_evaluation_is_shown_with_its_slices(tmp_path: Path) -> None:
     registry.evaluated("two", EVALUATION, by="ann")
     found = summary(registry, store, 0.0, 1.0)
     assert [(each["version"], each["part"]) for each in found["evaluations"]] == [
-        ("two", "better"),
+        ("two", "better, on decisions that taught it (40 of 90)"),
         ("two", "slice country = CH"),
     ]
     assert json.loads(json.dumps(found))["evaluations"][1]["rows"] == 31

@@ -202,6 +202,8 @@ def test_a_stream_falls_back_when_its_candidate_fails(registry: Registry) -> Non
         answered = client.post("/v1/decide", json={"states": ["a", "b", "c"], **ASKED})
         found = [httpx.Response(200, text=line).json() for line in answered.text.splitlines()]
         assert [each["checkpoint"] for each in found] == ["first"] * 3
+    assert {each.checkpoint for each in store_of(registry).read({})} == {"first"}
+    assert list(store_of(registry).rows(ASSIGNMENTS, {"arm": "candidate"})) == []
 
 
 def test_one_that_cannot_be_opened_is_never_tried(registry: Registry) -> None:

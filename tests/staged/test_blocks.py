@@ -58,8 +58,8 @@ STAGED = {
             '"request": "order-1187"',
             '"request": "f00d"',
             '"action": "escalate"',
-            "decisions.parquet: 94 lines",
-            "1 lines deleted",
+            "decisions.parquet: 115 lines",
+            "1 line deleted",
             '"link"',
             "1 of 1 anchors compared",
             "no drift",
@@ -84,12 +84,12 @@ STAGED = {
         (
             "is the champion",
             "thisthat-135m",
-            "labels.jsonl: 27 states",
+            "labels.jsonl: 24 states",
             "kept: refund",
-            "paired replay of 27 decisions",
+            "paired replay of 24 decisions",
             "5.0% of the units",
             "is the champion",
-            "0.6.0 is the champion again",
+            "version 0.6.0 (default) is the champion again",
         ),
         before={6: worlds.shown_not_worse},
     ),
@@ -97,7 +97,9 @@ STAGED = {
         "decisions.sqlite outcomes.csv",
         ("recorded", "1 recorded, 0 were recorded before", '"recorded":'),
     ),
-    ("loop.md", "--until 2026-11-01"): Staged("decisions.sqlite", ("labels.jsonl: 3 states",)),
+    ("loop.md", "--mature 7d --until 2026-11-01"): Staged(
+        "decisions.sqlite", ("labels.jsonl: 24 states",)
+    ),
     ("loop.md", "loop review"): Staged(
         "decisions.sqlite",
         ("labeling interface", "1 recorded, 0 were recorded before"),

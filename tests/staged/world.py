@@ -131,7 +131,7 @@ def ran(*words: str) -> None:
 def write_log(path: Path, policy: Policy, clock: Clock) -> None:
     """A year in the life of a log, which ends on ``TODAY``.
 
-    A decision that a purge deletes; three old ones, and twenty-four of this month, whose outcomes
+    A decision that a purge deletes; twenty-four old ones, and as many of this month, whose outcomes
     have come; two of requests called order-1187, by us and by a client; four under a policy that
     were rewarded, and sixty of this week.
     """
@@ -141,7 +141,7 @@ def write_log(path: Path, policy: Policy, clock: Clock) -> None:
         clock.set("2026-06-01")
         decider.decide("Where is my parcel?", REFUND, request_id="order-7")
         clock.set("2026-10-10")
-        for mail in mails("others.csv")[:3]:
+        for mail in mails("others.csv")[:24]:
             decider.decide(mail["state"], REFUND, request_id=f"old-{mail['id']}")
             record(path, outcome(f"old-{mail['id']}", mail["refund"]))
         clock.set("2026-11-05")

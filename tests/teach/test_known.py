@@ -13,7 +13,7 @@ from thisthat.checkpoint.card import CARD_FILE, DeltaReference, Parent
 from thisthat.checkpoint.opening import DEFAULT, SHIPPED
 from thisthat.items.labels import LabelledStates
 from thisthat.questions import Question
-from thisthat.teach.known import SAMPLE, Label, hashes, taught_share
+from thisthat.teach.known import SAMPLE, Label, hashes, last_taught, taught_share
 
 RED = Boolean("Is it red?")
 SHADE = Choice(["dark", "light"], "Which shade?")
@@ -86,3 +86,11 @@ def test_the_stack_counts_as_far_as_it_is_in_use(tmp_path: Path) -> None:
 def test_what_is_no_folder_with_a_card_taught_nothing(tmp_path: Path) -> None:
     assert taught_share("default", None, file(*labels(0, 40))) == 0
     assert taught_share(str(tmp_path), None, file(*labels(0, 40))) == 0
+
+
+def test_the_last_label_that_taught_is_found(tmp_path: Path) -> None:
+    ref = taught(tmp_path / "mine", labels(0, 40))
+    assert last_taught(ref, None, labels(40, 50) + labels(30, 40) + labels(50, 60)) == 19
+    assert last_taught(ref, None, labels(0, 40)) == 39
+    assert last_taught(ref, None, labels(40, 80)) is None
+    assert last_taught(ref, 0.0, labels(0, 40)) is None

@@ -96,6 +96,10 @@ class RequestId(str):
         made.assigned = self.assigned
         return made
 
+    def unassigned(self) -> RequestId:
+        """The same id for a state that another than the request's arm answered."""
+        return RequestId(self, self.client)
+
 
 def beside(entries: Sequence[Entry]) -> dict[Table, list[Row]]:
     """The rows of other tables that belong to these lines, each of them once."""

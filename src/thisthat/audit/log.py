@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from thisthat.audit.entry import Entry, entries_of
+from thisthat.audit.places import check_folder
 from thisthat.audit.protocol import LogError, Store
 from thisthat.audit.store import open_store
 from thisthat.errors import InvalidInputError
@@ -62,7 +63,9 @@ class DecisionLog:
     Give it to a decider (``decider.log = DecisionLog("decisions.sqlite")``). ``keep_states``
     writes states beside their hashes; ``wait`` makes every decision durable before it returns;
     ``required`` also raises LogError for a decision that is not durable within 10 seconds; at most
-    ``most_waiting`` lines wait for a database that cannot be written.
+    ``most_waiting`` lines wait for a database that cannot be written. Close it after the last
+    decision: those after that are dropped, and a warning says so once. Raises InvalidInputError
+    for a file whose folder is not there.
     """
 
     def __init__(
@@ -76,7 +79,10 @@ class DecisionLog:
     ) -> None:
         if most_waiting < 1:
             raise InvalidInputError("most_waiting", f"is {most_waiting}; at least 1 is needed")
-        self.store = open_store(place) if isinstance(place, (str, Path)) else place
+        if isinstance(place, (str, Path)):
+            check_folder(place)
+            place = open_store(place)
+        self.store = place
         self.required = required
         self._keep_states = keep_states
         self._wait = wait or required
@@ -86,7 +92,7 @@ class DecisionLog:
         self._written = self._dropped = self._failures = 0
         self._left = 0  # lines no longer queued, written or not
         self._last_failure: str | None = None
-        self._failing = self._closing = False
+        self._failing = self._closing = self._told_closed = False
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -135,6 +141,7 @@ class DecisionLog:
                 self._dropped += len(entries)
                 if self.required:
                     raise LogError(self._last_failure or "the log is closed")
+                self._tell_closed()
                 return
             self._waiting.extend((entry, ticket) for entry in entries)
             if self._thread is None:
@@ -150,6 +157,15 @@ class DecisionLog:
                     raise LogError(self._last_failure or "writing takes too long")
         if self._wait and not self.required:
             self.flush()
+
+    def _tell_closed(self) -> None:
+        """Say once that decisions go on without a log that was closed."""
+        if self._closing and not self._told_closed:
+            self._told_closed = True
+            _logger.warning(
+                "decision log: it was closed, so later decisions are not recorded; "
+                "keep it open as long as its decider is used"
+            )
 
     def flush(self, seconds: float = _CLOSE_SECONDS) -> bool:
         """Wait until the lines queued so far are on disk (True) or a write has failed (False).

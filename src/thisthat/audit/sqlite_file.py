@@ -143,7 +143,6 @@ class SQLiteFile:
 
     def _create(self) -> None:
         """Make the file for its owner's eyes only; SQLite gives its journal the same mode."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         mode = self.path.stat().st_mode & 0o777

@@ -21,6 +21,7 @@ from thisthat.audit.chain import (
 )
 from thisthat.audit.entry import Entry
 from thisthat.audit.protocol import LogError, Store
+from thisthat.display import counted
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -140,7 +141,8 @@ class _Walk:
             if kind == "begin" and place.number == 0:
                 self._after, self._unchained = int(about["after"]), int(about["lines"])
             elif kind == "purge":
-                note = f"{about['lines']} lines from before {moment(about['before'])} were purged"
+                many, before = int(about["lines"]), moment(about["before"])
+                note = f"{counted(many, 'line')} from before {before} {_were(many)} purged"
                 self._report.notes.append(f"{place.number}: {at}: {note}")
                 self._purged_before = max(self._purged_before, float(about["before"]))
             elif kind == "row" and about["table"] == OUTCOMES.name:
@@ -165,7 +167,8 @@ class _Walk:
                 self._find(number, f"{said} was inserted: it has no place in the chain")
         if self._first is not None and report.unchained > self._unchained:
             many = report.unchained - self._unchained
-            self._find(0, f"{many} lines were inserted among those from before the chain")
+            what = f"{counted(many, 'line')} {_were(many)} inserted"
+            self._find(0, f"{what} among those from before the chain")
 
     def _outcomes(self, store: Store) -> None:
         """Compare the outcomes with their places; what was purged may be missing."""
@@ -205,6 +208,10 @@ class _Walk:
 
     def _find(self, number: int, what: str) -> None:
         self._report.findings.append(Finding(number, what))
+
+
+def _were(many: int) -> str:
+    return "was" if many == 1 else "were"
 
 
 def _described(place: Place, entry: Entry | None) -> str:

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from thisthat.audit.drift import DriftStream
 from thisthat.audit.log import DecisionLog
 from thisthat.audit.protocol import LogError
-from thisthat.calibrate.drift import LEAST_ROWS, DriftTest
+from thisthat.calibrate.drift import DriftTest, advice_about
 from thisthat.decide.policy import Policy
 from thisthat.errors import InvalidInputError
 
@@ -23,7 +23,6 @@ CheckOutcome: TypeAlias = Literal["none", "drift", "failed"]
 
 MOST_POLICIES = 256
 _CLOSE_SECONDS = 10.0
-_NOTHING = f"no lines to test; a question needs {LEAST_ROWS} of them, and its policy as many labels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,8 @@ class DriftWatch:
             return DriftCheck(policy.hash, failure=f"{type(error).__name__}: {error}")
         tests = tuple(stream.tests())
         if not any(test.enough or test.drifted for test in tests):
-            return DriftCheck(policy.hash, failure=_NOTHING)
+            why = "; ".join(advice_about(tests)) or "no line in the log has this policy"
+            return DriftCheck(policy.hash, failure=why)
         drifted = {(test.question, test.test): test for test in tests if test.drifted}
         new = tuple(test for name, test in drifted.items() if name not in watched.alarmed)
         watched.alarmed = frozenset(drifted)

@@ -11,7 +11,7 @@ are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,9 +39,8 @@ class DriftWarning(UserWarning):
 class DriftTest:
     """What one bet on a question's decisions has come to.
 
-    ``e_value`` is the largest wealth so far, ``bound`` what it takes to call it drift. ``enough``
-    says whether there were labels and decisions to tell from; of the policy's ``labels`` at most
-    512 are kept.
+    ``e_value`` is the largest wealth so far, ``bound`` what it takes to call it drift. ``rows`` are
+    the decisions; of the policy's ``labels`` at most 512 are kept.
     """
 
     question: str
@@ -49,8 +48,18 @@ class DriftTest:
     e_value: float
     bound: float
     rows: int
-    enough: bool
     labels: int
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """What there is too little of to tell from: labels, decisions, or both."""
+        found = {"labels": self.labels, "decisions": self.rows}
+        return tuple(name for name, number in found.items() if number < LEAST_ROWS)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are labels and decisions to tell from."""
+        return not self.lacking
 
     @property
     def drifted(self) -> bool:
@@ -58,12 +67,36 @@ class DriftTest:
         return self.e_value >= self.bound
 
     def __str__(self) -> str:
-        said = "drift" if self.drifted else "no drift" if self.enough else "too few to tell drift"
+        untold = f"too few {' and '.join(self.lacking)} to tell drift"
+        said = "drift" if self.drifted else "no drift" if self.enough else untold
         return (
             f"{self.question}: {said} since the policy was fitted ({self.test}, e-value "
-            f"{self.e_value:.4g} of {self.bound:.4g}, {self.rows} decisions"
+            f"{self.e_value:.4g} of {self.bound:.4g}, {counted(self.rows, 'decision')}"
             + (")" if self.enough else f", fitted on {counted(self.labels, 'label')})")
         )
+
+
+def advice_about(tests: Iterable[DriftTest]) -> list[str]:
+    """What each question lacks to tell drift, and what to do: a line for labels, for decisions."""
+    found = {test.question: test for test in tests}
+    labels = {name: each.labels for name, each in found.items() if "labels" in each.lacking}
+    decisions = {name: each.rows for name, each in found.items() if "decisions" in each.lacking}
+    lines = []
+    if labels:
+        lines.append(
+            f"{LEAST_ROWS} labels of a question are needed to tell its drift, and the policy was "
+            f"fitted on {_listed(labels)}; decisions do not make up for labels: fit it again"
+        )
+    if decisions:
+        lines.append(
+            f"{LEAST_ROWS} decisions of a question are needed to tell its drift; so far: "
+            f"{_listed(decisions)}"
+        )
+    return lines
+
+
+def _listed(numbers: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} of {name!r}" for name, number in numbers.items())
 
 
 class DriftMartingale:
@@ -141,11 +174,6 @@ class QuestionDrift:
         """How many decisions were taken in."""
         return self._sure.rows
 
-    @property
-    def enough(self) -> bool:
-        """Whether there are labels and decisions to tell from."""
-        return min(self.rows, self.labels) >= LEAST_ROWS
-
     def cells(self, best: str, sure: float) -> tuple[int, int]:
         """What ``add`` takes of a decision: small numbers, of which many can wait."""
         return self._places.get(best, len(self._places)), sure_cell(sure)
@@ -158,8 +186,7 @@ class QuestionDrift:
     def tests(self) -> list[DriftTest]:
         """What both bets have come to."""
         named = {"how sure": self._sure, "which option": self._best}
-        counted_on = self.rows, self.enough, self.labels
         return [
-            DriftTest(self._name, name, bets.highest, 1 / self._level, *counted_on)
+            DriftTest(self._name, name, bets.highest, 1 / self._level, self.rows, self.labels)
             for name, bets in named.items()
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thisthat.calibrate.binomial import lower_tail
+from thisthat.calibrate.drift import LEAST_ROWS
 from thisthat.calibrate.threshold import tested_labels
 from thisthat.decide.policy import CutoffPart, Policy, QuestionPart
 from thisthat.decide.target import Target
@@ -48,6 +49,10 @@ def lines_about(policy: Policy) -> Iterator[str]:
                 f"  probabilities recalibrated ({part.recalibration.way}): log loss on held-out "
                 f"labels {losses['none']:.4f} to {losses[part.recalibration.way]:.4f}"
             )
+    labels = {name: len(part.reference.sure) for name, part in policy.questions.items()}
+    few = [f"{name} has {count}" for name, count in labels.items() if count < LEAST_ROWS]
+    if few:
+        yield f"to watch for drift, a question needs {LEAST_ROWS} labels: {', '.join(few)}"
 
 
 def labels_for(cutoff: CutoffPart, target: Target, delta: float) -> int | None:

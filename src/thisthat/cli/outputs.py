@@ -1,4 +1,4 @@
-"""Files and logs that commands write, checked before any work that would be lost."""
+"""Files that commands write, checked before any work that would be lost."""
 
 from __future__ import annotations
 
@@ -25,9 +25,3 @@ def check_place(path: Path) -> None:
         raise InvalidInputError(str(path), f"cannot be written: {folder} is not a folder")
     if not os.access(folder, os.W_OK):
         raise InvalidInputError(str(path), f"cannot be written: {folder} is not writable")
-
-
-def check_log(log: str) -> None:
-    """Raise InvalidInputError for a SQLite file that is not there: its name may be wrong."""
-    if "://" not in log and not Path(log).is_file():
-        raise InvalidInputError("log", f"{log}: there is no such file")

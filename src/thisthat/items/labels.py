@@ -23,6 +23,7 @@ from thisthat import display
 from thisthat.errors import InvalidInputError, shown
 from thisthat.identity import state_hash
 from thisthat.inputs import cells_fault, check_cell, comma_hint, load_json, read_text
+from thisthat.items.booleans import WRITTEN, boolean_option
 from thisthat.items.files import placed_items, read_items, read_rows
 from thisthat.items.item import Item
 from thisthat.questions import (
@@ -40,8 +41,6 @@ LABEL_FILES = (".jsonl", ".csv", ".parquet", ".zst")
 _MOST_NAMED = 20
 _MOST_FAULTS = 10
 _MISSING = ("nan", "<NA>", "None")
-_WRITTEN = {"true": "yes", "false": "no", "yes": "yes", "no": "no"}
-"""A boolean as tables write it, in any case."""
 _DIGITS = (0, 1, "0", "1")
 """What may mean a boolean, and is refused."""
 
@@ -253,10 +252,8 @@ def find_option(question: Question, label: object) -> int | None:
     """
     names = [option.name for option in question.declared]
     name, worded = label, None
-    if question.kind == "boolean" and isinstance(label, bool):
-        name = "yes" if label else "no"
-    elif question.kind == "boolean" and isinstance(label, str) and label not in names:
-        name = _WRITTEN.get(label.lower(), label)
+    if question.kind == "boolean":
+        name = boolean_option(label, names)
     elif isinstance(question, Score) and isinstance(label, int) and not isinstance(label, bool):
         name = str(label)
     elif isinstance(question, Score) and isinstance(label, str) and label in question.levels:
@@ -280,7 +277,7 @@ def _meant(question: Question, label: object) -> str | None:
         return None
     known: list[Any] = [option.name for option in question.declared]
     known += question.levels if isinstance(question, Score) else ()
-    known += _WRITTEN if question.kind == "boolean" else ()
+    known += WRITTEN if question.kind == "boolean" else ()
     near = [each for each in known if isinstance(each, str) and plain(each) == plain(label)]
     told = " and ".join(map(repr, dict.fromkeys(near)))
     return f"it differs from {told} only in case or blanks" if near else None
@@ -297,7 +294,7 @@ def _known(question: Question) -> str:
             elif level not in names:
                 known[number] += f" or {level!r}"
     if question.kind == "boolean":
-        known += [written for written in _WRITTEN if written not in known]
+        known += [written for written in WRITTEN if written not in known]
     return ", ".join(known[:_MOST_NAMED]) + (", …" if len(known) > _MOST_NAMED else "")
 
 

@@ -28,7 +28,9 @@ from thisthat.loop.acting import Acting, acting
 from thisthat.loop.canary import CanarySettings
 from thisthat.loop.joined import Joined, JoinedView
 from thisthat.loop.off_policy import Estimate, Logged, difference, doubly_robust, ips, snips
+from thisthat.loop.registry import verdict_told
 from thisthat.loop.replay import Replay, paired
+from thisthat.loop.taught_on import TaughtOn
 from thisthat.questions import Answer, Decision, Question, Source
 from thisthat.teach.known import Label
 
@@ -77,7 +79,8 @@ class OffPolicy:
 class CandidateEvaluation:
     """What the log says about a candidate; ``parts`` are questions, slices and times.
 
-    ``labels`` are the replayed decisions with what was right.
+    ``labels`` are the replayed decisions with what was right, by the time of the decision;
+    ``taught`` says how many of them taught the candidate.
     """
 
     champion: Source
@@ -89,7 +92,8 @@ class CandidateEvaluation:
     acting: Acting | None = None
     excluded: Counter[str] = field(default_factory=Counter)
     needed: str | None = None
-    labels: tuple[Label, ...] = ()
+    labels: tuple[tuple[float, Label], ...] = ()
+    taught: TaughtOn | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -122,7 +126,7 @@ class CandidateEvaluation:
             if self.excluded[name]
         ]
         lines += [] if self.needed is None else [self.needed]
-        return [*lines, self.verdict]
+        return [*lines, verdict_told(self.as_dict())]
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -134,6 +138,7 @@ class CandidateEvaluation:
             "candidate": _source(self.candidate),
             "champion": _source(self.champion),
             "verdict": self.verdict,
+            "taught": None if self.taught is None else self.taught.as_dict(),
             "replay": None if self.replay is None else _numbers(self.replay),
             **parts,
             "off_policy": None if self.off_policy is None else asdict(self.off_policy),
@@ -241,9 +246,9 @@ def evaluate(
     )
 
 
-def _label(row: _Row, question: Question) -> Label:
-    names = [option.name for option in question.declared]
-    return str(row.found.entry.state), question, names.index(str(row.found.option))
+def _label(row: _Row, question: Question) -> tuple[float, Label]:
+    names, entry = [option.name for option in question.declared], row.found.entry
+    return entry.time, (str(entry.state), question, names.index(str(row.found.option)))
 
 
 def check_costs(costs: Costs | None, questions: Mapping[str, Question]) -> None:

@@ -22,7 +22,7 @@ from thisthat.audit.beside import CLIENT_REQUESTS
 from thisthat.audit.entry import Entry
 from thisthat.audit.protocol import Store
 from thisthat.errors import InvalidInputError
-from thisthat.loop.outcomes import CLOCKS, Received, received
+from thisthat.loop.outcomes import CLOCKS, Received, option_said, received
 
 Status: TypeAlias = Literal["known", "immature", "censored", "repeated", "unassigned"]
 COUNTS = {
@@ -213,9 +213,9 @@ _Lines: TypeAlias = "dict[tuple[str, str], dict[str, list[int]]]"
 
 def value_of(each: Received, entry: Entry) -> str | float:
     """What an outcome says about a decision: the right option, or a reward."""
-    given = each.outcome
-    if given.option is not None:
-        return given.option
+    given, said = each.outcome, option_said(each.outcome, entry)
+    if said is not None:
+        return said
     if given.reward is not None:
         return given.reward
     if entry.kind == "boolean":

@@ -18,11 +18,13 @@ from typing import Any
 
 from thisthat.audit.beside import CLIENT_REQUESTS, KEY_CHARACTERS, OUTCOMES, KeyTakenError, Row
 from thisthat.audit.entry import Entry
+from thisthat.audit.places import check_there
 from thisthat.audit.protocol import NoLogYetError, Store
 from thisthat.audit.store import open_store
 from thisthat.dates import seconds_since_1970
 from thisthat.display import option_told
 from thisthat.errors import InvalidInputError, shown
+from thisthat.items.booleans import WRITTEN, boolean_option
 from thisthat.questions import Question, Score
 
 AT_ONCE = 1_000
@@ -40,7 +42,8 @@ class Outcome:
 
     ``decision`` is the id of its line; or ``request`` and ``question`` name it, with the
     ``state_hash`` where a request asks about several states. Exactly one of ``option`` (the right
-    one), ``reward`` and ``happened`` is given. ``time`` is when it happened (seconds since 1970;
+    one), ``reward`` and ``happened`` is given. An option may be True or False for a boolean, and a
+    level's number for a score. ``time`` is when it happened (seconds since 1970, or an ISO date;
     None: when it was recorded). Without a ``key``, an outcome with the same content is the same
     one. Raises InvalidInputError naming the field.
     """
@@ -56,13 +59,44 @@ class Outcome:
     time: float | None = None
     key: str | None = None
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        decision: int | None = None,
+        request: str | None = None,
+        question: str | None = None,
+        state_hash: str | None = None,
+        option: str | bool | int | None = None,
+        reward: float | None = None,
+        happened: bool | None = None,
+        source: str | None = None,
+        time: float | str | None = None,
+        key: str | None = None,
+    ) -> None:
+        given = {
+            "decision": decision,
+            "request": request,
+            "question": question,
+            "state_hash": state_hash,
+            "option": _named(option),
+            "reward": reward,
+            "happened": happened,
+            "source": source,
+            "time": moment(time) if isinstance(time, str) else time,
+            "key": key,
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
         for name in ("request", "question", "state_hash", "option", "source", "key"):
             _check_text(name, getattr(self, name))
         if self.decision is None:
             for name in ("request", "question"):
                 if getattr(self, name) is None:
-                    raise InvalidInputError(name, "is missing: name a decision, or both of them")
+                    why = "is missing: name the decision, or its request and its question"
+                    raise InvalidInputError(name, why)
         elif (self.request, self.question, self.state_hash) != (None, None, None):
             raise InvalidInputError("decision", "needs no request, question or state_hash beside")
         elif type(self.decision) is not int or not 1 <= self.decision <= _LARGEST:
@@ -84,25 +118,13 @@ class Outcome:
 
     @classmethod
     def from_json(cls, value: object) -> Outcome:
-        """An outcome from a JSON object; ``time`` may also be an ISO date.
-
-        An ``option`` may be true or false for a boolean, a whole number for a score. Raises
-        InvalidInputError naming the field.
-        """
+        """An outcome from a JSON object. Raises InvalidInputError naming the field."""
         if not isinstance(value, dict):
             raise InvalidInputError("", f"must be an object, not {type(value).__name__}")
         unknown = [name for name in value if name not in FIELDS]
         if unknown:
             raise InvalidInputError(unknown[0], f"is not known; known are {', '.join(FIELDS)}")
-        given: dict[str, Any] = dict(value)
-        option, at = given.get("option"), given.get("time")
-        if isinstance(option, bool):
-            given["option"] = "yes" if option else "no"
-        elif isinstance(option, int):
-            given["option"] = str(option)
-        if isinstance(at, str):
-            given["time"] = moment(at)
-        return cls(**given)
+        return cls(**value)
 
     @property
     def name(self) -> str:
@@ -181,18 +203,21 @@ def record(
     level's text, too.
 
     Any thread and process may call it, also before the decision of a request is in the log. Raises
-    LogError, after which the same call can be repeated, and RefusedOutcomeError for a decision that
-    is not in the log, for what its decision cannot have (an option that was not declared, a time
-    before it), and for a key that was used for another outcome. Nothing is recorded then, except
-    that of more than 1,000 outcomes those before a used key may have been.
+    InvalidInputError for the path of a log that is not there, LogError, after which the same call
+    can be repeated, and RefusedOutcomeError for a decision that is not in the log, for what its
+    decision cannot have (an option that was not declared, a time before it), and for a key that
+    was used for another outcome. Nothing is recorded then, except that of more than 1,000 outcomes
+    those before a used key may have been.
     """
     given = [outcomes] if isinstance(outcomes, Outcome) else list(outcomes)
-    store = open_store(log) if isinstance(log, (str, Path)) else log
+    if isinstance(log, (str, Path)):
+        check_there(log)
+        log = open_store(log)
     now, states = time.time(), list[int]()
     for number, each in enumerate(given):
         try:
             _check_past(each, now)
-            found = _named_by(store, each)
+            found = _named_by(log, each)
             given[number] = each = _by_number(each, found, questions or {})
             _check_fits(found, each)
             states.append(_states(found))
@@ -202,7 +227,7 @@ def record(
     for start in range(0, len(given), AT_ONCE):
         now = time.time()
         try:
-            new += store.add(OUTCOMES, [e.row(now) for e in given[start : start + AT_ONCE]])
+            new += log.add(OUTCOMES, [e.row(now) for e in given[start : start + AT_ONCE]])
         except KeyTakenError as error:
             raise RefusedOutcomeError(start + error.number, "key", error.message) from None
     ambiguous = sum(several > 1 for several in states)
@@ -261,6 +286,13 @@ def _by_number(outcome: Outcome, found: list[Entry], questions: Mapping[str, Que
     return replace(outcome, option=worded or given)
 
 
+def option_said(outcome: Outcome, entry: Entry) -> str | None:
+    """The option of a decision that its outcome says was right; a boolean's may be written so."""
+    if entry.kind != "boolean" or outcome.option is None:
+        return outcome.option
+    return str(boolean_option(outcome.option, json.loads(entry.probabilities)))
+
+
 def _check_past(outcome: Outcome, now: float) -> None:
     if outcome.time is not None and outcome.time > now + CLOCKS:
         why = f"{outcome.time:.0f} is in the future; it is {now:.0f} now"
@@ -275,9 +307,10 @@ def _check_fits(found: list[Entry], outcome: Outcome) -> None:
         return
     options = list(json.loads(found[0].probabilities))
     if outcome.option is not None and not any(
-        outcome.option in json.loads(each.probabilities) for each in found
+        option_said(outcome, each) in json.loads(each.probabilities) for each in found
     ):
-        why = f"{shown(outcome.option)} is not one of {', '.join(options)}"
+        known = dict.fromkeys([*options, *(WRITTEN if found[0].kind == "boolean" else ())])
+        why = f"{shown(outcome.option)} is not one of {', '.join(known)}"
         if found[0].kind == "score":
             why += "; the log knows levels by number: name them so, or give the questions with "
             why += "their texts (--schema; over HTTP, the field questions)"
@@ -309,6 +342,13 @@ def moment(text: str) -> float:
     except (ValueError, OverflowError):
         why = f"{shown(text)} is neither seconds since 1970 nor a date such as 2026-01-31T12:00:00Z"
         raise InvalidInputError("time", why) from None
+
+
+def _named(option: object) -> object:
+    """An option's name for JSON's true, false and whole numbers."""
+    if isinstance(option, bool):
+        return boolean_option(option, ())
+    return str(option) if isinstance(option, int) else option
 
 
 def _check_text(name: str, value: object) -> None:

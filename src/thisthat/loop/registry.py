@@ -49,10 +49,20 @@ class Event:
         elif self.what == "pointed":
             again = " again" if facts.get("back") else ""
             about = f"{facts['alias']}{again}{_at(facts.get('lam'))}"
+        elif self.what == "evaluated":
+            about = verdict_told(facts)
         else:
-            named = {"registered": "reference", "evaluated": "verdict"}
-            about = str(facts.get(named.get(self.what, "experiment")) or "")
+            about = str(facts.get("reference" if self.what == "registered" else "experiment") or "")
         return ", ".join(part for part in (about, self.reason) if part)
+
+
+def verdict_told(evaluation: Mapping[str, Any]) -> str:
+    """The verdict of an evaluation as the registry keeps it, marked where it is no evidence."""
+    taught = evaluation.get("taught")
+    if taught is None or evaluation.get("acting") is not None:
+        return str(evaluation["verdict"])
+    count = f"{taught['decisions']} of {taught['replayed']}"
+    return f"{evaluation['verdict']}, on decisions that taught it ({count})"
 
 
 def _at(lam: float | None) -> str:
@@ -69,6 +79,11 @@ class Version:
     parent: str | None
     data: str | None
     evaluations: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def told(self) -> str:
+        """Which one it is, for people: its name alone is often a bare number."""
+        return f"version {self.name} ({self.reference})"
 
 
 @dataclass(frozen=True, slots=True)

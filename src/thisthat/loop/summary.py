@@ -10,7 +10,7 @@ from thisthat.audit.protocol import Store
 from thisthat.items.metrics import reliability
 from thisthat.loop.joined import COUNTS, JoinedView
 from thisthat.loop.judge import Judge, reward_of
-from thisthat.loop.registry import Registry, Version
+from thisthat.loop.registry import Registry, Version, verdict_told
 
 PARTS = ("question", "slice", "time")
 """Of an evaluation, as ``evaluate`` names them."""
@@ -56,7 +56,7 @@ def _evaluated(version: Version) -> Iterator[dict[str, Any]]:
         return
     found = version.evaluations[-1]
     if found.get("replay") is not None:
-        yield {"version": version.name, "part": found["verdict"], **found["replay"]}
+        yield {"version": version.name, "part": verdict_told(found), **found["replay"]}
     for kind in PARTS:
         for name, numbers in found.get(kind, {}).items():
             yield {"version": version.name, "part": f"{kind} {name}", **numbers}

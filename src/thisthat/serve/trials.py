@@ -85,6 +85,13 @@ class Chooser:
             return self.champion
         return tried.decider
 
+    def recorded(self, options: DecideOptions, decider: Decider) -> DecideOptions:
+        """The options to record an answer with: the arm of a candidate belongs to its own only."""
+        tried, own = None if self.arm is None else self.arm.candidate, options.request_id
+        if tried is None or decider is tried.decider or not isinstance(own, RequestId):
+            return options
+        return replace(options, request_id=own.unassigned())
+
     def note(self, seconds: float | None) -> None:
         """Note how long an answer of the arm took; None: it failed."""
         if self.trials is not None and self.arm is not None:

@@ -67,9 +67,16 @@ def share_of(ref: str, lam: float | None, labels: Iterable[Label]) -> float:
     return max((_share(card.provenance, given) for card, _ in _cards(ref, lam)), default=0.0)
 
 
-def told(share: float, name: str, what: str = "labels") -> str:
+def last_taught(ref: str, lam: float | None, labels: Iterable[Label]) -> int | None:
+    """The place of the last label that is known to have taught the checkpoint, None without any."""
+    given = list(labels)
+    found = [_recognised(card.provenance, given) for card, _ in _cards(ref, lam)]
+    return max((place for each in found for place, known in each.items() if known), default=None)
+
+
+def told(share: float, name: str) -> str:
     """How many labels taught a checkpoint, in words."""
-    which = f"these {what}" if share == 1 else f"about {share:.0%} of these {what}"
+    which = "these labels" if share == 1 else f"about {share:.0%} of these labels"
     return f"{which} taught {name}"
 
 
@@ -104,14 +111,19 @@ def refuse_taught(
 
 
 def _share(provenance: Mapping[str, Any], labels: list[Label]) -> float:
+    told = _recognised(provenance, labels)
+    return sum(told.values()) / len(told) if told else 0.0
+
+
+def _recognised(provenance: Mapping[str, Any], labels: list[Label]) -> dict[int, bool]:
+    """By place, whether a label taught; only of those that the card can tell."""
     if provenance.get("labels_sha256") == _whole(labels):
-        return 1.0
+        return dict.fromkeys(range(len(labels)), True)
     sample = str(provenance.get("labels_sample", "")).split()
-    single = [_hash(label) for label in labels]
-    if len(sample) == SAMPLE:
-        single = [each for each in single if each <= sample[-1]]
     known = set(sample)
-    return sum(each in known for each in single) / len(single) if single else 0.0
+    last = sample[-1] if len(sample) == SAMPLE else None
+    hashed = enumerate(map(_hash, labels))
+    return {place: each in known for place, each in hashed if last is None or each <= last}
 
 
 def _cards(ref: str, lam: float | None) -> Iterator[tuple[Card, str | None]]:

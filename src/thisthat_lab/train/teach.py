@@ -1,60 +1,63 @@
 """Teaching a checkpoint a user's own decisions from a few hundred rows, on whatever is at hand.
 
-Splits the rows by state, picks settings for the machine, trains for a given time, fits
-temperatures on the rows held out, and says with an interval whether it helped. Heads are fitted on
-the same rows first, without training; the trained weights are kept only if they are right more
-often on the rows held out.
+Splits the rows by state, fits heads and trains on a part, and says with an interval how often both
+together are right on the rows held out. Only if that beats heads alone is what training learned
+kept; either way all rows are taught in the end.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
 from thisthat.calibrate.fit import LEAST_ROWS, Labelled, fit_temperatures
 from thisthat.checkpoint import Checkpoint, open_checkpoint
+from thisthat.checkpoint.packing import DeltaReport
 from thisthat.checkpoint.ship import naming, ship_taught
-from thisthat.decide.opening import open_decider
 from thisthat.errors import InvalidInputError
 from thisthat.files import scratch_folder
 from thisthat.items.files import placed_items, write_items
 from thisthat.items.item import Item
 from thisthat.items.labels import placed_labels
-from thisthat.items.metrics import Interval, paired_difference, wilson
+from thisthat.items.metrics import Interval, paired_difference
+from thisthat.prompt.builder import PromptBuilder
 from thisthat.questions import Kind, Question
 from thisthat.rng import Rng
-from thisthat.teach.collect import collect
-from thisthat.teach.fit_head import taught_logs
+from thisthat.teach.fit_head import log_softmax
 from thisthat.teach.known import Label, hashes, refuse_taught
-from thisthat.teach.light import Learned, learn, write
-from thisthat.teach.rows import LEAST_ROWS as LEAST_ROWS_OF_A_HEAD
+from thisthat.teach.light import write
+from thisthat.teach.regression import Floats, Stack
 from thisthat.teach.rows import Rows
 from thisthat.temperature import Temperatures, settled
-from thisthat_lab.train.config import Model, Run, parse_run
-from thisthat_lab.train.evaluate import Evaluated, evaluate
+from thisthat_lab.train.beside import (
+    Answers,
+    Light,
+    as_declared,
+    fit_light,
+    heads_beside,
+    place,
+    together,
+)
+from thisthat_lab.train.data.augment import plain_sheet
+from thisthat_lab.train.data.rows import TrainingRow, build_row
+from thisthat_lab.train.data.stream import fed_batches
+from thisthat_lab.train.evaluate import evaluate
 from thisthat_lab.train.loop import Session
-from thisthat_lab.train.model.backbone import blank_trunk
 from thisthat_lab.train.prepare import Say, prepare
+from thisthat_lab.train.ways import HELD_OUT, LONGEST, TRAINED, Way, way_of
 
 LEAST_TAUGHT = 60
 HELD_OUT_SHARE = 0.3
-_EVALUATION = "your rows"
-_BYTES_PER_WEIGHT = 24
-"""bfloat16 weights and gradients; in float32 gradients, masters, two moments, origins."""
-_ROOM_BYTES = 6 << 30
-"""What layers keep of 8,192 tokens without checkpointing, about."""
 
 
 @dataclass(frozen=True)
 class Taught:
     """What teaching came to, on the rows held out. ``supported`` is the plain answer."""
 
-    folder: Path
+    folder: Path | None
     trained_rows: int
     held_out_rows: int
     before: Interval
@@ -69,11 +72,14 @@ class Taught:
     not_int8: str | None = None
     light: Interval | None = None
     """What heads alone come to on the same rows; None where they learn nothing."""
+    nll_light: float | None = None
 
     @property
     def kept(self) -> bool:
-        """Whether the trained weights are right more often than heads alone."""
-        return self.light is None or self.after.value > self.light.value
+        """Whether training beats heads alone: as often right, and nearer in its probabilities."""
+        if self.light is None or self.nll_light is None:
+            return True
+        return self.after.value >= self.light.value and self.nll_after < self.nll_light
 
     @property
     def supported(self) -> bool:
@@ -89,14 +95,18 @@ class Taught:
             f"{self.nll_after:.3f} after",
         ]
         if self.light is not None:
-            lines.append(f"the light teach on the same rows: {_shown(self.light)}")
+            lines.append(
+                f"the light teach on the same rows: {_shown(self.light)}, NLL {self.nll_light:.3f}"
+            )
+        if self.folder is None:
+            return [*lines, "neither is better than before, so nothing was written"]
+        written = (
+            f"checkpoint {self.folder.resolve().name} {self.version} in {self.folder}; at λ = 0 it "
+            f"is {self.parent}, bit for bit"
+        )
         if not self.kept:
-            return [
-                *lines,
-                "training is no better than that, so the light teach is what was written",
-                f"checkpoint {self.folder.resolve().name} {self.version} in {self.folder}; at λ = "
-                f"0 it is {self.parent}, bit for bit",
-            ]
+            said = "training is no better, so the light teach of all rows is what was written"
+            return [*lines, said, written]
         if not self.supported:
             lines.append(
                 "the held-out rows do not show an improvement: the interval of the gain includes "
@@ -109,20 +119,7 @@ class Taught:
             )
         if self.not_int8 is not None:
             lines.append(f"SLOWER: it runs in float32, {self.parent} in int8: {self.not_int8}")
-        lines.append(
-            f"checkpoint {self.folder.resolve().name} {self.version} in {self.folder}; at λ = 0 it "
-            f"is {self.parent}, bit for bit"
-        )
-        return lines
-
-
-@dataclass(frozen=True)
-class Light:
-    """Heads fitted on the rows that are taught, and how often they are right on those held out."""
-
-    rows: Mapping[str, Rows]
-    learned: tuple[Learned, ...]
-    right: Interval
+        return [*lines, written]
 
 
 def _shown(interval: Interval) -> str:
@@ -136,11 +133,12 @@ def teach(
     *,
     questions: Mapping[str, Question] | None = None,
     initial: str = "default",
-    minutes: float = 8.0,
+    minutes: float | None = None,
 ) -> Taught:
     """Teach the rows of ``data`` to a checkpoint and write the result to ``output``.
 
-    With ``questions`` the rows are labels of these; else they bring their questions.
+    With ``questions`` the rows are labels of these; else they bring their questions. Training takes
+    ``minutes``, or as long as suits the machine, and as long again for all rows if it is kept.
 
     The result stands on that checkpoint: its λ = 0 is what was taught. It keeps the numeric form,
     or says why it cannot. ``output`` appears when all of it is written. Raises InvalidInputError
@@ -150,111 +148,123 @@ def teach(
     """
     if output.exists() and any(output.iterdir()):
         raise InvalidInputError("output", f"{output} is not empty")
-    items = usable_rows(data, say, questions)
+    parent = open_checkpoint(initial)
+    items = _fitting(usable_rows(data, say, questions), parent, say)
     known = refuse_taught(str(data), initial, None, _labels(items))
     if known is not None:
         say(known)
     taught, held_out = split_rows(items)
-    parent = open_checkpoint(initial)
-    not_int8 = _why_not_int8(parent)
-    light = fit_light(initial, taught, held_out)
-    if light is not None:
-        say(f"light teach: {light.right.value:.3f} right on {len(held_out)} held-out rows")
+    light = fit_light(parent, taught, held_out)
     with naming(output), scratch_folder(output) as work:
-        write_items(work / "train.jsonl", taught)
-        write_items(work / "held_out.jsonl", held_out)
-        run = _run(work, parent, minutes, len(held_out), not_int8 is None)
-        return _trained(run, output, len(taught), not_int8, light, hashes(_labels(items)), say)
+        course = _Course(work, parent, way_of(parent), minutes, say)
+        result, stacks = course.judged(taught, held_out, light)
+        result = replace(result, folder=output)
+        if light is not None and not result.kept:
+            written = write(parent, light.labelled, light.learned, output)
+            return replace(result, folder=written.folder, version=_version(written.folder))
+        say(f"training is kept: now with all {len(items)} rows")
+        gc.collect()  # The model that was judged makes room on the device.
+        session = course.session("all", [*taught, *held_out])
+        session.go(None)
+        heads = None if light is None else heads_beside(light, stacks)
+        report = _ship(session, course.way, result, heads, hashes(_labels(items)))
+    return replace(result, delta_error=report.relative_error, version=_version(output))
 
 
-def _trained(
-    run: Run,
-    output: Path,
-    taught: int,
-    not_int8: str | None,
-    light: Light | None,
-    known: Mapping[str, Any],
-    say: Say,
-) -> Taught:
-    prepared = prepare(run, say)
-    parent = prepared.checkpoint
-    session = Session(prepared, say)
-    session.write_record()
-    batches = prepared.evaluations[_EVALUATION]
-    before = evaluate(session.backbone, batches, prepared.device)
-    say(f"before: {before.hits.mean():.3f} right on {len(before.hits)} held-out rows")
-    session.go(None)
-    after = evaluate(session.backbone, batches, prepared.device)
-    temperatures = _temperatures(after)
-    gain = paired_difference(after.hits.astype(np.float64), before.hits.astype(np.float64))
-    result = Taught(
-        folder=output,
-        trained_rows=taught,
-        held_out_rows=len(after.hits),
-        before=wilson(int(before.hits.sum()), len(before.hits)),
-        after=wilson(int(after.hits.sum()), len(after.hits)),
-        gain=gain,
-        nll_before=before.summary()["nll"],
-        nll_after=after.summary()["nll"],
-        temperatures=temperatures,
-        delta_error=0.0,
-        parent=f"{parent.card.name} {parent.card.version}",
-        version="",
-        not_int8=not_int8,
-        light=None if light is None else light.right,
-    )
-    if light is not None and not result.kept:
-        write(parent, light.rows, light.learned, output)
-        return replace(result, version=open_checkpoint(output).card.version)
-    card = session.card({})
+def _version(folder: Path | None) -> str:
+    return "" if folder is None else open_checkpoint(folder).card.version
+
+
+@dataclass(frozen=True)
+class _Course:
+    """From where, in which way and for how long a checkpoint is taught."""
+
+    work: Path
+    parent: Checkpoint
+    way: Way
+    minutes: float | None
+    say: Say
+
+    def judged(
+        self, taught: Sequence[Item], held_out: Sequence[Item], light: Light | None
+    ) -> tuple[Taught, Mapping[str, Stack]]:
+        """What training on the taught rows comes to on those held out, with heads beside it."""
+        session = self.session("judged", taught, held_out)
+        heats = self.parent.in_force.temperatures
+        first = Answers(held_out, _heated(held_out, _logits(session, held_out), heats))
+        self.say(f"before: {first.right.value:.3f} right on {len(held_out)} held-out rows")
+        session.go(None)
+        logits = _logits(session, held_out)
+        temperatures = _temperatures(held_out, logits)
+        logs: Sequence[Floats] = _heated(held_out, logits, _over(heats, temperatures))
+        stacks: Mapping[str, Stack] = {}
+        alone = None
+        if light is not None:
+            beside = together(light, held_out, logs)
+            logs, stacks = beside.logs, beside.stacks
+            alone = Answers(held_out, light.logs)
+            self.say(f"light teach: {alone.right.value:.3f} right")
+        found = Answers(held_out, logs)
+        result = Taught(
+            folder=self.work,
+            trained_rows=len(taught),
+            held_out_rows=len(held_out),
+            before=first.right,
+            after=found.right,
+            gain=paired_difference(found.hits, first.hits),
+            nll_before=first.nll,
+            nll_after=found.nll,
+            temperatures=temperatures,
+            delta_error=0.0,
+            parent=f"{self.parent.card.name} {self.parent.card.version}",
+            version="",
+            not_int8=self.way.not_int8,
+            light=None if alone is None else alone.right,
+            nll_light=None if alone is None else alone.nll,
+        )
+        return result, stacks
+
+    def session(self, name: str, taught: Sequence[Item], held_out: Sequence[Item] = ()) -> Session:
+        """A run over rows, and apart from those held out, ready to go."""
+        work = self.work / name
+        work.mkdir()
+        write_items(work / TRAINED, taught)
+        write_items(work / HELD_OUT, held_out)
+        run = self.way.run(work, self.parent, taught, self.minutes)
+        session = Session(prepare(run, self.say if held_out else _silently), self.say)
+        session.write_record()
+        return session
+
+
+def _silently(_: str) -> None:
+    """For what was said already."""
+
+
+def _ship(
+    session: Session, way: Way, result: Taught, heads: bytes | None, known: Mapping[str, Any]
+) -> DeltaReport:
+    """Write the trained weights, and heads beside them, on their parent."""
+    parent = session.prepared.checkpoint
+    read, card = parent.in_force, session.card({})
+    assert result.folder is not None
     card = replace(
         card,
-        name=output.resolve().name,
-        temperatures=_over(parent.in_force.temperatures, temperatures),
+        name=result.folder.resolve().name,
+        temperatures=_over(read.temperatures, result.temperatures),
         provenance={**card.provenance, "taught": _summary(result), **known},
     )
-    report = ship_taught(parent, session.weights(), output, card, bits=8.0)
-    version = open_checkpoint(output).card.version
-    return replace(result, delta_error=report.relative_error, version=version)
-
-
-def fit_light(initial: str, taught: Sequence[Item], held_out: Sequence[Item]) -> Light | None:
-    """Heads for the questions with enough taught rows; None where none of them learns anything."""
-    labelled: dict[str, Rows] = {}
-    for number, item in enumerate(taught):
-        rows = labelled.setdefault(item.question, Rows(item.as_question()))
-        rows.add(item.state, _place(rows.question, item), f"row {number + 1}")
-    labelled = {
-        name: rows
-        for name, rows in labelled.items()
-        if len(rows.states) >= LEAST_ROWS_OF_A_HEAD and len(set(rows.labels)) > 1
-    }
-    right = 0
-    with open_decider(initial) as decider:
-        learned = learn(decider, labelled)
-        heads = {each.name: each.head for each in learned}
-        for name in {item.question for item in held_out}:
-            items = [item for item in held_out if item.question == name]
-            question = items[0].as_question()
-            read = collect(decider, question, [item.state for item in items])
-            told = taught_logs(heads.get(name), read).argmax(axis=1)
-            right += sum(
-                int(each) == _place(question, item) for each, item in zip(told, items, strict=True)
-            )
-    if not any(heads.values()):
-        return None
-    return Light(labelled, learned, wilson(right, len(held_out)))
+    if way.rank is None:
+        weights = session.weights()
+        return ship_taught(parent, weights, result.folder, card, bits=8.0, heads=heads)
+    card = replace(card, byte_weights=read.byte_weights, byte_activations=read.byte_activations)
+    weights = session.weights()
+    return ship_taught(parent, weights, result.folder, card, rank=way.rank, heads=heads)
 
 
 def _labels(items: Sequence[Item]) -> Iterator[Label]:
     for item in items:
         question = item.as_question()
-        yield item.state, question, _place(question, item)
-
-
-def _place(question: Question, item: Item) -> int:
-    """Where the question declares the item's answer."""
-    return [option.name for option in question.declared].index(item.options[item.answer][0])
+        yield item.state, question, place(question, item)
 
 
 def usable_rows(
@@ -280,7 +290,7 @@ def usable_rows(
                 f"has other options than {rows.places[0]} for the same question "
                 f"({', '.join(sorted(options ^ known))})",
             )
-        if rows.add(item.state, _place(rows.question, item), where):
+        if rows.add(item.state, place(rows.question, item), where):
             items.append(item)
     repeated = sum(rows.repeated for rows in found.values())
     if repeated:
@@ -317,80 +327,46 @@ def split_rows(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
     return taught, held_out
 
 
-def _why_not_int8(parent: Checkpoint) -> str | None:
-    """Why what is taught cannot run in int8 although its parent does; None if it can, or neither.
-
-    Only plain llama layers are trained with rounding.
-    """
-    config = parent.config
-    plain = config.get("model_type") == "llama" and config.get("hidden_act", "silu") == "silu"
-    if not parent.has_byte_weights or (plain and not config.get("attention_bias")):
-        return None
-    return f"training with rounding is not known for {config.get('model_type')} layers like these"
+def _fitting(items: Sequence[Item], parent: Checkpoint, say: Say) -> list[Item]:
+    """The items that are short enough to train on."""
+    builder = PromptBuilder(parent.encode, parent.prompt)
+    found = [item for item in items if _row(item, builder, "") is not None]
+    if len(found) < len(items):
+        say(f"{len(items) - len(found)} rows have more than {LONGEST} tokens and are left out")
+    return found
 
 
-def _run(work: Path, parent: Checkpoint, minutes: float, held_out: int, int8: bool) -> Run:
-    """Settings that suit the machine: everything on a GPU, the last layers on a CPU.
-
-    A GPU short of memory takes the way of recipes/two-billion-16gb.toml.
-    """
-    eight_bit = int8 and parent.has_byte_weights
-    model: dict[str, Any] = {"initial": parent.ref, "eight_bit": eight_bit}
-    optimiser: dict[str, Any] = {"rate": 5e-5, "pull": 0.05}
-    if not torch.cuda.is_available():
-        model |= {"train": "last", "last_layers": _last_layers(parent)}
-        optimiser["rate"], tokens = 4e-4, 2048
-    elif eight_bit or _fits(parent, torch.cuda.mem_get_info()[0]):
-        model |= {"train": "all", "dtype": "bfloat16"}
-        tokens = 8192
-    else:
-        model |= {"train": "all", "dtype": "bfloat16", "checkpointing": True}
-        optimiser = {"name": "adamw-8bit", "rate": 1e-5}
-        tokens = 4096
-    table = {
-        "name": "taught",
-        "output": ".",
-        "model": model,
-        "data": {"longest": 2048, "tokens_per_batch": tokens, "shapes": 12},
-        "optimiser": optimiser,
-        "schedule": {"minutes": minutes, "warm_up_steps": 5, "cool_down": 0.6},
-        # Half of the rows keep the declared order: it is the one that will be asked.
-        "augment": {"shuffle": 0.5, "abstain_offer": 0.0, "distractors": 0.0, "swap_state": 0.0},
-        "objective": {"cross_entropy": 0.7},
-        "watch": {"report_every": 10},
-        "sources": [{"name": "rows", "file": "train.jsonl"}],
-        "evaluations": [{"name": _EVALUATION, "file": "held_out.jsonl", "rows": held_out}],
-    }
-    return parse_run(table, work, "teach")
+def _row(item: Item, builder: PromptBuilder, where: str) -> TrainingRow | None:
+    return build_row(plain_sheet([item]), [item], builder, LONGEST, where, [False])
 
 
-def _fits(parent: Checkpoint, free_bytes: int) -> bool:
-    """Whether weights, masters, moments and what they are pulled to fit, with room to work."""
-    trunk = blank_trunk(parent.config, Model(), torch.device("meta"), packed=False)
-    weights: int = sum(parameter.numel() for parameter in trunk.parameters())
-    return weights * _BYTES_PER_WEIGHT + _ROOM_BYTES <= free_bytes
+def _logits(session: Session, items: Sequence[Item]) -> list[Floats]:
+    """What the model says of items, for the options as declared."""
+    builder = session.prepared.maker.builder
+    made = (_row(item, builder, str(number)) for number, item in enumerate(items))
+    batches = fed_batches([row for row in made if row is not None], session.prepared.shapes)
+    found = evaluate(session.backbone, batches, session.device)
+    told = {int(w): logits for w, logits in zip(found.wheres, found.logits, strict=True)}
+    return [as_declared(item, told[number]) for number, item in enumerate(items)]
 
 
-def _last_layers(parent: Checkpoint) -> int:
-    config = parent.config
-    layers = config.get("num_hidden_layers") or config["text_config"]["num_hidden_layers"]
-    return max(1, int(layers) // 4)
-
-
-def _labelled(evaluated: Evaluated) -> list[Labelled]:
-    return [
-        Labelled(tag.rsplit("/", 1)[1], logits, answer)  # type: ignore[arg-type]
-        for tag, logits, answer in zip(
-            evaluated.tags, evaluated.logits, evaluated.answers, strict=True
-        )
+def _temperatures(items: Sequence[Item], logits: Sequence[Floats]) -> Temperatures | None:
+    rows = [
+        Labelled(item.kind, told, place(item.as_question(), item))
+        for item, told in zip(items, logits, strict=True)
     ]
-
-
-def _temperatures(after: Evaluated) -> Temperatures | None:
     try:
-        return fit_temperatures(_labelled(after))[0]
+        return fit_temperatures(rows)[0]
     except InvalidInputError:
         return None
+
+
+def _heated(items: Sequence[Item], logits: Sequence[Floats], heats: Temperatures) -> list[Floats]:
+    """The logarithms of probabilities at these temperatures."""
+    return [
+        log_softmax(told / heats.of(item.kind, len(told), "state-first"))
+        for item, told in zip(items, logits, strict=True)
+    ]
 
 
 def _over(parent: Temperatures, fitted: Temperatures | None) -> Temperatures:

@@ -46,10 +46,10 @@ def test_outcomes_become_labels(log: str, tmp_path: Path) -> None:
     again = run("log", "outcome", log, *named, "--happened", "--source", "me")
     assert again == "was recorded before; no effect\n"
     table = tmp_path / "outcomes.csv"
-    rows = "request,question,option\nr1,question,no\n{}x,q,no\n"
+    rows = "request,question,option\nr1,question,False\n{}x,q,no\n"
     table.write_text(rows.format("mine,question,perhaps\n"))
     told = refused("loop", "outcomes", str(table), "--log", log)
-    assert told == f"{table}, line 3, option: 'perhaps' is not one of no, yes"
+    assert told == f"{table}, line 3, option: 'perhaps' is not one of no, yes, true, false"
     table.write_text(rows.format(""))
     told = run("loop", "outcomes", str(table), "--log", log)
     assert f"{table}: 2 recorded, 0 were recorded before" in told
@@ -71,6 +71,13 @@ def test_outcomes_become_labels(log: str, tmp_path: Path) -> None:
     assert "4 excluded: the window is not over (--mature shortens it)" in told
     told = run("loop", "labels", "--log", log, "-o", str(labels), "--until", "1h")
     assert told == f"{labels}: 0 states, 0 answers\n"
+
+
+def test_a_booleans_option_goes_by_true_and_false_too(log: str) -> None:
+    named = ("--request", "r0", "--question", "question", "--option")
+    assert run("log", "outcome", log, *named, "false") == "recorded\n"
+    why = "--option: 'perhaps' is not one of no, yes, true, false"
+    assert refused("log", "outcome", log, *named, "perhaps") == why
 
 
 def test_labels_of_two_wordings_need_the_schema(log: str, tmp_path: Path) -> None:
@@ -177,7 +184,7 @@ def test_bad_input_is_named(log: str, tmp_path: Path) -> None:
     output = str(tmp_path / "o")
     before = run("loop", "outcomes", "--log", log)
     one = ("log", "outcome", log, "--decision", "1")
-    assert refused(*one, "--option", "x") == "--option: 'x' is not one of no, yes"
+    assert refused(*one, "--option", "x") == "--option: 'x' is not one of no, yes, true, false"
     told = refused(*one, "--happened", "--at", "2020-01-01")
     assert told.startswith("--at: ")
     assert "is before its decision" in told
@@ -185,7 +192,9 @@ def test_bad_input_is_named(log: str, tmp_path: Path) -> None:
     unknown = ("log", "outcome", log, "--decision", "99", "--happened")
     assert refused(*unknown) == "--decision: 99 is not in the log"
     assert run("loop", "outcomes", "--log", log) == before
-    assert refused("log", "outcome", log, "--request", "r").startswith("question: is missing")
+    assert refused("log", "outcome", log, "--question", "q", "--happened") == (
+        "--request: is missing: name the decision, or its request and its question"
+    )
     assert "no such file" in refused("log", "outcome", "typo", "--decision", "1", "--happened")
     assert "no such file" in refused("loop", "outcomes", "--log", str(tmp_path / "typo"))
     assert "--mature: '7' is not" in refused(

@@ -30,6 +30,16 @@ def test_what_does_not_go_together_is_refused(options: tuple[str, ...], fault: s
         serve(*options)
 
 
+def test_what_cannot_be_a_log_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
+    table = tmp_path / "labels.csv"
+    table.write_text("state,refund\n")
+    with pytest.raises(InvalidInputError, match=r"log: .*labels\.csv: is no SQLite database"):
+        serve("--decision-log", str(table))
+    with pytest.raises(InvalidInputError, match="there is no folder"):
+        serve("--decision-log", str(tmp_path / "none" / "log.sqlite"))
+    assert list(tmp_path.iterdir()) == [table]
+
+
 def test_replicas_are_made_of_the_same_options(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

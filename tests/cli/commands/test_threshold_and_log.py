@@ -13,6 +13,7 @@ from tests.path_engine import path_decider
 from tests.serve.support import on_loopback, service_for
 from thisthat.audit.log import DecisionLog
 from thisthat.calibrate.fit_policy import UnsupportedTargetError
+from thisthat.calibrate.report import lines_about
 from thisthat.cli import app
 from thisthat.cli.commands import log, threshold
 from thisthat.decide.policy import ConditionsPart, Policy
@@ -324,7 +325,6 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
     assert run("purge", path, "--older-than", "0s") == "180 lines deleted\n"
     none = run("drift", path, policy, code=3)
     assert "no decision in the log was made under this policy" in none
-    assert "50 of them, and its policy as many labels" in none
     with pytest.raises(InvalidInputError, match="level: is 3; it must lie between 0 and 1"):
         run("drift", path, policy, "--level", "3")
     with pytest.raises(InvalidInputError, match="--since: 'soon' is neither an age"):
@@ -336,6 +336,28 @@ def test_the_log_is_queried_exported_purged_and_checked(tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text('{"queue": "Is it?"}', encoding="utf-8")
     with pytest.raises(InvalidInputError, match=r"schema\.json: is not a policy file"):
         run("drift", path, str(tmp_path / "schema.json"))
+
+
+def test_a_policy_of_few_labels_says_that_decisions_cannot_replace_them(tmp_path: Path) -> None:
+    found = POLICY.as_json()
+    for part in found["questions"].values():
+        part["reference"]["sure"] = part["reference"]["sure"][:42]
+    few = Policy.from_json(found)
+    path, policy = str(tmp_path / "log.sqlite"), str(tmp_path / "p.json")
+    few.save(policy)
+    assert list(lines_about(few))[-1] == (
+        "to watch for drift, a question needs 50 labels: queue has 42, refund has 42, anger has 42"
+    )
+    assert not any("drift" in line for line in lines_about(POLICY))
+    decider = path_decider()
+    with DecisionLog(path) as decider.log:
+        decider.decide_many([f"s{n}" for n in range(30)], SCHEMA, policy=few)
+    told = run("drift", path, policy, code=3)
+    assert "too few labels and decisions to tell drift" in told
+    assert (
+        "fitted on 42 of 'queue', 42 of 'refund', 42 of 'anger'; decisions do not make up" in told
+    )
+    assert "so far: 30 of 'queue', 30 of 'refund', 30 of 'anger'" in told
 
 
 def test_ask_says_what_a_policy_makes_of_the_answer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,10 +60,18 @@ def test_a_taught_candidate_is_evaluated_against_the_champion(
     asked += ["--registry", registry, "--mature", "0s", "--engine", "onnx"]
     done = RUNNER.invoke(app, asked)
     assert "paired replay of 60 decisions" in done.stdout
-    assert done.stdout.splitlines()[-1] == "better"
-    assert f"warning: these decisions taught {taught.folder}; --since leaves them" in done.stderr
+    mark = "better, on decisions that taught it (60 of 60)"
+    assert done.stdout.splitlines()[-1] == mark
+    told = re.search(r"--since (\S+) leaves them out and keeps 0$", done.stderr, re.MULTILINE)
+    assert f"warning: 60 of these 60 decisions taught {taught.folder}, which" in done.stderr
+    assert told is not None
+    assert run("loop", "history", "--registry", registry).rstrip().endswith(f": {mark}")
+    later = run(*asked, "--since", told[1])
+    assert later.splitlines()[-1] == "cannot tell"
     [version] = [each for each in Registry(Path(registry)).now().versions.values() if each.parent]
     assert version.evaluations[0]["verdict"] == "better"
+    assert version.evaluations[0]["taught"]["decisions"] == 60
+    assert version.evaluations[1]["taught"] is None
     assert version.data is not None
     assert json.loads(run(*asked, "--json"))["replay"]["rows"] == 60
     first = Registry(Path(registry)).now().versions[version.parent or ""].reference
@@ -96,9 +105,11 @@ def test_canaries_start_and_end_and_a_champion_comes_back(
     assert "none runs" in refused("loop", "rollback", *at)
     assert "not being tried" in refused("loop", "promote", str(taught.folder), *at)
     made = run("loop", "promote", str(taught.folder), *at, "--force", "--lambda", "0.5")
-    version = made.partition(" ")[0]
+    assert f" ({taught.folder}) is the champion; policies" in made
+    version = made.split()[1]
     assert Registry(Path(registry)).now().champions[-1] == Pointed(version, 0.5)
-    assert "is the champion again" in run("loop", "rollback", *at, "--champion")
+    again = run("loop", "rollback", *at, "--champion")
+    assert re.fullmatch(r"version \S+ \(.*parent\) is the champion again\n", again)
     assert "no version before" in refused("loop", "rollback", *at, "--champion")
     lines = run("loop", "history", *at).splitlines()
     kinds = ["registered", "pointed", "registered", "started", "ended", "pointed", "pointed"]

@@ -11,6 +11,7 @@ import pytest
 
 from tests.lab.train import tiny
 from thisthat.checkpoint import open_checkpoint
+from thisthat.checkpoint.delta import Delta
 from thisthat.checkpoint.ship import ship_delta
 from thisthat.errors import CheckpointError, InvalidInputError
 from thisthat.items.files import write_items
@@ -22,6 +23,7 @@ from thisthat.temperature import Temperatures
 from thisthat_lab.train import teach as module
 from thisthat_lab.train.config import Run, Schedule
 from thisthat_lab.train.teach import split_rows, teach, usable_rows
+from thisthat_lab.train.ways import Way, way_of
 
 
 def quietly(_: str) -> None:
@@ -35,15 +37,15 @@ def reds(count: int) -> list[Item]:
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many steps are taken, in place of minutes."""
-    real, count = module._run, [25]
+    real, count = module.Way.run, [25]
 
-    def in_steps(*arguments: Any) -> Run:
-        run = real(*arguments)
+    def in_steps(way: module.Way, *arguments: Any) -> Run:
+        run = real(way, *arguments)
         data = run.data.model_copy(update={"longest": 160})
         schedule = Schedule(steps=count[0], warm_up_steps=5)
         return run.model_copy(update={"schedule": schedule, "data": data})
 
-    monkeypatch.setattr(module, "_run", in_steps)
+    monkeypatch.setattr(module.Way, "run", in_steps)
     return count
 
 
@@ -57,7 +59,7 @@ def test_teaching_says_what_it_gained_and_writes_a_checkpoint(
     workplace: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int], no_heads: None
 ) -> None:
     write_items(workplace / "rows.jsonl", reds(500))
-    monkeypatch.setattr(module, "_last_layers", lambda _: 2)
+    monkeypatch.setattr("thisthat_lab.train.ways.layers_read", lambda _: 0)
     taught = teach(
         workplace / "rows.jsonl",
         workplace / "taught",
@@ -105,7 +107,7 @@ def test_training_that_is_no_better_than_heads_is_not_kept(
     assert taught.light is not None
     assert taught.light.value > 0.9 > taught.after.value
     assert not taught.kept
-    assert "the light teach is what was written" in "\n".join(taught.lines())
+    assert "the light teach of all rows is what was written" in "\n".join(taught.lines())
     assert open_checkpoint(workplace / "mine").card.delta.kind == "heads"
     assert taught.version == open_checkpoint(workplace / "mine").card.version
 
@@ -159,6 +161,38 @@ def test_what_cannot_stay_int8_is_said_loudly(
     assert said.endswith("training with rounding is not known for llama layers like these")
     assert not open_checkpoint(workplace / "new").has_byte_weights
     assert open_checkpoint(workplace / "new", lam=0).has_byte_weights
+
+
+def test_adapters_keep_the_form_and_are_shipped_as_products(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, no_heads: None
+) -> None:
+    """The way of a GPU for what cannot be trained with rounding; it takes passes, not minutes."""
+    base = open_checkpoint(workplace / "model")
+    ship_delta(base, base.weights(), workplace / "first", replace(base.card, byte_weights=True))
+    parent = str(workplace / "first")
+    way = Way({"initial": parent, "train": "lora", "rank": 2}, {"rate": 5e-3}, 2048, rank=2)
+    monkeypatch.setattr(module, "way_of", lambda _: way)
+    write_items(workplace / "rows.jsonl", reds(100))
+    taught = teach(workplace / "rows.jsonl", workplace / "new", quietly, initial=parent)
+    assert "SLOWER" not in "\n".join(taught.lines())
+    new = open_checkpoint(workplace / "new")
+    assert new.has_byte_weights
+    ranks = {entry.rank for entry in Delta(new.layers[-1].path).entries.values()}
+    assert max(rank for rank in ranks if rank) <= 2
+    assert open_checkpoint(workplace / "new", lam=0).identity == open_checkpoint(parent).identity
+
+
+def test_a_gpu_trains_adapters_where_rounding_is_not_known(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.write_checkpoint(workplace / "gelu", hidden_act="gelu")
+    base = open_checkpoint(workplace / "gelu")
+    ship_delta(base, base.weights(), workplace / "first", replace(base.card, byte_weights=True))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda: (80 << 30, 80 << 30))
+    way = way_of(open_checkpoint(workplace / "first"))
+    assert (way.rank, way.not_int8) == (16, None)
+    assert way_of(base).rank is None
 
 
 def test_stopped_in_the_middle_it_leaves_nothing(
@@ -231,9 +265,9 @@ def test_a_gpu_short_of_memory_takes_the_way_of_one_card(
     found = []
     for free in (7 << 30, 5 << 30):
         monkeypatch.setattr("torch.cuda.mem_get_info", lambda free=free: (free, free))
-        run = module._run(workplace, parent, 1.0, 4, False)
-        found.append((run.optimiser.name, run.model.checkpointing, run.data.tokens_per_batch))
-    assert found == [("adamw", False, 8192), ("adamw-8bit", True, 4096)]
+        run = way_of(parent).run(workplace, parent, reds(4), 1.0)
+        found.append((run.optimiser.name, run.model.checkpointing))
+    assert found == [("adamw", False), ("adamw-8bit", True)]
 
 
 def test_rows_about_one_state_stay_on_one_side() -> None:

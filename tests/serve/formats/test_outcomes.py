@@ -66,7 +66,7 @@ def test_an_outcome_of_several_states_is_counted_as_ambiguous(service: Service) 
     assert service.log.flush()
     outcomes = [
         {"request": "call-1", "question": "lost", "option": True},
-        {"decision": 1, "option": True},
+        {"decision": 1, "option": "true"},
     ]
     answered = post(service, PATH, {"outcomes": outcomes})
     assert answered.json() == {"recorded": 2, "repeated": 0, "ambiguous": 1, "orphan": 0}

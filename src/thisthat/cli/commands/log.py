@@ -13,7 +13,7 @@ import typer
 
 from thisthat.cli.app import App
 from thisthat.cli.moments import moment
-from thisthat.cli.outputs import check_log, check_output
+from thisthat.cli.outputs import check_output
 from thisthat.errors import InvalidInputError
 from thisthat.inputs import read_text
 
@@ -83,13 +83,14 @@ def export(
     """Write the lines to a Parquet file, newest first."""
     from thisthat.audit.export import export_parquet
     from thisthat.audit.store import open_store
+    from thisthat.display import counted
 
     if output.suffix != ".parquet":
         why = f"must end in .parquet; thisthat log query {log} --limit N prints JSON lines"
         raise InvalidInputError(str(output), why)
     check_output(output, None if "://" in log else Path(log))
     lines = open_store(log).read({}, moment(since, "--since"), moment(until, "--until"), None)
-    typer.echo(f"{output}: {export_parquet(lines, output)} lines")
+    typer.echo(f"{output}: {counted(export_parquet(lines, output), 'line')}")
 
 
 @app.command()
@@ -112,28 +113,31 @@ def outcome(
     ] = None,
 ) -> None:
     """Record what happened after a decision; the same again has no effect."""
+    from thisthat.audit.places import check_there
     from thisthat.audit.store import open_store
     from thisthat.cli.labels import read_schema
     from thisthat.loop.outcomes import Outcome, RefusedOutcomeError, record, states_named
 
-    given = Outcome(
-        decision=decision,
-        request=request,
-        question=question,
-        state_hash=state_hash,
-        option=option,
-        reward=reward,
-        happened=happened,
-        source=source,
-        time=moment(at, "--at"),
-        key=key,
-    )
-    check_log(log)
+    happened_at, questions = moment(at, "--at"), read_schema(schema)
+    check_there(log)
     try:
-        done = record(log, given, read_schema(schema))
-    except RefusedOutcomeError as error:
-        option = "at" if error.about == "time" else error.about
-        raise InvalidInputError(f"--{option}", error.message) from None
+        given = Outcome(
+            decision=decision,
+            request=request,
+            question=question,
+            state_hash=state_hash,
+            option=option,
+            reward=reward,
+            happened=happened,
+            source=source,
+            time=happened_at,
+            key=key,
+        )
+        done = record(log, given, questions)
+    except InvalidInputError as error:
+        field = error.about if isinstance(error, RefusedOutcomeError) else error.field
+        name = "at" if field == "time" else field.replace("_", "-")
+        raise InvalidInputError(f"--{name}", error.message) from None
     told = "recorded" if done.recorded else "was recorded before; no effect"
     states = states_named(open_store(log), given)
     if states == 0:
@@ -151,6 +155,7 @@ def purge(
 ) -> None:
     """Delete lines older than an age or a date."""
     from thisthat.audit.store import open_store
+    from thisthat.display import counted
 
     before = moment(older_than, "--older-than")
     assert before is not None
@@ -159,7 +164,7 @@ def purge(
         gone = store.purge(before)
     except InvalidInputError as error:
         raise InvalidInputError("--older-than", f"{older_than} {error.message}") from None
-    typer.echo(f"{gone} lines deleted")
+    typer.echo(f"{counted(gone, 'line')} deleted")
 
 
 @app.command()
@@ -182,6 +187,7 @@ def verify(
     from thisthat.audit.chain import read_anchors
     from thisthat.audit.store import open_store
     from thisthat.audit.verify import verify as verified
+    from thisthat.display import counted
 
     known = [each for path in anchors or () for each in read_anchors(read_text(path), str(path))]
     report = verified(open_store(log), known)
@@ -192,12 +198,13 @@ def verify(
     if len(report.findings) > _MOST_FINDINGS:
         typer.echo(f"and {len(report.findings) - _MOST_FINDINGS} more", err=True)
     if report.unchained:
-        typer.echo(f"{report.unchained} lines are from before the log had a chain")
+        are = "line is" if report.unchained == 1 else "lines are"
+        typer.echo(f"{report.unchained} {are} from before the log had a chain")
     if report.last is None:
         typer.echo("the log has no chain: an older version wrote it; nothing can be verified")
     elif report.whole:
         compared = f", {report.fitting} of {len(known)} anchors compared" if known else ""
-        what = f"{report.lines} lines and {report.outcomes} outcomes"
+        what = f"{counted(report.lines, 'line')} and {counted(report.outcomes, 'outcome')}"
         typer.echo(f"{what} fit the chain, which ends at {report.last}{compared}")
     if not report.whole:
         raise typer.Exit(1)
@@ -218,7 +225,7 @@ def drift(
     """
     from thisthat.audit.drift import DriftStream
     from thisthat.audit.store import open_store
-    from thisthat.calibrate.drift import LEAST_ROWS
+    from thisthat.calibrate.drift import advice_about
     from thisthat.decide.policy import Policy
 
     fitted = Policy.load(policy)
@@ -232,9 +239,6 @@ def drift(
     if any(test.drifted for test in tests):
         raise typer.Exit(1)
     if not any(test.enough for test in tests):
-        typer.echo(
-            "too few decisions under this policy to tell: a question needs "
-            f"{LEAST_ROWS} of them, and its policy as many labels",
-            err=True,
-        )
+        for line in advice_about(tests):
+            typer.echo(line, err=True)
         raise typer.Exit(_TOO_FEW)

@@ -12,7 +12,7 @@ import typer
 
 from thisthat.cli.app import App
 from thisthat.cli.moments import duration, moment
-from thisthat.cli.outputs import check_log, check_output
+from thisthat.cli.outputs import check_output
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
 
@@ -39,13 +39,14 @@ def outcomes(
     ] = None,
 ) -> None:
     """Import outcomes, each once, and count what is known about the decisions."""
+    from thisthat.audit.places import check_there
     from thisthat.audit.store import open_store
     from thisthat.cli.labels import read_schema
     from thisthat.loop.joined import COUNTS, JoinedView
     from thisthat.loop.outcome_files import import_outcomes
 
     window = duration(mature, "--mature")
-    check_log(log)
+    check_there(log)
     store = open_store(log)
     if file is not None:
         done = import_outcomes(store, file, read_schema(schema))

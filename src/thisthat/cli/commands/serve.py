@@ -126,6 +126,7 @@ def serve(
     Stops on SIGTERM once every accepted request is answered.
     """
     from thisthat.audit.log import DecisionLog
+    from thisthat.audit.places import check_can_log
     from thisthat.decide.decider import Decider
     from thisthat.decide.opening import open_decider
     from thisthat.engine.select import ENGINES
@@ -211,6 +212,8 @@ def serve(
     }
     if log_sync and not decision_log:
         raise InvalidInputError("--log-sync", "needs --decision-log")
+    if decision_log and address is None:  # Else it lies on the cluster's machines.
+        check_can_log(decision_log)
     if on is not None:
         from thisthat.scale.replicas.replica import ReplicaPlan
         from thisthat.scale.replicas.run import run_replicas

@@ -30,7 +30,10 @@ def teach(
     deep: Annotated[
         bool, typer.Option("--deep", help="Train the weights themselves; needs the train extra.")
     ] = False,
-    minutes: Annotated[float, typer.Option(help="How long to train, with --deep.")] = 8.0,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="How long to train, with --deep; or what suits the machine."),
+    ] = None,
 ) -> None:
     """Teach a checkpoint your own decisions from a few dozen to a few thousand labels."""
     check_place(output)
@@ -77,13 +80,16 @@ def _teach_deep(
     schema: Path | None,
     checkpoint: str,
     lam: float | None,
-    minutes: float,
+    minutes: float | None,
 ) -> None:
     if lam is not None:
         raise InvalidInputError("--lambda", "is for the light teach; --deep takes the whole")
     questions = read_schema(schema)
     deep = trainer().teach
-    for line in deep(
+    taught = deep(
         data, output, typer.echo, questions=questions, initial=checkpoint, minutes=minutes
-    ).lines():
+    )
+    for line in taught.lines():
         typer.echo(line)
+    if taught.folder is None:
+        raise typer.Exit(1)

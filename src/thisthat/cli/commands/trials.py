@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import time
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,7 @@ from thisthat.cli.commands.loop import Log, Mature, Until
 from thisthat.cli.labels import read_labels, read_schema, refuse_taught_labels
 from thisthat.cli.moments import duration, moment
 from thisthat.cli.options import EngineOption, JsonOption, LambdaOption
-from thisthat.cli.outputs import check_log, check_output
+from thisthat.cli.outputs import check_output
 from thisthat.cli.terminal import progress_bar, say
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
@@ -69,6 +70,7 @@ def evaluate(
 
     Exit code 0: not shown to be worse; 1: shown to be worse; 2: bad input.
     """
+    from thisthat.audit.places import check_there
     from thisthat.audit.store import open_store
     from thisthat.decide.opening import open_decider
     from thisthat.decide.policy import Policy
@@ -76,10 +78,10 @@ def evaluate(
     from thisthat.loop.evaluate import check_costs
     from thisthat.loop.evaluate import evaluate as judge
     from thisthat.loop.registry import Registry
-    from thisthat.teach.known import share_of, told
+    from thisthat.loop.taught_on import taught_on
 
     window, at = duration(mature, "--mature"), moment(until, "--until") or time.time()
-    check_log(log)
+    check_there(log)
     questions = read_schema(schema) or {}
     prices = None if costs is None else read_json(costs)
     by = None if policy is None else Policy.load(policy)
@@ -110,10 +112,9 @@ def evaluate(
             policy=by,
             progress=progress,
         )
-    share = share_of(reference, lam, found.labels)
-    if share > 0:
-        message = f"warning: {told(share, reference, 'decisions')}; --since leaves them out"
-        typer.echo(message, err=True)
+    found = replace(found, taught=taught_on(found.labels, reference, lam))
+    if found.taught is not None:
+        typer.echo(f"warning: {found.taught.told(reference)}", err=True)
     if folder is not None:
         version = registered(folder, candidate, _me())
         folder.evaluated(version.name, found.as_dict(), _me())
@@ -235,7 +236,7 @@ def promote(
     if fitted is not None and output is not None:
         fitted.save(output)
         typer.echo(f"{output}: certified again")
-    typer.echo(f"{made.name} is the champion; policies fitted for another one are refused")
+    typer.echo(f"{made.told} is the champion; policies fitted for another one are refused")
 
 
 def _fitted_again(
@@ -286,7 +287,8 @@ def rollback(
     folder = Registry(registry)
     folder.check_there()
     if champion:
-        typer.echo(f"{folder.roll_back(_me(), reason)} is the champion again")
+        back = folder.roll_back(_me(), reason)
+        typer.echo(f"{folder.now().versions[back].told} is the champion again")
         return
     running = folder.now().running
     if experiment is not None and experiment not in running:
@@ -302,8 +304,6 @@ def rollback(
 
 def history(registry: Folder, as_json: JsonOption = False) -> None:
     """Print who changed what, when, and on which numbers; oldest first."""
-    from dataclasses import asdict
-
     from thisthat.loop.registry import Registry
 
     folder = Registry(registry)
@@ -324,12 +324,13 @@ def report(
     mature: Mature = "7d",
 ) -> None:
     """Write one HTML page: decisions and outcomes over time, what is tried, and the history."""
+    from thisthat.audit.places import check_there
     from thisthat.audit.store import open_store
     from thisthat.loop.page import page
     from thisthat.loop.registry import Registry
     from thisthat.loop.summary import summary
 
-    check_log(log)
+    check_there(log)
     check_output(output, None if "://" in log else Path(log))
     window = duration(mature, "--mature")
     folder = Registry(registry)

@@ -259,7 +259,8 @@ class _Stream:
             return invalid([fault_of(procedure)])
         try:
             await self._service.run(decider, procedure, self._deadline, self._request, self)
-            decision = await self._service.conclude(decider, state, procedure, options)
+            recorded = self._chooser.recorded(options, decider)
+            decision = await self._service.conclude(decider, state, procedure, recorded)
         except InvalidInputError as error:
             return invalid([fault_of(error)])
         except Problem as problem:

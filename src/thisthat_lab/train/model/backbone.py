@@ -75,7 +75,7 @@ class TrainedBackbone(nn.Module):
         elif settings.train == "last":
             self._freeze_but_last(settings.last_layers)
         elif settings.train == "lora":
-            self._add_adapters(settings.rank)
+            self._add_adapters(settings.rank, settings.adapt_from)
         # Rounding is done in joined layers alone; without it, frozen ones are faster apart.
         apart = settings.checkpointing or (self.first_trained > 0 and not settings.eight_bit)
         self.joined = can_join(trunk) and not apart
@@ -232,11 +232,21 @@ class TrainedBackbone(nn.Module):
             layer.requires_grad_(True)
         self.trunk.norm.requires_grad_(True)
 
-    def _add_adapters(self, rank: int) -> None:
+    def _add_adapters(self, rank: int, first: int) -> None:
         from peft import LoraConfig, inject_adapter_in_model
 
+        count = len(self.trunk.layers)
+        if first >= count:
+            raise InvalidInputError("model.adapt_from", f"is {first}; the model has {count} layers")
+        self.first_trained = first
         self.requires_grad_(False)
-        config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=list(_ADAPTED))
+        adapted = [
+            f"layers.{number}.{name}"
+            for number, layer in enumerate(self.trunk.layers[first:], first)
+            for name, _ in layer.named_modules()
+            if name.endswith(_ADAPTED)
+        ]
+        config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=adapted)
         inject_adapter_in_model(config, self.trunk)
 
     def tensors(self) -> dict[str, Tensor]:
