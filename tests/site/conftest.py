@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 # Whatever asks for a host by name fails, so that the site cannot need one, nor what `docs` lacks.
 NO_NETWORK = """
 import socket, sys
-lacking = "torch transformers pyarrow pandas polars duckdb matplotlib sklearn ray mcp langchain_core"
+lacking = "torch transformers pyarrow pandas polars duckdb matplotlib sklearn ray mcp"
 sys.modules.update(dict.fromkeys(lacking.split()))
 def refuse(*given, **named):
     raise OSError(f"the site needs no network: {given}")

@@ -322,7 +322,8 @@ def test_the_search_works_in_a_page_opened_as_a_file(browser: Browser, site: Pat
 
 
 CUT = """() => [...document.querySelectorAll('.table-wrapper')]
-  .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText.slice(0, 40))"""
+  .filter((each) => each.scrollWidth > each.clientWidth)
+  .map((each) => each.innerText.slice(0, 40))"""
 
 
 def test_the_first_page_shows_its_tables_whole(browser: Browser, address: str) -> None:
@@ -340,7 +341,8 @@ def test_the_buttons_on_a_phone_stand_apart(browser: Browser, address: str) -> N
             page.locator(f".header-right {each}").bounding_box()
             for each in (".theme-toggle", ".toc-header-icon")
         )
-    assert theme and contents
+    assert theme
+    assert contents
     assert contents["x"] - theme["x"] - theme["width"] >= 8
 
 
