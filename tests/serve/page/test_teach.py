@@ -151,6 +151,8 @@ def test_refusals_are_told(browser: Browser, teaching: str) -> None:
     shown = view(page, "Teach")
     add(shown, '{"state": ')
     expect(shown.get_by_role("alert")).to_contain_text("Line 1 is not JSON")
+    add(shown, "state,wants\na,yes\n ,no\n")
+    expect(shown.get_by_role("alert")).to_contain_text("Row 2 of the table has a blank state")
     add(shown, labels(ROWS[:5]))
     expect(shown.get_by_role("table")).to_contain_text("5 of at least 20")
     shown.get_by_role("button", name="Teach", exact=True).click()

@@ -71,6 +71,7 @@ function tableRows(text) {
   const at = head.indexOf("state");
   return lines.map((line, index) => {
     if (line.length !== head.length) throw new Error(`Row ${index + 1} of the table has ${line.length} cells, not ${head.length}.`);
+    if (!line[at].trim()) throw new Error(`Row ${index + 1} of the table has a blank state: fill it in or remove the row.`);
     const labels = head.map((name, column) => [name, line[column]])
       .filter(([name, label]) => !["id", "state"].includes(name) && label !== "");
     const id = head.includes("id") ? line[head.indexOf("id")] : null;
