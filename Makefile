@@ -11,9 +11,9 @@ demo: .venv-demo/.ready ## a small environment, the base weights, real questions
 	.venv-demo/bin/thisthat pull
 	sh examples/demo.sh .venv-demo/bin/thisthat
 
-docs: .venv/.ready ## the documentation as a site, build/site/index.html; needs no network
-	.venv/bin/python docs/site/build.py build/site
-	@echo build/site/index.html
+docs: .venv-docs/.ready ## the documentation as a site, build/site/index.html; its environment has no torch
+	.venv-docs/bin/python docs/site/build.py build/site
+	@echo "build/site/index.html; served, its search has excerpts: python3 -m http.server --directory build/site"
 
 # What waits for a registry or a disk shares the time with what computes.
 test: ## everything the tests need, then lint, types, browser and tests
@@ -55,6 +55,11 @@ browser: ## install Chromium for the playground's tests
 .venv-demo/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-demo
 	.venv-demo/bin/$(PIP_INSTALL) -e .
+	touch $@
+
+.venv-docs/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/$(PIP_INSTALL) -e '.[docs]'
 	touch $@
 
 # pip compiles with one core; templates among the packages' files are no Python and do not compile.
@@ -109,4 +114,4 @@ audit: .venv/.ready .venv-audit/.ready ## known weaknesses of the dependencies; 
 	touch $@
 
 clean: ## remove the environments
-	rm -rf .venv .venv-demo .venv-audit
+	rm -rf .venv .venv-demo .venv-docs .venv-audit

@@ -9,7 +9,7 @@ author = "The thisthat authors"
 copyright = "2026, the thisthat authors"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "lengths"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "lengths", "words"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["files"]
 root_doc = "index"

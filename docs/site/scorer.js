@@ -1,5 +1,5 @@
-// Ranks what a search finds: pages that are named so come first, pages that list everything and notes for
-// developers last.
+// Ranks what a search finds: pages that are named so or looked for so come first, then pages that use the words
+// most; pages that list everything and notes for developers come last. `words.js` has PAGES, USES and KEYWORDS.
 const KINDS = [
   [/^decisions\//, -100],
   [/^(command-line|library|http|results|performance|architecture|contributing|changelog|release-notes|decisions)$/, -20],
@@ -16,9 +16,10 @@ var Scorer = {
     const known = found + (KINDS.find(([pages]) => pages.test(page))?.[1] ?? 0);
     if (kind !== "text") return known;
     const words = stems(title);
-    const names = [...words, ...stems(page)];
+    const names = [...words, ...stems(page), ...stems(KEYWORDS[page] ?? "")];
     const wanted = stems(new URLSearchParams(location.search).get("q"));
-    return wanted.every((word) => names.includes(word)) ? known + 40 + 10 / words.length : known;
+    const used = wanted.reduce((sum, word) => sum + (USES[word]?.[PAGES.indexOf(page)] ?? 0), 0) / wanted.length;
+    return known + used + (wanted.every((word) => names.includes(word)) ? 40 + 10 / words.length : 0);
   },
   objNameMatch: 11,
   objPartialMatch: 6,

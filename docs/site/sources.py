@@ -13,6 +13,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from words import keywords
+
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]*(?:\[[^\]]*\])?[^\]\[]*)\]\((?P<target>[^)\s]+)\)")
 IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<target>[^)\s:]+)\)")
 PICTURE = re.compile(
@@ -49,8 +51,15 @@ def gather(root: Path, into: Path) -> None:
         text = (root / source).read_text(encoding="utf-8")
         target = into / page
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_turned(text, root, into, source, page, known), encoding="utf-8")
+        turned = _turned(text, root, into, source, page, known)
+        target.write_text(_found_by(page) + turned, encoding="utf-8")
     shutil.copytree(root / "docs" / "pictures", into / "extra" / "pictures")
+
+
+def _found_by(page: str) -> str:
+    """The lines before a page's text that tell the search its keywords; none without any."""
+    found = ", ".join(keywords(page.removesuffix(".md")))
+    return f"---\nmyst:\n  html_meta:\n    keywords: {found}\n---\n\n" if found else ""
 
 
 def _turned(

@@ -11,6 +11,7 @@ from thisthat.checkpoint import open_checkpoint, opening
 from thisthat.cli import app, diagnosis
 from thisthat.cli.diagnosis import Diagnosis, HostFact, diagnose
 from thisthat.cpus import Cores
+from thisthat.decide.opening import open_decider
 from thisthat.engine import select
 from thisthat.engine.speed import Candidate, Speed
 
@@ -29,12 +30,26 @@ def facts(found: Diagnosis) -> dict[str, HostFact]:
 
 
 def test_everything_is_told_about_a_checkpoint(folder: Path) -> None:
+    with open_decider(folder):
+        pass
     found = facts(diagnose(str(folder)))
     wanted = {"package", "processor", "instructions", "memory", "cache", "compiler", "GPU"}
     assert wanted | {"checkpoint", "engine", "why this engine", "extras"} <= set(found)
     assert found["checkpoint"].mend is None
     assert str(folder.parent / "store") in found["cache"].fact
     assert "serve" in found["extras"].fact
+
+
+def test_a_checkpoint_that_was_never_opened_is_told_and_nothing_is_built(folder: Path) -> None:
+    found = diagnose(str(folder))
+    engine = facts(found)["engine"]
+    assert "not known yet" in engine.fact
+    assert (engine.mend, engine.meant) == (f"thisthat pull {folder}", True)
+    assert "why this engine" not in facts(found)
+    assert list((folder.parent / "store").glob("forms/*")) == []
+    with open_decider(folder) as decider:
+        opened = decider.engine.description
+    assert facts(diagnose(str(folder)))["engine"].fact == opened
 
 
 @pytest.mark.parametrize(
@@ -205,5 +220,9 @@ def test_the_command_ends_with_1_for_what_is_to_be_mended(
     ).items()
     told = CliRunner().invoke(app, ["doctor"])
     assert "→ thisthat pull default" in told.output
+    lines = told.output.splitlines()
+    # Through a pipe a path stands whole in its line, and no line is padded.
+    assert any(str(folder.parent / "store") in line for line in lines)
+    assert lines == [line.rstrip() for line in lines]
     monkeypatch.setattr(diagnosis, "_findings", lambda _: [HostFact("a", "b")])
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 0

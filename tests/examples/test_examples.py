@@ -196,8 +196,10 @@ def test_moderation_handles_reviews_and_makes_labels(
     assert [kind for _, kind in kinds] == ["insult", "fine", "fine", "spam", "fine", "spam"]
     assert {action for action, _ in kinds} == {"hide", "publish", "review"}
     waiting = next(line for line in lines if " review " in line)
+    moderation.main("decide", str(EXAMPLES / "moderation" / "comments.txt"), log)
     moderation.main("review", log, waiting.split()[0], "fine")
     moderation.main("labels", log, str(labels))
+    assert capsys.readouterr().out.endswith("1 labels; 5 comments have no verdict yet\n")
     (label,) = [json.loads(line) for line in labels.read_text().splitlines()]
     assert label["answers"] == {"kind": "fine"}
     assert waiting.endswith(label["state"])

@@ -161,6 +161,8 @@ def test_a_review_goes_to_label_studio_and_back(store: SQLiteStore, tmp_path: Pa
     first = tasks[0]["data"]
     assert (first["question"], first["state"]) == ("q", "text")
     assert first["options"] == [{"value": "a"}, {"value": "b"}]
+    # Nobody recorded how it was asked.
+    assert (first["asks"], first["meanings"]) == ("q", "a\nb")
     [said] = tasks[0]["predictions"]
     assert (said["score"], said["result"][0]["value"]) == (0.55, {"choices": ["a"]})
     answer = {**said["result"][0], "value": {"choices": ["b"]}, "id": "x"}

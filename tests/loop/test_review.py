@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -9,10 +11,13 @@ import numpy as np
 import pytest
 
 from tests.loop.test_joined import DAY, T0, decided
-from thisthat.audit.beside import OUTCOMES, SHADOWS, RequestId
+from tests.path_engine import path_decider
+from thisthat.audit.beside import OUTCOMES, SHADOWS, WORDINGS, RequestId
+from thisthat.audit.log import DecisionLog
 from thisthat.audit.store import SQLiteStore
 from thisthat.loop.outcomes import Outcome
-from thisthat.loop.review import Queue, review_queue
+from thisthat.loop.review import INTERFACE, Queue, review_queue, review_tasks
+from thisthat.questions import Boolean, Choice
 
 
 @pytest.fixture
@@ -109,3 +114,33 @@ def test_decisions_without_their_state_are_counted(store: SQLiteStore) -> None:
     store.append([decided(0, "r1", state=None), decided(0, "r2", state_hash="h2")])
     queue = reviewed(store, 9)
     assert ([each.decision for each in queue.rows], queue.without_states) == ([2], 1)
+
+
+KIND = Choice({"fine": None, "spam": "it sells something"}, "What kind of comment is it?")
+
+
+def test_what_was_asked_is_shown_where_states_are_kept(tmp_path: Path) -> None:
+    for kept in (False, True):
+        decider = path_decider()
+        with DecisionLog(tmp_path / f"{kept}.sqlite", keep_states=kept) as decider.log:
+            decider.decide_many(["one", "two"], {"kind": KIND, "late": Boolean(None, true="late")})
+    store = SQLiteStore(tmp_path / "True.sqlite")
+    found = {each.entry.question: each for each in review_queue(store, 9, time.time() + 1).rows}
+    kind, late = found["kind"], found["late"]
+    assert (kind.asks, kind.options) == (
+        KIND.instructions,
+        {"fine": None, "spam": "it sells something"},
+    )
+    assert (late.asks, late.options) == (None, {"no": None, "yes": "late"})
+    shown = {each["data"]["question"]: each["data"] for each in review_tasks(Queue([kind, late]))}
+    assert shown["kind"]["asks"] == "What kind of comment is it?"
+    assert shown["kind"]["meanings"] == "fine\nspam: it sells something"
+    assert shown["late"]["asks"] == "late"
+    assert len(list(store.rows(WORDINGS))) == 2
+    assert list(SQLiteStore(tmp_path / "False.sqlite").rows(WORDINGS)) == []
+
+
+def test_every_tag_of_the_interface_names_a_field_of_a_task(store: SQLiteStore) -> None:
+    store.append([decided(0, "r1", sure=0.9)])
+    [task] = review_tasks(reviewed(store, 1))
+    assert set(re.findall(r"\$(\w+)", INTERFACE)) <= set(task["data"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Literal
@@ -21,6 +23,7 @@ from thisthat.cli import app
 
 sys.path.insert(0, str(ROOT / "docs" / "site"))
 import sources
+import words
 
 MAIN = [
     "index",
@@ -266,6 +269,10 @@ def test_the_search_shows_the_page_about_a_word_first(browser: Browser, address:
         "canary": "loop",
         "results": "results",
         "fit_policy": "library",
+        "policy": "thresholds",
+        "explain": "evidence",
+        "jupyter": "notebooks",
+        "how fast": "performance",
     }
     with browser.new_context() as made:
         page = made.new_page()
@@ -288,6 +295,55 @@ def test_the_search_shows_lists_and_notes_last(browser: Browser, address: str) -
     listed = [bool(re.search("/(command-line|library|results|decisions/)", each)) for each in found]
     assert True in listed[5:]
     assert not any(listed[:5])
+
+
+def test_the_search_ranks_pages_by_how_much_they_use_a_word() -> None:
+    much, little, once = Counter(a=9, b=1), Counter(a=2, c=5), Counter(a=1, d=8)
+    assert words.weights([much, little, once]) == {"a": {0: 16, 1: 11}}
+
+
+def test_every_page_with_keywords_is_there(site: Path) -> None:
+    named = json.loads(words.KEYWORDS.read_text(encoding="utf-8"))
+    assert [page for page in named if not (site / f"{page}.html").exists()] == []
+
+
+def test_the_search_works_in_a_page_opened_as_a_file(browser: Browser, site: Path) -> None:
+    faults: list[str] = []
+    with browser.new_context() as made:
+        page = made.new_page()
+        page.on(
+            "console",
+            lambda said: said.type in ("error", "warning") and faults.append(said.text),
+        )
+        page.goto(f"{(site / 'search.html').as_uri()}?q=canary")
+        page.wait_for_selector("ul.search li a")
+        page.wait_for_load_state("networkidle")
+    assert faults == []
+
+
+CUT = """() => [...document.querySelectorAll('.table-wrapper')]
+  .filter((each) => each.scrollWidth > each.clientWidth)
+  .map((each) => each.innerText.slice(0, 40))"""
+
+
+def test_the_first_page_shows_its_tables_whole(browser: Browser, address: str) -> None:
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as made:
+        page = made.new_page()
+        page.goto(address)
+        assert page.evaluate(CUT) == []
+
+
+def test_the_buttons_on_a_phone_stand_apart(browser: Browser, address: str) -> None:
+    with browser.new_context(viewport={"width": 390, "height": 844}) as made:
+        page = made.new_page()
+        page.goto(f"{address}start.html")
+        theme, contents = (
+            page.locator(f".header-right {each}").bounding_box()
+            for each in (".theme-toggle", ".toc-header-icon")
+        )
+    assert theme
+    assert contents
+    assert contents["x"] - theme["x"] - theme["width"] >= 8
 
 
 @pytest.mark.parametrize(("width", "shown"), [(390, "-narrow"), (1280, "")])

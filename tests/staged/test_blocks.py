@@ -170,6 +170,8 @@ NOT_RUN = {
     ("engines.md", "bench gpu"): "it needs a GPU",
     ("evidence.md", "bench evidence"): MEASURES,
     ("index.md", "pip install ."): INSTALLS,
+    ("integrations.md", "langchain-core"): INSTALLS,
+    ("integrations.md", "pydantic-ai-slim"): INSTALLS,
     ("measuring.md", "CMAKE_ARGS"): INSTALLS,
     ("order.md", "bench order"): MEASURES,
     ("order.md", "bench wide"): MEASURES,

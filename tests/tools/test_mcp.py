@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ pytest.importorskip("mcp")
 
 from mcp import Client, StdioServerParameters
 
+from tests.calibrate.test_policy import POLICY
 from tests.examples.conftest import EXAMPLES
 from tests.lab.train import tiny
 from tests.path_engine import path_decider
@@ -104,6 +106,19 @@ def test_the_example_is_served_as_its_list_says(folder: Path) -> None:
     assert [tool.name for tool in listed.tools] == ["command_risk"]
     assert "How risky is the command?" in listed.tools[0].description
     assert list(found.structured_content["answers"]["risk"]["probabilities"]) == ["0", "1", "2"]
+
+
+def test_a_policy_for_something_else_ends_the_command_before_a_call(
+    folder: Path, tmp_path: Path
+) -> None:
+    POLICY.save(tmp_path / "other.policy.json")
+    ran = [sys.executable, "-m", "thisthat", "mcp", str(folder / "is-red.json"), "--engine", "onnx"]
+    more = ["--checkpoint", str(folder / "model"), "--policy", str(tmp_path / "other.policy.json")]
+    done = subprocess.run([*ran, *more], input="", capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "error: policy: was fitted for something else: the schema differs"
+    )
 
 
 def test_a_server_can_answer_instead(folder: Path) -> None:

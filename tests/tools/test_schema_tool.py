@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.path_engine import path_decider
+from tests.serve.support import on_loopback, service_for
+from thisthat import connect
 from thisthat.calibrate.fit_policy import fit_policy
 from thisthat.decide.target import parse_target
 from thisthat.errors import InvalidInputError
@@ -22,6 +25,7 @@ QUESTIONS: dict[str, Question] = {
     "unsure": Choice(["a", "b"], abstain="neither"),
     "anger": Score(["calm", "furious"]),
 }
+TARGET = parse_target("error<=0.3")
 STATES: list[Any] = ["The parcel never came.", {"days": 12}, ["a", 1.5], ""]
 
 
@@ -48,7 +52,8 @@ def test_a_policy_adds_what_to_do() -> None:
         for each in decider.decide_many(states, QUESTIONS)
     ]
     labelled = LabelledStates(QUESTIONS, states, right)
-    tool = SchemaTool("t", QUESTIONS, fit_policy(decider, labelled, parse_target("error<=0.3")))
+    tool = SchemaTool("t", QUESTIONS, fit_policy(decider, labelled, TARGET))
+    tool.check(decider)
     found = asyncio.run(tool.call(decider, {"state": "s"}))
     Draft202012Validator(tool.output_schema).validate(json.loads(json.dumps(found)))
     assert {each["outcome"]["action"] for each in found["answers"].values()} <= {
@@ -56,6 +61,24 @@ def test_a_policy_adds_what_to_do() -> None:
         "abstain",
         "escalate",
     }
+
+
+def test_a_policy_for_something_else_is_told_before_a_call() -> None:
+    decider, labelled = path_decider(), LabelledStates({"q": Boolean("Is it?")}, ["s"] * 60, [])
+    [right] = decider.decide_many(["s"], labelled.questions)
+    answer = list(right["q"].probabilities).index(right["q"].best_name)
+    labelled = replace(labelled, labels=[{"q": answer}] * 60)
+    tool = SchemaTool("t", labelled.questions, fit_policy(decider, labelled, TARGET))
+    with pytest.raises(InvalidInputError, match=r"policy: was fitted for .* the schema differs"):
+        replace(tool, questions=QUESTIONS).check(decider)
+    with pytest.raises(InvalidInputError, match=r"policy: was fitted for .*: order is average"):
+        tool.check(decider, order="average")
+    with on_loopback(service_for()) as address, connect(address) as there:
+        tool.check(there)
+        with pytest.raises(InvalidInputError, match="order is average"):
+            tool.check(there, order="average")
+    with connect("http://127.0.0.1:9") as away:
+        tool.check(away)
 
 
 def test_questions_and_options_are_described() -> None:

@@ -1,4 +1,4 @@
-"""Append-only tables beside the decisions: outcomes, arms, shadows, clients' own request ids.
+"""Append-only tables beside the decisions: outcomes, arms, shadows, clients' own ids, wordings.
 
 Every row has a key and the time it was recorded. A key that is there already has no effect, unless
 it stands for something else. Knows no database.
@@ -6,12 +6,15 @@ it stands for something else. Knows no database.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from thisthat.audit.entry import Entry
+from thisthat.audit.entry import Asked, Entry
 from thisthat.errors import InvalidInputError
+from thisthat.questions import Question, Text, compact_json
 
 Row: TypeAlias = "tuple[str | float | None, ...]"
 
@@ -75,7 +78,8 @@ SHADOWS = Table(
     },
 )
 CLIENT_REQUESTS = Table("client_requests", {"client": str})
-TABLES = (OUTCOMES, ASSIGNMENTS, SHADOWS, CLIENT_REQUESTS)
+WORDINGS = Table("wordings", {"schema": str, "question": str, "wording": str})
+TABLES = (OUTCOMES, ASSIGNMENTS, SHADOWS, CLIENT_REQUESTS, WORDINGS)
 
 
 class RequestId(str):
@@ -105,14 +109,37 @@ def beside(entries: Sequence[Entry]) -> dict[Table, list[Row]]:
     """The rows of other tables that belong to these lines, each of them once."""
     clients: dict[str, Row] = {}
     assigned: dict[object, Row] = {}
+    wordings: dict[tuple[str, str], Row] = {}
     for each in entries:
+        asked = each.schema, str(each.question)
+        if isinstance(each.question, Asked) and asked not in wordings:
+            told = *asked, wording_of(each.question.asked)
+            key = hashlib.sha256("\0".join(told).encode()).hexdigest()
+            wordings[asked] = (key, *told, each.time)
         if isinstance(each.request, RequestId):
             if each.request.client is not None:
                 own = str(each.request)
                 clients.setdefault(own, (own, each.request.client, each.time))
             for row in each.request.assigned:
                 assigned.setdefault(row[0], (*row, each.time))
-    return {CLIENT_REQUESTS: list(clients.values()), ASSIGNMENTS: list(assigned.values())}
+    return {
+        CLIENT_REQUESTS: list(clients.values()),
+        ASSIGNMENTS: list(assigned.values()),
+        WORDINGS: list(wordings.values()),
+    }
+
+
+def wording_of(question: Question) -> str:
+    """What a question asks and what its options mean, as JSON; null where nothing is said."""
+    told = {
+        "asks": _plain(question.instructions),
+        "options": {each.name: _plain(each.description) for each in question.declared},
+    }
+    return json.dumps(told)
+
+
+def _plain(text: Text | None) -> str | None:
+    return text if text is None or isinstance(text, str) else compact_json(text)
 
 
 class KeyTakenError(InvalidInputError):

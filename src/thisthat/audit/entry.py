@@ -11,6 +11,18 @@ from thisthat.identity import schema_hash, state_hash
 from thisthat.questions import Decision, Question, Text, compact_json
 
 
+class Asked(str):
+    """A question's name that knows the question, in a line that keeps its state."""
+
+    asked: Question
+
+    def __new__(cls, name: str, asked: Question) -> Asked:
+        """The name of ``asked``."""
+        made = super().__new__(cls, name)
+        made.asked = asked
+        return made
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What the log keeps of an answer; ``state`` only on request.
@@ -65,7 +77,7 @@ def entries_of(
             Entry(
                 time=time,
                 request=request,
-                question=name,
+                question=Asked(name, questions[name]) if keep_state else name,
                 kind=answer.kind,
                 schema=schema,
                 state_hash=hashed,

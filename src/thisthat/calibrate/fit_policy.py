@@ -90,7 +90,7 @@ def fit_policy(
     question can keep the target with these labels.
     """
     check_settings(labelled.questions, labelled.counts, target, confidence, coverage, options)
-    _check_counts(labelled.questions, labelled.counts, target, confidence, options)
+    check_counts(labelled.questions, labelled.counts, target, confidence, options)
     how: DecideKeywords = {"layout": layout, "packing": packing, "order": order}
     decisions = decider.decide_many(labelled.states, labelled.questions, progress=progress, **how)
     answers: dict[str, list[Answer]] = {name: [] for name in labelled.questions}
@@ -125,7 +125,7 @@ def policy_from_answers(
     asked = {name: question for name, question in questions.items() if answers.get(name)}
     counts = {name: len(labels[name]) for name in asked}
     check_settings(asked, counts, target, confidence, coverage, options)
-    _check_counts(asked, counts, target, confidence, options)
+    check_counts(asked, counts, target, confidence, options)
     acting = {name: _acting_options(asked[name], target, options) for name in asked}
     delta = _delta(acting, confidence)
     cutoffs: dict[str, dict[str, Cutoff]] = {}
@@ -193,7 +193,7 @@ def check_settings(
         )
 
 
-def _check_counts(
+def check_counts(
     questions: Mapping[str, Question],
     counts: Mapping[str, int],
     target: Target,

@@ -30,6 +30,7 @@ class Try:
 
     ``rows`` is the hash of the rows it was fitted on, ``labels`` how many labels they have, and
     ``schema`` the hash of the questions as they were worded; files of earlier versions lack them.
+    ``checkpoint`` is empty where nothing was asked.
     """
 
     target: str
@@ -118,7 +119,11 @@ def warning_about(others: list[Try], now: Try) -> str:
     risk = min(1.0, sum(1 - each.confidence for each in others) + 1 - now.confidence)
     told = "; ".join(
         str(each)
-        + ("" if each.checkpoint == now.checkpoint else f", asked of {_asked_of(each.checkpoint)}")
+        + (
+            ""
+            if now.checkpoint in ("", each.checkpoint)
+            else f", asked of {_asked_of(each.checkpoint)}"
+        )
         + ("" if each.schema in ("", now.schema) else ", asked in other words")
         for each in others
     )

@@ -1,6 +1,6 @@
 """What runs here: facts about this machine and a checkpoint on it, and what could be fixed.
 
-Nothing is measured; a shipped checkpoint is opened only where its base is already here.
+Nothing is fetched or built; engines whose forms are kept are timed where that was not done before.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 LEAST_MEMORY = 1 << 30
 """Free memory below which answering may be killed; the default takes about half of it."""
 
+_UNBUILT = "not known yet: the form it reads is built when the checkpoint is first opened"
 _MEMORY = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -185,16 +186,21 @@ def _answers(ref: str) -> Iterator[HostFact]:
         return
     from thisthat.checkpoint import open_checkpoint
     from thisthat.decide.opening import open_decider
+    from thisthat.engine.runtime_form import NotBuiltError, nothing_built
 
+    engine: str | None = None
     try:
         opened = open_checkpoint(ref)
-        with open_decider(ref) as decider:
+        with suppress(NotBuiltError), nothing_built(), open_decider(ref) as decider:
             engine = decider.engine.description
     except ThisThatError as error:
         yield HostFact("checkpoint", str(error), _how_to_open(error))
         return
     card = opened.card
     yield HostFact("checkpoint", f"{card.name} {card.version}, λ = {opened.lam:g}")
+    if engine is None:
+        yield HostFact("engine", _UNBUILT, f"thisthat pull {ref}", meant=True)
+        return
     yield HostFact("engine", engine)
     yield why_this_engine(opened, engine)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
+_ANY_WIDTH = 1 << 20
+
 
 def plain_table(*headings: str, right: Collection[str] = ()) -> Table:
     """A table without lines; the columns in ``right`` are flush right."""
@@ -18,6 +20,20 @@ def plain_table(*headings: str, right: Collection[str] = ()) -> Table:
     for heading in headings:
         table.add_column(heading, justify="right" if heading in right else "left")
     return table
+
+
+def print_table(table: Table) -> None:
+    """Print a table: as wide as the terminal or, through a pipe, with no line broken or padded."""
+    from rich.console import Console
+
+    console = Console()
+    if console.is_terminal:
+        console.print(table)
+        return
+    console.width = _ANY_WIDTH
+    with console.capture() as captured:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def say(text: str, style: str = "") -> None:

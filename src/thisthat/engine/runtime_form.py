@@ -12,8 +12,9 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,6 +37,23 @@ Build = Callable[[BinaryIO, str], bytes]
 """Writes weights to the file, which the graph must know by the given name; returns the graph."""
 
 
+_builds: ContextVar[bool] = ContextVar("builds", default=True)
+
+
+class NotBuiltError(Exception):
+    """A form is not kept, and nothing may be built. No reason to use another engine instead."""
+
+
+@contextmanager
+def nothing_built() -> Iterator[None]:
+    """In here ``open_form`` raises NotBuiltError for a form that is not kept."""
+    before = _builds.set(False)
+    try:
+        yield
+    finally:
+        _builds.reset(before)
+
+
 def forms_folder() -> Path:
     """Where built forms are kept."""
     return home() / "forms"
@@ -48,12 +66,14 @@ def open_form(
 
     ``folder`` holds the forms, by default in the store; ``index`` names the file that says what
     the weights are, if it is not a graph. Raises CheckpointError when the form cannot be written or
-    trusted, and whatever ``build`` raises.
+    trusted, NotBuiltError within ``nothing_built``, and whatever ``build`` raises.
     """
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
     folder = folder or forms_folder()
     place = folder / digest[:32]
     if not _is_whole(place, index):
+        if not _builds.get():
+            raise NotBuiltError(str(place))
         try:
             with locked(folder / f"{digest[:32]}.lock"):
                 if not _is_whole(place, index):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 from typing import Any, Literal, TypeAlias
 
-from thisthat.audit.beside import SHADOWS
+from thisthat.audit.beside import SHADOWS, WORDINGS
 from thisthat.audit.entry import Entry
 from thisthat.audit.protocol import Store
 from thisthat.calibrate.drift import LEAST_ROWS, LEVEL, sure_cell, sureness
@@ -30,7 +30,8 @@ NEWEST = 50_000
 """Decisions that are looked at: a log may have many more than fit into memory."""
 SOURCE = "label-studio"
 INTERFACE = """<View>
-  <Header value="$question"/>
+  <Header value="$asks"/>
+  <Text name="meanings" value="$meanings"/>
   <Text name="state" value="$state"/>
   <Choices name="answer" toName="state" value="$options" choice="single" required="true"/>
 </View>"""
@@ -38,11 +39,16 @@ INTERFACE = """<View>
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """A decision to review: the line of its answer, and why it is in the queue."""
+    """A decision to review: the line of its answer, and why it is in the queue.
+
+    ``asks`` is the wording of its question, and ``options`` what each of them means, where the log
+    knows it.
+    """
 
     decision: int
     entry: Entry
-    options: list[str]
+    asks: str | None
+    options: dict[str, str | None]
     reasons: tuple[Reason, ...]
 
 
@@ -85,21 +91,34 @@ def review_queue(store: Store, most: int, until: float, newest: int = NEWEST) ->
     turns = chain.from_iterable(zip_longest(*kinds.values()))
     chosen = list(islice(dict.fromkeys(line for line in turns if line is not None), most))
     disagreeing = set(kinds["disagreeing"])
-    queue = Queue(without_states=seen.without_states)
+    queue, wordings = Queue(without_states=seen.without_states), _Wordings(store)
     for line in chosen:
         reasons: list[Reason] = []
         reasons += ["disagreeing"] if line in disagreeing else []
         reasons += ["drifting"] if line in drifting else []
         for _, entry in store.lines({"id": str(line)}, None, None, None):
-            queue.rows.append(
-                Reviewed(
-                    line,
-                    entry,
-                    list(json.loads(entry.probabilities)),
-                    tuple(reasons) or ("unsure",),
-                )
-            )
+            asks, meanings = wordings.of(entry)
+            options = {name: meanings.get(name) for name in json.loads(entry.probabilities)}
+            queue.rows.append(Reviewed(line, entry, asks, options, tuple(reasons) or ("unsure",)))
     return queue
+
+
+class _Wordings:
+    """What questions ask and their options mean, each read once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[tuple[str, str], tuple[str | None, dict[str, str | None]]] = {}
+
+    def of(self, entry: Entry) -> tuple[str | None, dict[str, str | None]]:
+        """The question's text and its options' meanings; None and none where not recorded."""
+        asked = entry.schema, entry.question
+        if asked not in self._known:
+            where = dict(zip(("schema", "question"), asked, strict=True))
+            found = [json.loads(str(row[3])) for row in self._store.rows(WORDINGS, where)]
+            told = found[0] if found else {"asks": None, "options": {}}
+            self._known[asked] = told["asks"], told["options"]
+        return self._known[asked]
 
 
 def _read(store: Store, until: float, newest: int) -> _Seen:
@@ -170,6 +189,11 @@ def _task(found: Reviewed) -> dict[str, Any]:
             "decision": found.decision,
             "request": entry.request,
             "question": entry.question,
+            "asks": found.asks or entry.question,
+            "meanings": "\n".join(
+                name if meaning is None else f"{name}: {meaning}"
+                for name, meaning in found.options.items()
+            ),
             "state": entry.state,
             "options": [{"value": name} for name in found.options],
             "reasons": list(found.reasons),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thisthat.errors import InvalidInputError
+from thisthat.errors import InvalidInputError, ServerError
 from thisthat.questions import Decision, Option, Question, Score, check_text, compact_json
 from thisthat.questions_json import read_questions
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from thisthat.decide.asking import Asks
     from thisthat.decide.options import DecideKeywords
     from thisthat.decide.policy import Policy
+    from thisthat.decide.protocol import Decides
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
@@ -60,6 +62,18 @@ class SchemaTool:
         answers = {name: self._answer_schema(question) for name, question in self.questions.items()}
         source = {"checkpoint": {"type": "string"}, "version": {"type": "string"}, "lambda": _SHARE}
         return _object({"answers": _object(answers), **source})
+
+    def check(self, decider: Decides, **options: Any) -> None:
+        """Raise InvalidInputError for a policy that was fitted for something else than is asked.
+
+        One state, a full stop, is answered for it, since a server tells its conditions with an
+        answer. What is wrong with a server itself, every call says.
+        """
+        if self.policy is None:
+            return
+        with suppress(ServerError):
+            decider.decide_many(["."], self.questions, **options)
+            self.policy.check(self.questions, decider.conditions(**options))
 
     async def call(
         self, decider: Asks, arguments: Mapping[str, Any], **options: Any

@@ -51,8 +51,10 @@ def test_a_file_becomes_a_folder_and_running_again_answers_nothing() -> None:
     alone = path_decider().decide("state 3", {"refund": "Is it within policy?"})
     assert rows[3]["refund_probability"] == max(alone["refund"].probabilities.values())
     before = manifest_of(Path("out"))
-    batch("a.jsonl", *COLUMNS)
+    again = batch("a.jsonl", *COLUMNS)
     assert manifest_of(Path("out")) == before
+    assert "nothing was left to do" not in first.output
+    assert again.output.endswith("; nothing was left to do\n")
 
 
 def test_standard_input_is_read_and_named() -> None:

@@ -242,6 +242,16 @@ def test_ten_labels_are_refused_with_the_number_needed(labelled: Path) -> None:
     assert not labelled.with_name("triage.policy.json").exists()
 
 
+@pytest.mark.parametrize("where", [(), ("--server", "http://127.0.0.1:9")], ids=str)
+def test_too_few_labels_are_counted_before_anything_opens_or_is_asked(
+    where: tuple[str, ...], labelled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_to_open(monkeypatch)
+    labelled.write_text("\n".join(labelled.read_text().split("\n")[:40]), encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=r"'refund' has 40 labels and needs .*, \d+ more"):
+        fit(labelled, "--target", "error<=0.001", *where)
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -78,6 +78,7 @@ def test_the_queue_is_reviewed_with_the_keyboard(browser: Browser, registry: Reg
         expect(rows).to_have_count(3)
         first = rows.first
         expect(first.get_by_role("heading")).to_have_text("lost")
+        expect(first).to_contain_text("Is it lost?")
         expect(first).to_contain_text("unsure")
         expect(first.get_by_role("region", name="State")).to_contain_text("parcel")
         expect(first.get_by_role("group", name="lost").get_by_role("button")).to_have_count(2)

@@ -29,7 +29,7 @@ from thisthat.cli.options import (
     ServerOption,
     TimeoutOption,
 )
-from thisthat.cli.terminal import plain_table, progress_bar, say
+from thisthat.cli.terminal import plain_table, print_table, progress_bar, say
 from thisthat.display import label, set_promise
 from thisthat.errors import InvalidInputError
 from thisthat.inputs import load_json, read_text
@@ -244,7 +244,6 @@ def _ask_many(
 
 
 def _print_table(decision: Decision) -> None:
-    from rich.console import Console
     from rich.text import Text as Styled
 
     table = plain_table("question", "option", "probability", "", right=["probability"])
@@ -259,7 +258,7 @@ def _print_table(decision: Decision) -> None:
                 Styled("█" * round(24 * probability), style="green" if best else "dim"),
             )
             first = False
-    Console().print(table)
+    print_table(table)
     usage, source, cut = decision.usage, decision.source, decision.cut
     say(
         f"{source.name} {source.version}, λ = {source.lam:g} · {usage.input_tokens} tokens in, "
@@ -285,7 +284,6 @@ def _print_outcomes(decision: Decision) -> None:
 
 
 def _print_evidence(decision: Decision) -> None:
-    from rich.console import Console
     from rich.text import Text as Styled
 
     if decision.evidence is None:
@@ -297,5 +295,5 @@ def _print_evidence(decision: Decision) -> None:
                 Styled(name if number == 0 else ""), f"{part.moved:.3f}", Styled(part.text)
             )
     print()
-    Console().print(table)
+    print_table(table)
     say(f"{decision.usage.extra_tokens} tokens more", "dim")

@@ -129,9 +129,16 @@ def batch(
         told = nullcontext() if on else untaught_told(decider.opened, decider.questions)
         most = 2 * TOGETHER * len(decider.questions)
         log = None if decision_log is None else DecisionLog(decision_log, most_waiting=most)
-        with told, log or nullcontext(), _bar() as tell:
+        answered = 0
+        with told, log or nullcontext(), _bar() as show:
+
+            def tell(now: Progress) -> None:
+                nonlocal answered
+                answered = now.answered
+                show(now)
+
             manifest = replace(asked, log=log).run(restart=restart, tell=tell)
-    _print_result(asked, manifest)
+    _print_result(asked, manifest, answered)
     if log is not None and log.health.dropped:
         lost = f"{log.health.dropped} lines not written ({log.health.last_failure})"
         typer.echo(f"decision log: {lost}", err=True)
@@ -228,13 +235,14 @@ def _print_estimate(found: Progress) -> None:
     typer.echo(f"{counted(found.answered, 'row')} tried: {_told(found)}")
 
 
-def _print_result(asked: Batch, manifest: Manifest) -> None:
+def _print_result(asked: Batch, manifest: Manifest, answered: int) -> None:
     from thisthat.display import counted
 
     errors, seconds = manifest.total("errors"), manifest.total("seconds")
     rows, parts = counted(manifest.done, "row"), counted(len(manifest.parts), "part")
     saved, tokens = manifest.total("cached_tokens"), manifest.total("input_tokens")
     told = f"; {saved} of {tokens} tokens saved by the kept schema" if saved else ""
+    told += "" if answered else "; nothing was left to do"
     typer.echo(f"{asked.folder}: {rows} in {parts}, {_time(seconds)}{told}")
     if errors:
         told = "1 row has an error" if errors == 1 else f"{errors} rows have errors, the first"

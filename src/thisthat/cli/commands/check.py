@@ -24,7 +24,7 @@ from thisthat.cli.options import (
     TimeoutOption,
     alone_or_named,
 )
-from thisthat.cli.terminal import plain_table, progress_bar, say
+from thisthat.cli.terminal import plain_table, print_table, progress_bar, say
 from thisthat.display import counted
 from thisthat.errors import InvalidInputError
 from thisthat.inputs import read_json
@@ -159,7 +159,6 @@ def _sample(states: int, most: int, seed: int) -> Sequence[int]:
 
 
 def _print(report: CoherenceReport, taught: Collection[str]) -> None:
-    from rich.console import Console
     from rich.text import Text as Styled
 
     numbers = ("failing", "states")
@@ -175,7 +174,7 @@ def _print(report: CoherenceReport, taught: Collection[str]) -> None:
             Styled(*verdict),
         )
         last = finding.question
-    Console().print(table)
+    print_table(table)
     for finding in report.findings:
         if finding.worst is not None:
             say(

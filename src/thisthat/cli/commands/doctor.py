@@ -8,7 +8,7 @@ from dataclasses import asdict
 import typer
 
 from thisthat.cli.options import CheckpointOption, JsonOption
-from thisthat.cli.terminal import plain_table
+from thisthat.cli.terminal import plain_table, print_table
 
 
 def doctor(checkpoint: CheckpointOption = "default", as_json: JsonOption = False) -> None:
@@ -23,7 +23,6 @@ def doctor(checkpoint: CheckpointOption = "default", as_json: JsonOption = False
         record = {"fine": found.fine, "findings": [asdict(each) for each in found.findings]}
         print(json.dumps(record, ensure_ascii=False, indent=2))
     else:
-        from rich.console import Console
         from rich.text import Text
 
         table = plain_table("", "")
@@ -32,6 +31,6 @@ def doctor(checkpoint: CheckpointOption = "default", as_json: JsonOption = False
             table.add_row(Text(each.name), Text(each.fact))
             if each.mend is not None:
                 table.add_row("", Text(f"→ {each.mend}", style="bold yellow"))
-        Console().print(table)
+        print_table(table)
     if not found.fine:
         raise typer.Exit(1)

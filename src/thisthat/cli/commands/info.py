@@ -14,6 +14,7 @@ from thisthat.cli.options import (
     LambdaOption,
     alone_or_named,
 )
+from thisthat.cli.terminal import print_table
 
 
 def info(
@@ -43,7 +44,6 @@ def info(
     if as_json:
         print(json.dumps(description, ensure_ascii=False, indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
 
     card = description.pop("card")
@@ -52,7 +52,7 @@ def info(
     table.add_column(overflow="fold")
     for name, value in {**description, **_flat(card)}.items():
         table.add_row(name, _shown(value))
-    Console().print(table)
+    print_table(table)
 
 
 def pull(

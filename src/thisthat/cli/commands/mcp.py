@@ -54,4 +54,6 @@ def mcp(
     except ModuleNotFoundError as error:
         raise MissingExtraError("thisthat mcp", "mcp") from error
     with answering(checkpoint, lam, engine, server, key, timeout) as decider:
+        for tool in tools.values():
+            tool.check(decider, keep=keep, order=order)
         run_tools(tools, decider, keep=keep, order=order)

@@ -84,6 +84,7 @@ def fit(
     from thisthat.calibrate.fit_policy import (
         TooFewLabelsError,
         UnsupportedTargetError,
+        check_counts,
         fit_policy,
     )
     from thisthat.calibrate.tries import Try, read_tries, rows_hash, tries_beside
@@ -102,19 +103,24 @@ def fit(
 
     remembered = tries_beside(labelled)
     before = read_tries(remembered, every)
+
+    def tried(by: str, supported: bool) -> Try:
+        options, questions = tuple(option or ()), tuple(sorted(question or ()))
+        fitted = rows_hash(rows), sum(rows.counts.values()), schema_hash(rows.questions)
+        return Try(str(wanted), confidence, options, by, supported, questions, *fitted)
+
+    try:
+        check_counts(rows.questions, rows.counts, wanted, confidence, option)
+    except TooFewLabelsError:
+        # Who counts labels has not looked at them, so it is no try.
+        _warn(list(before.tries), tried("", False))
+        raise
     how: DecideKeywords = {"layout": layout, "packing": packing, "order": order}  # type: ignore[typeddict-item]
     with (
         answering(checkpoint, lam, "auto", server, key, timeout) as decider,
         untaught_told(decider, rows.questions),
         progress_bar("deciding", len(rows.states)) as progress,
     ):
-
-        def tried(supported: bool) -> Try:
-            by = decider.conditions(**how).named
-            options, questions = tuple(option or ()), tuple(sorted(question or ()))
-            fitted = rows_hash(rows), sum(rows.counts.values()), schema_hash(rows.questions)
-            return Try(str(wanted), confidence, options, by, supported, questions, *fitted)
-
         try:
             policy = fit_policy(
                 decider,
@@ -128,14 +134,12 @@ def fit(
                 order=order,  # type: ignore[arg-type]
                 progress=progress,
             )
-        except UnsupportedTargetError as error:
-            now = tried(False)
+        except UnsupportedTargetError:
+            now = tried(decider.conditions(**how).named, False)
             _warn(before.others(now), now)
-            # Who counts labels has not looked at them.
-            if not isinstance(error, TooFewLabelsError):
-                _remember(remembered, before.having(now))
+            _remember(remembered, before.having(now))
             raise
-        now = tried(True)
+        now = tried(decider.conditions(**how).named, True)
     others = before.others(now)
     _warn(others, now)
     if others:

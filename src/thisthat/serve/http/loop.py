@@ -131,6 +131,8 @@ def _queued(log: DecisionLog) -> dict[str, Any]:
             "decision": each.decision,
             "time": each.entry.time,
             "question": each.entry.question,
+            "asks": each.asks,
+            "options": each.options,
             "state": each.entry.state,
             "probabilities": json.loads(each.entry.probabilities),
             "said": each.entry.best,

@@ -35,11 +35,14 @@ function row(found, post) {
   const title = freshId("review");
   const fault = element("p", { className: "fault", role: "alert", hidden: true });
   const said = Math.round(100 * found.probabilities[found.said]);
+  const meanings = Object.entries(found.options).filter(([, meaning]) => meaning !== null);
+  const asks = [found.asks, ...meanings.map(([name, meaning]) => `${name}: ${meaning}`)].filter((each) => each !== null);
   const buttons = Object.keys(found.probabilities).map((option) => element("button", {
     type: "button", textContent: option, on: { click: () => choose(found, option, post, fault) },
   }));
   return element("li", { className: "reviewed" },
     element("h3", { id: title, textContent: found.question }),
+    element("p", { className: "asks", hidden: !asks.length, textContent: asks.join("\n") }),
     element("p", {
       className: "hint",
       textContent: `said ${found.said}, ${said} % · ${found.reasons.map((each) => REASONS[each] ?? each).join(", ")}`,
