@@ -79,11 +79,17 @@ function questionOf(question) {
   return ordered(pairs);
 }
 
-function criteriaOf(question) {
+/** The criteria as JSON; null for a boolean whose yes and no have no meanings. */
+export function criteriaOf(question) {
   if (question.kind === "score") return question.levels;
   if (question.kind === "choice") {
     return ordered(question.options.map(({ name, description }) => [name, description || null]));
   }
-  const meanings = [["true", question.yes], ["false", question.no]].filter(([, text]) => text);
+  const meanings = meaningsOf(question);
   return meanings.length ? ordered(meanings) : null;
+}
+
+/** What yes and no mean, where that is said. */
+export function meaningsOf(question) {
+  return [["true", question.yes], ["false", question.no]].filter(([, text]) => text);
 }
