@@ -255,6 +255,10 @@ def test_shortcuts_do_what_their_list_says(page: Page) -> None:
     expect(page.locator("#state")).to_be_focused()
     page.keyboard.press("Alt+Shift+V")
     expect(page.get_by_role("tab", name="Code")).to_be_focused()
+    page.keyboard.press("Alt+Shift+T")
+    expect(page.get_by_role("tab", name="Teach", selected=True)).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("textbox", name="Rows")).to_be_focused()
     page.keyboard.press("Alt+Shift+Q")
     expect(card(page, 0).get_by_label("Name", exact=True)).to_be_focused()
     with page.expect_request("**/v1/systemone"):

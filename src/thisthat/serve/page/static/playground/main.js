@@ -39,8 +39,10 @@ const answers = latest((signal) => answersTo(play, key, signal), {
 const views = tabs({
   play: () => (askable() ? play : null), key: () => key, timings: calls.all, ask: () => askNow(),
   load(given) {
+    const before = play;
     examples.follow(null);
     load(given);
+    return before;
   },
 });
 
@@ -260,7 +262,10 @@ shortcuts([
   ["KeyQ", "Q", "go to the first question", () => cards[0]?.focus()],
   ["KeyC", "C", "copy the code", copyCode],
   ["KeyV", "V", "go to the views", views.focus],
-  ["KeyT", "T", "teach", () => views.open("teach")],
+  ["KeyT", "T", "teach", () => {
+    views.open("teach");
+    views.focus();
+  }],
   ["KeyK", "K", "this list", () => byId("keys").click()],
 ]);
 addEventListener("hashchange", loadLink);
