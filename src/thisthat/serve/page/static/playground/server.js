@@ -83,7 +83,8 @@ export async function file(path, key) {
 }
 
 async function sent(path, body, key, signal, play = null) {
-  const headers = body === null ? {} : { "Content-Type": "application/json" };
+  const headers = { "X-Thisthat-Playground": "1" };
+  if (body !== null) headers["Content-Type"] = "application/json";
   if (key) headers.Authorization = `Bearer ${key}`;
   const method = body === null ? "GET" : "POST";
   const response = await fetch(path, { method, headers, body, signal });
