@@ -130,10 +130,23 @@ def test_typing_asks_once_after_a_pause(page: Page) -> None:
 
 def test_an_example_has_a_twin_and_comes_back(page: Page) -> None:
     page.get_by_role("button", name="A ticket").click()
-    twin = page.get_by_role("button", name="What if: an angry bug report")
-    assert "error 500" in asked_by(page, twin.click)["state"]
+    twin = page.get_by_role("button", name="What if: an angry customer")
+    assert "I am furious" in asked_by(page, twin.click)["state"]
     back = page.get_by_role("button", name="Back to the example")
-    assert "June invoice" in asked_by(page, back.click)["state"]
+    assert "before Friday" in asked_by(page, back.click)["state"]
+
+
+def test_the_twin_of_an_example_never_replaces_a_state_of_ones_own(page: Page) -> None:
+    twin = page.locator("#examples .twin")
+    expect(twin).to_be_visible()
+    example = page.locator("#state").input_value()
+    page.fill("#state", example.replace("12", "13"))
+    expect(twin).to_be_hidden()
+    page.fill("#state", example)
+    expect(twin).to_have_text("What if: 45 days instead of 12")
+    twin.click()
+    page.fill("#state", '"mine"')
+    expect(twin).to_be_hidden()
 
 
 def test_order_of_options_and_long_numbers_arrive_as_typed(page: Page) -> None:
@@ -146,7 +159,7 @@ def test_order_of_options_and_long_numbers_arrive_as_typed(page: Page) -> None:
     with page.expect_request(lambda request: state in (request.post_data or "")) as caught:
         page.fill("#state", state)
     text = caught.value.post_data or ""
-    names = ["10", "9", "__proto__", "advice"]
+    names = ["10", "9", "__proto__"]
     assert list(json.loads(text)["questions"]["wants"]["criteria"]) == names
     page.wait_for_selector(ANSWERED)
     assert sum(shares(page)[1]) == pytest.approx(1)
@@ -221,7 +234,7 @@ def test_threshold_moves_the_branch_without_asking(page: Page) -> None:
     choice.get_by_label("Threshold").fill("0.99")
     expect(choice.locator(".way.taken .target")).to_have_text("ask a person")
     choice.get_by_label("Threshold").fill("0.01")
-    best = max(range(4), key=shares(page)[1].__getitem__)
+    best = max(range(3), key=shares(page)[1].__getitem__)
     name = choice.locator("input.name").nth(best + 1).input_value()
     expect(choice.locator(".way.taken .target")).to_have_text(name)
     assert asked == []
@@ -431,7 +444,7 @@ def test_pydantic_code_keeps_difficult_questions(page: Page) -> None:
     card(page, 0).get_by_label("Name", exact=True).fill('the "2nd" class?')
     card(page, 0).get_by_label("What no means").fill("")
     card(page, 2).get_by_label("Question", exact=True).fill("")
-    asked_by(page, lambda: card(page, 1).get_by_label("Description of option 4").fill(""))
+    asked_by(page, lambda: card(page, 1).get_by_label("Description of option 3").fill(""))
     body = asked_by(page, lambda: page.fill("#state", '{"open": true, "by": null, "n": 1.0}'))
     assert _wired(executed(code(page, "pydantic-ai"))["request"]) == body
 

@@ -98,6 +98,7 @@ function changed() {
   complain(problemsOf(play));
   keepDraft(play);
   code.show(askable() ? play : null, keyed);
+  examples.look(play.state);
   outdated(true);
   waiting(askable());
   if (askable()) {
@@ -272,5 +273,5 @@ addEventListener("hashchange", loadLink);
 addEventListener("resize", fit);
 
 const started = (await linkedPlay()) ?? keptDraft();
-load(started ?? EXAMPLES[0].play());
 examples.follow(started === null ? EXAMPLES[0] : null);
+load(started ?? EXAMPLES[0].play());
