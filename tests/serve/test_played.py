@@ -1,4 +1,4 @@
-"""What the playground asks is on record, and nothing that learns from decisions takes it for one."""
+"""What the playground asks is on record, and nothing takes it for a decision."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def test_it_is_on_record_with_a_mark_and_not_reviewed(registry: Registry) -> Non
         _, played, _ = ask(client, 1, **PLAYS)
         _, decided, _ = ask(client, 2)
         shown = client.get("/admin/loop", headers={"authorization": "Bearer adm"}).json()
-    assert is_played(played) and not is_played(decided)
+    assert is_played(played)
+    assert not is_played(decided)
     assert {each.request for each in store_of(registry).read()} == {played, decided}
     queue = review_queue(store_of(registry), 9, 2e9)
     assert [each.entry.request for each in queue.rows] == [decided]

@@ -152,7 +152,8 @@ TRIED: dict[str, list[tuple[str, Right]]] = {
         (
             paragraphs(
                 "From: Ana Brandt\nSubject: Lunch on Thursday",
-                "Hi Tom, I am sorry, I cannot come to lunch on Thursday. Shall we meet on Friday? Ana",
+                "Hi Tom, I am sorry, I cannot come to lunch on Thursday. Shall we meet on"
+                " Friday? Ana",
             ),
             mail(1),
         ),
@@ -174,7 +175,8 @@ TRIED: dict[str, list[tuple[str, Right]]] = {
         (
             paragraphs(
                 f"From: Lucky Draw <{ADDRESSES[2]}>\nSubject: You have won",
-                "You have won 10,000 euros! Send us 50 euros for the transfer and your bank details.",
+                "You have won 10,000 euros! Send us 50 euros for the transfer and your bank"
+                " details.",
             ),
             mail(0),
         ),

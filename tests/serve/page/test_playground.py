@@ -3,6 +3,7 @@
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -188,7 +189,9 @@ def test_refusals_of_the_server_stand_beside_their_fields(
 ) -> None:
     refusals.append(("/v1/systemone", 422))
     page.fill("#state", json.dumps("word " * 400))
-    expect(page.locator("#state-problem")).to_contain_text("tokens, but at most")
+    expect(page.locator("#state-problem")).to_have_text(
+        re.compile(r"^\d+ tokens, but at most \d+ fit beside these questions; shorten it$")
+    )
     page.fill("#state", '"short"')
     page.wait_for_selector(ANSWERED)
     expect(page.locator("#state-problem")).to_be_hidden()
@@ -345,6 +348,95 @@ def test_link_carries_the_play_and_making_it_sends_nothing(page: Page, address: 
     assert shares(other) == shares(page)
 
 
+def test_questions_that_were_not_taught_are_marked(page: Page) -> None:
+    untaught = {"value": "refund, two%20words"}
+
+    def marked(route: Route) -> None:
+        answer = route.fetch()
+        headers = {**answer.headers, "x-thisthat-untaught": untaught["value"]}
+        route.fulfill(response=answer, headers=headers)
+
+    page.route("**/v1/systemone", marked)
+    note = "Untaught in this wording: the checkpoint below answers."
+    asked_by(page, lambda: card(page, 1).get_by_label("Name", exact=True).fill("two words"))
+    expect(card(page, 0)).to_contain_text(note)
+    expect(card(page, 1)).to_contain_text(note)
+    expect(card(page, 2).get_by_text(note)).to_be_hidden()
+    expect(page.locator("#model")).to_have_text("paths · 1 · λ 0.5")
+    untaught["value"] = "refund, two%20words, age"
+    asked_by(page, lambda: page.fill("#state", '"another"'))
+    expect(page.locator("#model")).to_have_text("paths · 1 · λ 0.5 · untaught")
+
+
+SCHEMA = {
+    "10": "Is it late?",
+    "2": {"type": "choice", "criteria": {"b": "the second", "9": None}},
+    "why": {"type": "boolean", "instructions": 'a "why": b?', "criteria": {"true": "yes"}},
+    "how": {"type": "score", "criteria": ["low", "high"]},
+}
+
+
+def test_a_schema_file_is_loaded_and_can_be_undone(page: Page) -> None:
+    before = asked_by(page, page.get_by_role("button", name="A ticket").click)
+    page.get_by_text("Load questions.json").click()
+    file = {
+        "name": "questions.json",
+        "mimeType": "application/json",
+        "buffer": json.dumps(SCHEMA).encode(),
+    }
+    load = page.get_by_label("Schema file")
+    body = asked_by(page, lambda: load.set_input_files(file))  # type: ignore[arg-type]
+    assert body["state"] == before["state"]
+    assert list(body["questions"]) == list(SCHEMA)
+    assert body["questions"]["10"] == {"type": "noul", "instructions": "Is it late?"}
+    assert list(body["questions"]["2"]["criteria"].items()) == [("b", "the second"), ("9", None)]
+    assert body["questions"]["why"] == {**SCHEMA["why"], "type": "noul"}  # type: ignore[dict-item]
+    assert body["questions"]["how"] == SCHEMA["how"]
+    undone = page.locator("#schema").get_by_role("button", name="Undo")
+    assert asked_by(page, undone.click)["questions"] == before["questions"]
+
+
+def test_what_is_downloaded_can_be_loaded(page: Page) -> None:
+    body = asked_by(page, page.get_by_role("button", name="A mail").click)
+    page.get_by_role("tab", name="Policy").click()
+    with page.expect_download() as caught:
+        page.get_by_role("button", name="Download schema.json").click()
+    text = Path(caught.value.path()).read_text(encoding="utf-8")
+    assert json.loads(text)["phishing"]["type"] == "boolean"
+    assert "noul" not in text
+    page.get_by_text("Load questions.json").click()
+    page.locator("#schema-text").fill(text)
+    use = page.get_by_role("button", name="Use these questions")
+    assert asked_by(page, use.click)["questions"] == body["questions"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "Not valid JSON"),
+        ("[]", "It must be an object of named questions."),
+        ('{"a": 1}', "a: must be an object or a text"),
+        ('{"a": {"type": "bool"}}', 'a.type: is "bool"; it must be one of boolean, choice, score'),
+        ('{"a": {"type": "boolean", "prompt": "x"}}', "a.prompt: is not known; a question has"),
+        ('{"a": {"type": "boolean", "abstain": true}}', "a.abstain: this page has no question"),
+        ('{"a": {"type": "boolean", "criteria": {"yes": "x"}}}', "a.criteria: must be an object"),
+        ('{"a": {"type": "choice"}}', "a.criteria: must be an object of options"),
+        ('{"a": {"type": "choice", "criteria": {"b": 1}}}', "a.criteria.b: must be a text or null"),
+        ('{"a": {"type": "score", "criteria": ["x", 2]}}', "a.criteria[1]: must be a text"),
+        ('{"a": {"type": "score", "criteria": {}}, "b": 2}', "b: must be an object or a text"),
+    ],
+)
+def test_a_wrong_schema_is_told_by_field_and_nothing_is_loaded(
+    page: Page, text: str, told: str
+) -> None:
+    page.get_by_text("Load questions.json").click()
+    page.locator("#schema-text").fill(text)
+    page.get_by_role("button", name="Use these questions").click()
+    expect(page.locator("#schema-problem")).to_contain_text(told)
+    expect(card(page, 0).get_by_label("Name", exact=True)).to_have_value("refund")
+    expect(page.locator("#schema-text")).to_have_value(text)
+
+
 def test_a_damaged_link_is_said(browser: Browser, address: str) -> None:
     with browser.new_context() as context:
         page = context.new_page()
@@ -463,6 +555,8 @@ def test_a_key_is_asked_for_and_kept_nowhere(
         page.keyboard.press("Enter")
         page.wait_for_selector(ANSWERED)
         expect(page.locator("#notice")).to_be_hidden()
+        expect(page.locator("#key-form")).to_be_hidden()
+        expect(page.locator("#state")).to_be_focused()
         stored = page.evaluate(
             "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
         )

@@ -216,9 +216,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("pasted", "told"), WRONG)
-def test_wrong_rows_are_told_and_nothing_is_added(
-    colours: Page, pasted: str, told: str
-) -> None:
+def test_wrong_rows_are_told_and_nothing_is_added(colours: Page, pasted: str, told: str) -> None:
     shown = view(colours, "Teach")
     add(shown, pasted)
     expect(shown.get_by_role("alert")).to_contain_text("Nothing is added.")
@@ -239,7 +237,9 @@ def test_every_wrong_row_is_told_beside_right_ones(colours: Page) -> None:
 
 def test_a_state_that_is_an_object_may_call_a_field_state(colours: Page) -> None:
     shown = view(colours, "Teach")
-    add(shown, '{"state": "CA", "city": "Fresno"}\n{"state": ["a", "b"]}\nWell, it is red, I think.')
+    add(
+        shown, '{"state": "CA", "city": "Fresno"}\n{"state": ["a", "b"]}\nWell, it is red, I think.'
+    )
     expect(shown.locator(".labeller h3")).to_have_text("Row 1 of 3")
     expect(shown.locator(".labeller pre")).to_contain_text('"city": "Fresno"')
     shown.get_by_role("button", name="Remove all rows").click()
@@ -251,9 +251,7 @@ def test_what_is_replaced_or_removed_comes_back(colours: Page) -> None:
     add(shown, labels(ROWS[:3]))
     shown.get_by_role("button", name="Use a sample").click()
     undo = shown.get_by_role("status").filter(has_text="Undo")
-    expect(undo).to_contain_text(
-        "The sample has replaced your state, your questions and 3 rows."
-    )
+    expect(undo).to_contain_text("The sample has replaced your state, your questions and 3 rows.")
     expect(shown.locator(".labeller h3")).to_have_text("Row 1 of 48")
     undo.get_by_role("button", name="Undo").click()
     expect(page.locator("#state")).to_have_value("red pale door")

@@ -7,6 +7,7 @@ import { byId, element } from "../elements.js";
  * What a view is given.
  * @typedef {Object} Context
  * @property {() => import("./play.js").Play | null} play null while it cannot be asked
+ * @property {() => string | null} missing what to do before it can be asked
  * @property {() => string | null} key
  * @property {() => import("./timings.js").Timing[]} timings of the calls so far, oldest first
  * @property {() => void} ask ask the server again

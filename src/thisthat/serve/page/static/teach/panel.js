@@ -3,6 +3,7 @@
 
 import { announce } from "../announcer.js";
 import { element, freshId, say } from "../elements.js";
+import { undoLine } from "../undo.js";
 import { ordered, raw, write } from "../playground/json_text.js";
 import { labelNames, rowNames } from "../playground/play.js";
 import { questionsOf, stateOf } from "../playground/request.js";
@@ -13,7 +14,6 @@ import { labeller } from "./labeller.js";
 import { isLabelled, linesOf, rowValue } from "./labels.js";
 import { rowsIn } from "./pasted.js";
 import { drawDoubts, drawTaught } from "./results.js";
-import { undoLine } from "./undo.js";
 
 const LEAST = 20;
 const NEXT = 20;

@@ -26,7 +26,7 @@ export function open(place, context) {
     },
   });
   const force = element("input", { type: "checkbox", id: freshId("force"), on: { change: refresh } });
-  const found = results((signal) => load(context, text.value, force.checked, signal), draw);
+  const found = results(context, (play, signal) => load(context, play, text.value, force.checked, signal), draw);
 
   function refresh() {
     if (text.value.trim() === "") found.say("No policy yet. The command above fits one to your labels.");
@@ -55,9 +55,7 @@ export function open(place, context) {
   return { refresh };
 }
 
-async function load(context, text, force, signal) {
-  const play = context.play();
-  if (play === null) return null;
+async function load(context, play, text, force, signal) {
   const names = Object.keys(read(text).questions ?? {});
   // A policy may be asked about some of its questions, but not about others.
   const questions = play.questions.filter(({ name }) => names.includes(name));
@@ -86,7 +84,9 @@ function draw(outcomes) {
 
 function told({ reason, options, coverage, level, forced }) {
   const lines = [reason];
-  if (options) lines.push(`The right one is among ${options.join(", ") || "none"} at least ${percent(coverage)} of the time.`);
+  // The best one always belongs to them.
+  const which = options?.length > 1 ? `one of ${options.join(", ")},` : options?.[0];
+  if (options) lines.push(`The right one is ${which} at least ${percent(coverage)} of the time.`);
   if (level !== null && level !== undefined) lines.push(`Calibrated level ${level.toFixed(2)}.`);
   if (forced?.length) lines.push(`Not fitted for this: ${forced.join("; ")}`);
   return lines.map(hint);

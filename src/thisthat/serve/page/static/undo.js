@@ -1,6 +1,6 @@
 // One step back, offered after work was replaced or removed, until something else changes.
 
-import { element } from "../elements.js";
+import { element } from "./elements.js";
 
 export function undoLine() {
   const said = element("span");
