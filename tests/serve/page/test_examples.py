@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.serve.page.live import live_service
 from tests.serve.page.test_playground import ANSWERED, asked_by, shares
+from tests.serve.page.test_views import loaded
 from thisthat.decide.opening import open_decider
 from thisthat.serve.service import Service
 from thisthat.serve.settings import Settings
@@ -231,6 +232,14 @@ def test_an_example_and_what_people_try_are_answered_rightly(page: Page, name: s
     assert right != turned
     for text, expected in tried:
         check(page, asked_by(page, lambda text=text: page.fill("#state", text)), expected)
+
+
+def test_evidence_shows_what_the_rule_rests_on(page: Page) -> None:
+    asked_by(page, page.get_by_role("button", name="A refund").click)
+    parts = loaded(page, "Evidence").locator("section").first.locator("li")
+    for part, name in ((0, "days_since_delivery"), (1, "goods_damaged")):
+        expect(parts.nth(part).locator(".part")).to_contain_text(name)
+        expect(parts.nth(part)).to_contain_text("speaks for it")
 
 
 @pytest.mark.parametrize("name", TRIED)
