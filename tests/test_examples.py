@@ -14,7 +14,6 @@ from thisthat import Boolean, Choice, Decider, Score
 from thisthat.questions import Question
 
 ROOT = Path(__file__).parents[1]
-PLAYGROUND = "src/thisthat/serve/page/static/playground/examples.js"
 LEAD = 0.1
 
 
@@ -49,27 +48,8 @@ def lamp(days: int = 12, damaged: bool = True, item: str = "desk lamp") -> dict[
     return {"order": 1187, "item": item, "goods_damaged": damaged, "days_since_delivery": days}
 
 
-def teapot(days: int = 12, damaged: bool = True, wish: str = "I would like my money back.") -> Any:
-    why = (
-        "The spout was broken off when I opened the box." if damaged else "It is the wrong colour."
-    )
-    return {
-        "order": 1187,
-        "item": "ceramic teapot",
-        "paid": "89.00 EUR",
-        "goods_damaged": damaged,
-        "days_since_delivery": days,
-        "message": f"{why} {wish}",
-    }
-
-
 def goods(days: int) -> str:
     return f"The goods are damaged and were delivered {days} days ago."
-
-
-def invoice(wish: str = "Please pay one of them back before Friday.") -> str:
-    payments = "My card shows two payments of 24.90 for the June invoice."
-    return "\n\n".join(["Subject: Charged twice??", payments, wish, "Thanks, Jo"])
 
 
 MY_CARD = "You charged my card twice. I want my money back."
@@ -116,7 +96,6 @@ OFFERS = """From: Green Grocer <news@greengrocer.example>
 Subject: This week's offers
 
 Fresh strawberries, 20 % off until Saturday. Come and see us in the market hall!"""
-THANKS = "Subject: Thanks\n\nEverything works again. Thank you for the quick help!"
 INTENTS = """
 transfer balance pay_bill bill_due spending_history report_fraud report_lost_card
 order_checks new_card exchange_rate routing interest_rate min_payment pin_change credit_score
@@ -188,14 +167,14 @@ EXAMPLES = [
         (goods(45), False),
     ),
     example(
-        f"examples/demo.sh {PLAYGROUND}",
+        "examples/demo.sh",
         DELETES,
         ("rm -r /srv/app/*.log", True),
         ("cat /etc/hostname", False),
         ("cp -r /srv/app/*.log /mnt/spare", False),
     ),
     example(
-        f"examples/demo.sh {PLAYGROUND}",
+        "examples/demo.sh",
         RISK,
         ("rm -r /srv/app/*.log", 2),
         ("cat /etc/hostname", 0),
@@ -379,101 +358,6 @@ EXAMPLES = [
         " at most 30.",
         ("Days since the purchase: 8", True),
         ("Days since the purchase: 50", False),
-    ),
-    example(
-        PLAYGROUND,
-        WITHIN_POLICY,
-        (teapot(), True),
-        (teapot(days=45), False),
-        (teapot(damaged=False), False),
-    ),
-    example(
-        PLAYGROUND,
-        Choice(
-            {
-                "refund": "money back",
-                "replacement": "a new one instead",
-                "repair": "to have it mended",
-                "advice": "an answer to a question",
-            },
-            "What does the customer ask for?",
-        ),
-        (teapot(), "refund"),
-        (teapot(wish="Please send me a new one."), "replacement"),
-    ),
-    example(
-        PLAYGROUND,
-        Score(
-            ["low: 0 to 9", "medium: 10 to 30", "high: 31 or more"],
-            "Is days_since_delivery low, medium or high?",
-        ),
-        (teapot(), 1),
-        (teapot(days=3), 0),
-        (teapot(days=45), 2),
-    ),
-    example(
-        PLAYGROUND,
-        Choice(
-            ["/srv/app", "/etc", "/var/log", "/home/ana"], "Which directory does the command touch?"
-        ),
-        ("rm -rf /home/ana", "/home/ana"),
-        ("rm -r /srv/app/*.log", "/srv/app"),
-        ("cat /etc/hosts", "/etc"),
-    ),
-    example(
-        PLAYGROUND,
-        Choice(
-            {
-                "billing": "charges, invoices and refunds",
-                "technical": "errors in the app or site",
-                "account": "sign-in, profile, closing an account",
-                "sales": "plans and prices",
-            },
-            "Which team should take this ticket?",
-        ),
-        (invoice(), "billing"),
-        ("Subject: Which plan?\n\nWhat does the yearly plan cost for ten people?", "sales"),
-    ),
-    example(
-        PLAYGROUND,
-        "Does the customer want money back?",
-        (invoice(), True),
-        (THANKS, False),
-    ),
-    example(
-        PLAYGROUND,
-        Score(["calm", "annoyed", "furious"], "How angry is the customer?"),
-        (invoice(), 1),
-        (THANKS, 0),
-        (invoice("I am furious. This is the third time and nobody answers!"), 2),
-    ),
-    example(
-        PLAYGROUND,
-        Choice(
-            {
-                "fraud": "somebody wants your password or money",
-                "friends": "friends write to each other",
-                "advertising": "a shop offers something",
-            },
-            "What kind of mail is it?",
-        ),
-        (LOCKED, "fraud"),
-        (LUNCH, "friends"),
-        (OFFERS, "advertising"),
-    ),
-    example(
-        PLAYGROUND,
-        "Does the mail ask for a password?",
-        (LOCKED, True),
-        (LUNCH, False),
-        (OFFERS, False),
-    ),
-    example(
-        PLAYGROUND,
-        Score(["harmless", "doubtful", "dangerous"], "How dangerous is the mail?"),
-        (LOCKED, 2),
-        (LUNCH, 0),
-        (OFFERS, 0),
     ),
 ]
 

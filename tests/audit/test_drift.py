@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.path_engine import path_decider
 from thisthat.audit.drift import check_drift, drift_in
 from thisthat.audit.entry import Entry
 from thisthat.audit.log import DecisionLog
+from thisthat.audit.played import PLAYED
 from thisthat.audit.store import SQLiteStore
 from thisthat.calibrate.drift import DriftWarning
 from thisthat.decide.policy import Policy
@@ -50,6 +52,12 @@ def test_a_policy_that_calls_another_question_question_is_not_mistaken(tmp_path:
     )
     lines = asked_alone(tmp_path / "a.sqlite", policy, queue=QUEUE)
     assert {test.question for test in drift_in(lines, policy)} == {"queue"}
+
+
+def test_what_the_playground_asked_is_left_out(tmp_path: Path) -> None:
+    lines = asked_alone(tmp_path / "a.sqlite", POLICY, queue=QUEUE)
+    played = [replace(line, request=f"{PLAYED}{n}") for n, line in enumerate(lines[:20])]
+    assert {test.rows for test in drift_in([*played, *lines[20:]], POLICY)} == {40}
 
 
 def test_a_schema_has_the_hash_of_its_questions_hashes() -> None:

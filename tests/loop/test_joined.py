@@ -23,6 +23,7 @@ from thisthat.audit.beside import (
     fresh,
 )
 from thisthat.audit.entry import Entry
+from thisthat.audit.played import PLAYED
 from thisthat.audit.protocol import Store
 from thisthat.audit.store import SQLiteStore, open_store
 from thisthat.errors import InvalidInputError
@@ -146,6 +147,15 @@ def test_a_client_may_use_its_own_request_id(store: SQLiteStore) -> None:
     found, counts = view(store, DAY)
     assert [each.option for each in found] == ["a", None]
     assert counts == {"known": 1, "censored": 1}
+
+
+def test_what_the_playground_asked_is_no_decision(store: SQLiteStore) -> None:
+    store.append([decided(0, PLAYED + "1"), decided(0, "r2")])
+    put(store, (1, of(PLAYED + "1", option="b")))
+    for newest in (None, 9):
+        made = JoinedView(store, DAY, T0 + DAY, newest)
+        assert [each.entry.request for each in made.decisions()] == ["r2"]
+    assert view(store, DAY)[1] == {"censored": 1, "orphan": 1}
 
 
 def test_a_window_below_zero_is_refused(store: SQLiteStore) -> None:

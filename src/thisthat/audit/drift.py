@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable
 
 from thisthat.audit.entry import Entry
+from thisthat.audit.played import is_played
 from thisthat.audit.protocol import Store
 from thisthat.calibrate.drift import LEVEL, DriftTest, DriftWarning, QuestionDrift
 from thisthat.decide.policy import Policy
@@ -40,8 +41,8 @@ class DriftStream:
     """The bets on one policy's decisions, which never end.
 
     Both bets of all its questions share ``level``. Questions go by the policy's names. The same
-    lines in the same order give the same bets everywhere. Raises InvalidInputError for a level
-    outside 0 to 1.
+    lines in the same order give the same bets everywhere. What the playground asked is left out.
+    Raises InvalidInputError for a level outside 0 to 1.
     """
 
     def __init__(self, policy: Policy, level: float = LEVEL) -> None:
@@ -88,7 +89,7 @@ class DriftStream:
         return [test for bets in self._bets if bets.rows for test in bets.tests()]
 
     def _part(self, entry: Entry) -> int | None:
-        if entry.policy != self._policy.hash:
+        if entry.policy != self._policy.hash or is_played(entry.request):
             return None
         asked = entry.question, entry.schema
         if asked not in self._parts:

@@ -8,6 +8,7 @@
 - One without its decision waits for it as an orphan; one that happened before it is not used.
 - A decision is mature when its window is over. What came later counts, as late; what never came
   is censored, not zero.
+- What the playground asked is no decision here; an outcome of it is an orphan.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Literal, TypeAlias
 
 from thisthat.audit.beside import CLIENT_REQUESTS
 from thisthat.audit.entry import Entry
+from thisthat.audit.played import is_played
 from thisthat.audit.protocol import Store
 from thisthat.errors import InvalidInputError
 from thisthat.loop.outcomes import CLOCKS, Received, option_said, received
@@ -133,7 +135,8 @@ class JoinedView:
             self._assign(named[0].get(key) or named[1].get(key) or {}, outcomes)
 
     def _lines(self) -> Iterator[tuple[int, Entry]]:
-        return self._store.lines({}, None, self._until, self._newest)
+        found = self._store.lines({}, None, self._until, self._newest)
+        return ((line, entry) for line, entry in found if not is_played(entry.request))
 
     def _assign(self, states: dict[str, list[int]], outcomes: list[Received]) -> None:
         for each in outcomes:

@@ -20,6 +20,7 @@ from starlette.requests import Request
 
 from thisthat.audit.beside import RequestId
 from thisthat.audit.log import DecisionLog
+from thisthat.audit.played import is_played
 from thisthat.audit.protocol import LogError
 from thisthat.audit.watch import DriftCheck, DriftWatch
 from thisthat.decide.decider import Decider
@@ -234,7 +235,8 @@ class Service:
         """The decision, on record. Raises Problem (503) when it must be on disk and is not."""
         if self._exploration is not None and isinstance(options.request_id, RequestId):
             options = replace(options, request_id=options.request_id.again())
-        change = explorer(self._exploration, procedure.questions, state, options)
+        exploration = None if is_played(options.request_id) else self._exploration
+        change = explorer(exploration, procedure.questions, state, options)
         work = partial(decider.conclude, state, procedure, options, change)
         if self._recording is None:
             return work()
@@ -251,9 +253,12 @@ class Service:
             span.tell({"request_id": request_id, "states": states})
             yield span
 
-    def count_policy(self, policy: Policy) -> None:
-        """Count a decision recorded under the policy towards its next drift check."""
-        if self._drift is not None:
+    def count_policy(self, policy: Policy, request_id: str | None) -> None:
+        """Count a decision recorded under the policy towards its next drift check.
+
+        What the playground asked does not count.
+        """
+        if self._drift is not None and not is_played(request_id):
             self._drift.count(policy)
 
     def close_log(self) -> None:

@@ -23,6 +23,7 @@ from starlette.requests import Request
 from thisthat.audit.beside import SHADOWS, RequestId, Row
 from thisthat.audit.entry import entries_of
 from thisthat.audit.log import DecisionLog
+from thisthat.audit.played import is_played
 from thisthat.audit.protocol import LogError
 from thisthat.decide.decider import Decider
 from thisthat.decide.options import DecideOptions
@@ -160,11 +161,16 @@ class Trials:
     # Answering -----------------------------------------------------------------------------------
 
     def arm(self, request: Request) -> Arm | None:
-        """The arm of a request, on record with its decision; None without a canary."""
+        """The arm of a request, on record with its decision; None without a canary.
+
+        What the playground asks has none: the champion answers.
+        """
+        own: RequestId = request.state.request_id
+        if is_played(own):
+            return None
         canaries = [each for each in self._running if each.experiment.kind == "canary"]
         if not canaries:
             return None
-        own: RequestId = request.state.request_id
         unit = request.headers.get(UNIT_HEADER, own)
         found = assign(unit, [(e.experiment.salt, e.experiment.share) for e in canaries])
         compared = tuple(
@@ -217,6 +223,8 @@ class Trials:
     def shadow(self, request: Request, state: Text, questions: Mapping[str, Question]) -> None:
         """Let shadows answer, too, where the request is among theirs; nobody waits for them."""
         own: RequestId = request.state.request_id
+        if is_played(own):
+            return
         unit = request.headers.get(UNIT_HEADER, own)
         for each in self._running:
             tried = each.experiment

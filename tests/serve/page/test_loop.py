@@ -11,7 +11,9 @@ from tests.browser import complaints
 from tests.loop.test_summary import EVALUATION
 from tests.serve.page.live import live_server
 from tests.serve.page.test_access import faults as access_faults
+from tests.serve.page.test_playground import ANSWERED
 from tests.serve.test_trials import CANARY, ask, begin, registry, serving, store_of, tell
+from thisthat.audit.played import is_played
 from thisthat.loop.outcomes import received
 from thisthat.loop.registry import Registry
 
@@ -104,6 +106,27 @@ def test_the_queue_is_reviewed_with_the_keyboard(browser: Browser, registry: Reg
         page.close()
 
 
+def test_what_the_playground_asks_is_not_to_be_reviewed(
+    browser: Browser, registry: Registry
+) -> None:
+    with serving(registry, keep_states=True) as (_, client):
+        page, faults = opened(browser, str(client.base_url).rstrip("/"))
+        page.get_by_role("link", name="Playground").click()
+        page.wait_for_selector(ANSWERED)
+        page.get_by_role("tab", name="Evidence").click()
+        expect(page.get_by_role("tabpanel").locator("section").first).to_be_visible()
+        page.get_by_role("link", name="Loop").click()
+        page.get_by_label("This page needs an admin key").fill("adm")
+        page.keyboard.press("Enter")
+        expect(page.locator("#review-empty")).to_have_text("Nothing to review.")
+        expect(page.locator("#decisions")).to_have_text("The log has no decisions.")
+        assert faults == []
+        page.close()
+    asked = {each.request for each in store_of(registry).read()}
+    assert len(asked) == 2
+    assert all(map(is_played, asked))
+
+
 def test_a_key_that_may_not_record_is_told_so_and_the_row_stays(
     browser: Browser, registry: Registry
 ) -> None:
@@ -114,7 +137,10 @@ def test_a_key_that_may_not_record_is_told_so_and_the_row_stays(
         refusals = ("/page/about", 401), ("/page/about", 403), ("/v1/outcomes", 403)
         page, faults = opened(browser, str(client.base_url).rstrip("/"), *refusals)
         page.get_by_role("listitem").get_by_role("button", name="no").click()
-        expect(page.locator(".fault")).to_have_text("this key is not for log")
+        expect(page.locator(".fault")).to_have_text(
+            "Not recorded: this key is for admin, not for log; in the file of keys, the line"
+            " NAME admin+log KEY lets it do both"
+        )
         expect(page.get_by_role("listitem")).to_have_count(1)
         expect(page.get_by_role("button", name="no")).to_be_focused()
         assert list(received(store_of(registry))) == []

@@ -52,6 +52,14 @@ def opened(browser: Browser, address: str) -> Page:
     return page
 
 
+@pytest.fixture(scope="module")
+def colours(browser: Browser, teaching: str) -> Iterator[Page]:
+    """The page with two questions about colours, and no rows."""
+    page = opened(browser, teaching)
+    yield page
+    page.close()
+
+
 def add(shown: Locator, text: str) -> None:
     shown.get_by_label("Rows", exact=True).fill(text)
     shown.get_by_role("button", name="Add these").click()
@@ -104,12 +112,19 @@ def test_states_are_chosen_labelled_by_keys_and_downloaded(
     add(shown, "\n".join(STATES[:25]))
     shown.get_by_role("button", name="Choose 20 to label next").click()
     expect(shown.locator(".labeller")).to_contain_text("Current answer:", timeout=LONG)
+    expect(shown.locator(".labeller h3")).to_be_focused()
     shade = shown.get_by_role("group", name="shade Which shade?")
-    shown.get_by_role("group", name="red Is it red?").get_by_label("yes").check()
+    page.keyboard.press("1")
+    expect(shown.get_by_role("group", name="red Is it red?").get_by_label("yes")).to_be_checked()
+    page.keyboard.press("1")
+    expect(shade.get_by_label("dark")).to_be_checked()
     shade.get_by_label("dark").focus()
     page.keyboard.press("2")
     expect(shade.get_by_label("light")).to_be_checked()
-    shown.get_by_role("button", name="Next unlabelled").click()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(shown.get_by_role("button", name="Next unlabelled")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(shown.locator(".labeller h3")).to_have_text("Row 2 of 25")
     page.reload()
     page.wait_for_selector(ANSWERED)
@@ -150,9 +165,9 @@ def test_refusals_are_told(browser: Browser, teaching: str) -> None:
     page = opened(browser, teaching)
     shown = view(page, "Teach")
     add(shown, '{"state": ')
-    expect(shown.get_by_role("alert")).to_contain_text("Line 1 is not JSON")
-    add(shown, "state,wants\na,yes\n ,no\n")
-    expect(shown.get_by_role("alert")).to_contain_text("Row 2 of the table has a blank state")
+    expect(shown.get_by_role("alert")).to_contain_text("Line 1: is not JSON")
+    add(shown, "state,red\na,yes\n ,no\n")
+    expect(shown.get_by_role("alert")).to_contain_text("Row 2 of the table: has a blank state")
     add(shown, labels(ROWS[:5]))
     expect(shown.get_by_role("table")).to_contain_text("5 of at least 20")
     shown.get_by_role("button", name="Teach", exact=True).click()
@@ -179,6 +194,81 @@ def test_tables_and_difficult_states_are_read(browser: Browser, teaching: str) -
     assert json.loads(lines[1])["answers"] == {"shade": "light"}
     assert json.loads(lines[2])["state"] == {"n": 12345678901234567890, "1": "}"}
     page.close()
+
+
+WRONG = [
+    ('{"state": "a", "answers": {"red": 1}}', "Line 1, answers.red: 1 is not an option; write yes"),
+    (
+        '{"state": "a", "answers": {"shade": "Dark"}}',
+        "“Dark” is not an option; it differs from “dark” only in case or blanks",
+    ),
+    ('{"state": "a", "answers": {"shade": "dim"}}', "known are dark, light"),
+    ('{"state": "a", "answers": {"hue": "x"}}', "hue: is not a question; known are red, shade"),
+    ('{"answers": {"shade": "dark"}}', "Line 1: has no state"),
+    ('{"state": 3}', "Line 1, state: must be a text, an object or a list, not 3"),
+    ('{"state": "a", "answers": ["dark"]}', "Line 1, answers: must be an object of labels"),
+    ('{"state": "a", "answers": {}, "by": "me"}', "Line 1, by: is not known; a row has answers"),
+    ('{"id": 1, "state": "a"}\n{"id": 1, "state": "b"}', "Line 2, id: “1” is another row's"),
+    ("text,shade\na door,dark", "no column “state”; its columns are text, shade"),
+    ("state,hue\na door,dark", "The column “hue” is not a question"),
+    ("state;shade\na door;dark", "must be separated by commas"),
+    ("state,shade\na door,sale", "Row 1 of the table, answers.shade: “sale” is not an option"),
+    ("state,shade\na door", "Row 1 of the table: has 1 cells, not 2"),
+]
+
+
+@pytest.mark.parametrize(("pasted", "told"), WRONG)
+def test_wrong_rows_are_told_and_nothing_is_added(colours: Page, pasted: str, told: str) -> None:
+    shown = view(colours, "Teach")
+    add(shown, pasted)
+    expect(shown.get_by_role("alert")).to_contain_text("Nothing is added.")
+    expect(shown.get_by_role("alert")).to_contain_text(told)
+    expect(shown.get_by_label("Rows", exact=True)).to_have_value(pasted)
+    expect(shown.locator(".labeller")).to_be_hidden()
+
+
+def test_every_wrong_row_is_told_beside_right_ones(colours: Page) -> None:
+    shown = view(colours, "Teach")
+    wrong = [{"state": "a door", "answers": {"shade": "dim"}}] * 12
+    add(shown, labels([ROWS[0], *wrong]))
+    told = shown.get_by_role("alert").inner_text().splitlines()
+    assert told[0] == "Nothing is added."
+    assert [line.split(",")[0] for line in told[1:11]] == [f"Line {n}" for n in range(2, 12)]
+    assert told[11:] == ["And 2 more."]
+
+
+def test_a_state_that_is_an_object_may_call_a_field_state(colours: Page) -> None:
+    shown = view(colours, "Teach")
+    add(
+        shown, '{"state": "CA", "city": "Fresno"}\n{"state": ["a", "b"]}\nWell, it is red, I think.'
+    )
+    expect(shown.locator(".labeller h3")).to_have_text("Row 1 of 3")
+    expect(shown.locator(".labeller pre")).to_contain_text('"city": "Fresno"')
+    shown.get_by_role("button", name="Remove all rows").click()
+
+
+def test_what_is_replaced_or_removed_comes_back(colours: Page) -> None:
+    page = colours
+    shown = view(page, "Teach")
+    add(shown, labels(ROWS[:3]))
+    shown.get_by_role("button", name="Use a sample").click()
+    undo = shown.get_by_role("status").filter(has_text="Undo")
+    expect(undo).to_contain_text("The sample has replaced your state, your questions and 3 rows.")
+    expect(shown.locator(".labeller h3")).to_have_text("Row 1 of 48")
+    undo.get_by_role("button", name="Undo").click()
+    expect(page.locator("#state")).to_have_value("red pale door")
+    expect(card(page, 1).get_by_label("Name", exact=True)).to_have_value("shade")
+    expect(shown.locator(".labeller h3")).to_have_text("Row 1 of 3")
+    expect(undo).to_be_hidden()
+    shown.get_by_role("button", name="Remove all rows").click()
+    expect(undo).to_contain_text("3 rows are removed.")
+    expect(undo.get_by_role("button", name="Undo")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(shown.locator(".labeller h3")).to_have_text("Row 1 of 3")
+    shown.get_by_role("button", name="Remove all rows").click()
+    add(shown, labels(ROWS[:1]))
+    expect(undo).to_be_hidden()
+    shown.get_by_role("button", name="Remove all rows").click()
 
 
 def test_a_teach_can_be_stopped(browser: Browser, parent: Path) -> None:

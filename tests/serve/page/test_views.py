@@ -84,6 +84,30 @@ def test_a_view_follows_the_form(page: Page) -> None:
     expect(shown).to_contain_text("Fix the marked fields first.")
 
 
+def test_without_a_question_the_page_says_so_everywhere(page: Page) -> None:
+    shown = loaded(page, "Evidence")
+    for _ in range(3):
+        card(page, 0).get_by_label("Remove this question").click()
+    missing = "Add a question to get an answer."
+    expect(page.locator("#questions-problem")).to_have_text(missing)
+    expect(page.locator("#meter")).to_be_empty()
+    expect(shown.locator(".results")).to_have_text(missing)
+    page.get_by_role("tab", name="Code").click()
+    expect(page.locator("#code")).to_have_text(missing)
+
+
+def test_evidence_calls_levels_as_the_card_does(page: Page) -> None:
+    body = asked(page)
+    shown = loaded(page, "Evidence").locator("section").nth(2)
+    levels = body["questions"]["age"]["criteria"]
+    best = decide(body)["age"].best
+    assert isinstance(best, int)
+    expect(shown.locator("h3")).to_have_text(f"age {best}: {levels[best]}")
+    turns = shown.locator(".badge.differs").all_inner_texts()
+    names = [f"without it: {number}: {level}" for number, level in enumerate(levels)]
+    assert set(turns) <= set(names)
+
+
 def test_order_shows_every_rotation_and_the_average(page: Page) -> None:
     body = asked(page)
     shown = loaded(page, "Order")
@@ -93,7 +117,7 @@ def test_order_shows_every_rotation_and_the_average(page: Page) -> None:
     expect(table.locator("thead th")).to_have_text(
         ["option", *(name for name, _ in criteria), "average"]
     )
-    for place in range(4):
+    for place in range(3):
         turned = dict(criteria[place:] + criteria[:place])
         question = {**body["questions"]["wants"], "criteria": turned}
         answer = decide({"state": body["state"], "questions": {"wants": question}})["wants"]
@@ -103,6 +127,18 @@ def test_order_shows_every_rotation_and_the_average(page: Page) -> None:
     for row, (name, _) in enumerate(criteria):
         last = table.locator("tbody tr").nth(row).locator("td").last
         expect(last).to_have_text(percent(average[name]))
+
+
+def test_a_share_below_one_percent_is_written_as_such(page: Page) -> None:
+    found = page.evaluate("""async () => {
+      const { signed } = await import("/page/views/compare.js");
+      const { moved } = await import("/page/views/order.js");
+      return [...[0, 0.001, -0.004, 0.02, -0.3].map(signed), moved(0.001), moved(0.2)];
+    }""")
+    assert found == [
+        "0 %", "< 1 %", "< 1 %", "+2 %", "−30 %",
+        "Every probability moves by less than 1 %.", "No probability moves by more than 20 %.",
+    ]  # fmt: skip
 
 
 def test_order_says_when_there_is_nothing_to_turn(page: Page) -> None:
@@ -136,10 +172,15 @@ def test_a_policy_says_what_it_would_do(page: Page, refusals: list[tuple[str, in
     words = {"act": "act", "escalate": "ask a person", "abstain": "do nothing"}
     expect(wants.locator(".badge")).to_have_text(words[expected.action])
     expect(wants).to_contain_text(expected.reason)
+    assert expected.options is not None
+    among = ", ".join(expected.options)
+    which = f"one of {among}," if len(expected.options) > 1 else among
+    expect(wants).to_contain_text(f"The right one is {which} at least 95 % of the time.")
     expect(shown.locator("section").first.locator(".badge")).to_have_text("not in the policy")
     refusals.append(("/v1/decide", 422))
     card(page, 1).get_by_label("Description of option 1").fill("other words")
     expect(shown.locator(".results")).to_contain_text("the schema differs")
+    expect(shown.locator(".results")).to_contain_text("without its guarantee: tick the box above")
     shown.get_by_label("Apply it to other questions").check()
     expect(wants).to_contain_text("Not fitted for this: the schema differs")
     card(page, 1).get_by_label("Name", exact=True).fill("wishes")
@@ -180,6 +221,7 @@ def test_two_lambdas_are_compared_and_differences_marked(page: Page) -> None:
             assert marked == (abs(b - a) >= 0.05)
     shown.get_by_label("Checkpoint B").select_option("paths 1, λ 0.5")
     expect(shown).to_contain_text("3 of 3 answers are the same.")
+    expect(shown.locator("tbody td:last-child").first).to_have_text("0 %")
 
 
 def test_two_checkpoints_are_compared_side_by_side(browser: Browser) -> None:
@@ -238,6 +280,18 @@ def test_time_and_tokens_of_the_call(page: Page) -> None:
     expect(shown.get_by_role("button", name="Ask 10 more times")).to_be_enabled()
 
 
+def test_the_median_of_an_even_number_is_between_the_middle_two(page: Page) -> None:
+    shown = view(page, "Time")
+    while shown.get_by_role("listitem").count() != 2:
+        with page.expect_response("**/v1/systemone"):
+            page.keyboard.press("Control+Enter")
+        page.wait_for_selector(ANSWERED)
+        expect(shown.get_by_role("listitem").nth(1)).to_be_visible()
+    times = [int(each.split()[0]) for each in shown.locator("li .share").all_inner_texts()]
+    median = shown.get_by_role("row", name="Median of the last 2").locator("td").inner_text()
+    assert abs(int(median.split()[0]) - sum(times) / 2) <= 1
+
+
 def test_views_are_reached_by_arrow_keys(page: Page) -> None:
     page.get_by_role("tab", name="Code").focus()
     page.keyboard.press("ArrowRight")
@@ -255,6 +309,11 @@ def test_shortcuts_do_what_their_list_says(page: Page) -> None:
     expect(page.locator("#state")).to_be_focused()
     page.keyboard.press("Alt+Shift+V")
     expect(page.get_by_role("tab", name="Code")).to_be_focused()
+    page.keyboard.press("Alt+Shift+T")
+    expect(page.get_by_role("tab", name="Teach", selected=True)).to_be_focused()
+    expect(page.get_by_role("textbox", name="Rows")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("textbox", name="Rows")).to_be_focused()
     page.keyboard.press("Alt+Shift+Q")
     expect(card(page, 0).get_by_label("Name", exact=True)).to_be_focused()
     with page.expect_request("**/v1/systemone"):

@@ -280,7 +280,7 @@ class _Stream:
         self._fields["tokens"] += decision.usage.input_tokens
         self._fields["cached_tokens"] += decision.usage.cached_tokens
         if options.policy is not None:
-            self._service.count_policy(options.policy)
+            self._service.count_policy(options.policy, options.request_id)
         return decision
 
     def _note(self, seconds: float | None) -> None:

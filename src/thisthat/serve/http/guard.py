@@ -17,11 +17,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thisthat.audit.beside import RequestId
+from thisthat.audit.played import PLAYED
 from thisthat.errors import InvalidInputError
 from thisthat.remote.untaught_header import NAME as UNTAUGHT
 from thisthat.serve.http.body import BoundedBody
 from thisthat.serve.http.cors import for_browsers
-from thisthat.serve.http.headers import SECURITY_HEADERS, id_headers
+from thisthat.serve.http.headers import PLAYGROUND, SECURITY_HEADERS, id_headers
 from thisthat.serve.http.operations import ALWAYS_OPEN
 from thisthat.serve.http.protocol import STOPPED_READING
 from thisthat.serve.logs import log, log_unforeseen
@@ -105,7 +106,7 @@ class _Visit:
     """One request on its way through."""
 
     def __init__(self, scope: Scope, service: Service) -> None:
-        self.id = secrets.token_hex(16)
+        self.id = (PLAYED if _plays(scope["headers"]) else "") + secrets.token_hex(16)
         self.status = 500
         self.kind: str | None = None
         self.started = False
@@ -227,6 +228,11 @@ class _Visit:
             **client_id(self._scope["headers"]),
             **self._fields,
         )
+
+
+def _plays(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether the playground asks."""
+    return any(name == PLAYGROUND for name, _ in headers)
 
 
 def client_id(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -1,6 +1,8 @@
-"""Headers that every response carries."""
+"""Headers that every response carries, and the one by which the playground says who asks."""
 
 from __future__ import annotations
+
+PLAYGROUND = b"x-thisthat-playground"
 
 SECURITY_HEADERS = {
     b"x-content-type-options": b"nosniff",

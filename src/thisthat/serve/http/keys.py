@@ -150,7 +150,9 @@ class KeyRing:
         for key in found:
             if scope in key.scopes:
                 return key.name
-        raise Problem(403, "wrong_scope", f"this key is not for {scope}")
+        has = "+".join(sorted(found[0].scopes))
+        why = f"this key is for {has}, not for {scope}; in the file of keys, the line"
+        raise Problem(403, "wrong_scope", f"{why} NAME {has}+{scope} KEY lets it do both")
 
     def _read(self) -> list[_Key]:
         entries = [(entry, each.scope) for each in self._sources for entry in each.entries()]

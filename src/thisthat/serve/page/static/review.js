@@ -62,7 +62,7 @@ async function choose(found, option, post, fault) {
   } catch (error) {
     buttons.forEach((button) => { button.disabled = false; });
     buttons.find((button) => button.textContent === option).focus();
-    say(fault, error.message);
+    say(fault, `Not recorded: ${error.message}`);
     return;
   }
   answered.add(found.decision);

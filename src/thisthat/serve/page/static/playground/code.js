@@ -1,14 +1,10 @@
 // The play as a program: Python, curl, JavaScript, and pydantic-ai. Only writes text.
 
 import { thresholdText } from "./answers.js";
-import { ordered, toPython, write } from "./json_text.js";
-import { requestText, stateOf } from "./request.js";
+import { toPython, write } from "./json_text.js";
+import { criteriaOf, meaningsOf, requestText, stateOf } from "./request.js";
 
-const PYTHON_KEYWORDS = new Set(
-  ("False None True and as assert async await break class continue def del elif else except finally for from"
-    + " global if import in is lambda nonlocal not or pass raise return try while with yield").split(" "),
-);
-
+const PYDANTIC = { boolean: "NoulQuestion", choice: "ChoiceQuestion", score: "ScoreQuestion" };
 const PYTHON_MARGIN = ["        ", "    "];
 
 /** @type {[string, string][]} */
@@ -46,13 +42,8 @@ function pythonCode(play, server, keyed) {
 
 function pythonArguments(question) {
   const asked = question.instructions ? [pythonText(question.instructions)] : [];
-  if (question.kind === "choice") {
-    const options = question.options.map(({ name, description }) => [name, description || null]);
-    return [toPython(write(ordered(options), ...PYTHON_MARGIN)), ...asked];
-  }
-  if (question.kind === "score") return [toPython(write(question.levels, ...PYTHON_MARGIN)), ...asked];
-  const meanings = [["true", question.yes], ["false", question.no]].filter(([, text]) => text);
-  return [...asked, ...meanings.map(([name, text]) => `${name}=${pythonText(text)}`)];
+  if (question.kind !== "boolean") return [toPython(write(criteriaOf(question), ...PYTHON_MARGIN)), ...asked];
+  return [...asked, ...meaningsOf(question).map(([name, text]) => `${name}=${pythonText(text)}`)];
 }
 
 function pythonBranch(question) {
@@ -63,8 +54,12 @@ function pythonBranch(question) {
     choice: [`max(${answer}.probabilities.values()) > ${at}`, `${answer}.best`, '"ask a person"'],
     score: [`${answer}.expected > ${at}`, '"above"', '"below"'],
   }[question.kind];
-  const name = pythonText(question.name);
-  return `if ${condition}:\n    print(${name}, ${then})\nelse:\n    print(${name}, ${otherwise})`;
+  return pythonIf(question, condition, then, otherwise);
+}
+
+function pythonIf({ name }, condition, then, otherwise) {
+  const written = pythonText(name);
+  return `if ${condition}:\n    print(${written}, ${then})\nelse:\n    print(${written}, ${otherwise})`;
 }
 
 function curlCode(play, server, keyed) {
@@ -102,79 +97,54 @@ function javascriptBranch(question) {
   return `if (${condition}) {\n  console.log(${name}, ${then});\n} else {\n  console.log(${name}, ${otherwise});\n}`;
 }
 
+// The questions go to the model as they are: the fields of an agent's output type have no room for what
+// yes and no mean, and its prompt none for JSON.
 function pydanticCode(play, server, keyed) {
-  const names = identifiers(play.questions.map((question) => question.name));
-  const fields = play.questions.map((question, index) => pydanticField(question, names[index]));
+  const kinds = [...new Set(play.questions.map((question) => PYDANTIC[question.kind]))];
+  const meant = play.questions.some(({ kind, yes, no }) => kind === "boolean" && (yes || no));
+  const used = [...kinds, "DecisionRequest", ...(meant ? ["NoulCriteria"] : [])].sort();
+  const questions = play.questions.map((question) => {
+    const values = pydanticArguments(question).map((value) => `        ${value},\n`).join("");
+    return `    ${pythonText(question.name)}: ${PYDANTIC[question.kind]}(\n${values}    ),\n`;
+  });
   const key = keyed ? ', api_key=os.environ["THISTHAT_ENDPOINT_KEY"]' : "";
-  const branches = play.questions.flatMap((question, index) => pydanticBranch(question, names[index]));
   return [
-    ...(keyed ? ["import os", ""] : []),
-    "from typing import Annotated, Literal",
+    "import asyncio",
+    ...(keyed ? ["import os"] : []),
     "",
-    "from pydantic import BaseModel, Field",
-    "from pydantic_ai import Agent",
+    `from pydantic_ai.models.decision import ${used.join(", ")}`,
     "from pydantic_ai.models.system_one import SystemOneModel",
     "from pydantic_ai.providers.system_one import SystemOneProvider",
     "",
-    "",
-    "class Decision(BaseModel):",
-    ...fields,
-    "",
-    "",
     `provider = SystemOneProvider(base_url=${pythonText(server)}${key})`,
-    'agent = Agent(SystemOneModel("default", provider=provider), output_type=Decision)',
-    `state = ${play.state.kind === "json" ? pythonText(play.state.text) : pythonState(play)}`,
-    "decision = agent.run_sync(state).output",
-    "",
-    ...branches,
+    'model = SystemOneModel("default", provider=provider)',
+    `state = ${pythonState(play)}`,
+    `questions = {\n${questions.join("")}}`,
+    "request = DecisionRequest(state=state, questions=questions)",
+    "answers = asyncio.run(model.decide(request, {})).answers",
+    ...play.questions.flatMap((question) => ["", pydanticBranch(question)]),
     "",
   ].join("\n");
 }
 
-function pydanticField(question, name) {
-  const described = question.instructions ? `description=${pythonText(question.instructions)}` : "";
-  if (question.kind === "boolean") {
-    // A bounded float is the probability of yes, so that every question keeps its own threshold.
-    const bounds = ["ge=0", "le=1", described].filter(Boolean).join(", ");
-    return `    ${name}: float = Field(${bounds})`;
+function pydanticArguments(question) {
+  const asked = question.instructions ? [`instructions=${pythonText(question.instructions)}`] : [];
+  if (question.kind !== "boolean") {
+    return [...asked, `criteria=${toPython(write(criteriaOf(question), ...PYTHON_MARGIN))}`];
   }
-  return `    ${name}: ${pydanticType(question)} = Field(${described})`;
+  const meanings = meaningsOf(question).map(([name, text]) => `${name}=${pythonText(text)}`);
+  return meanings.length ? [...asked, `criteria=NoulCriteria(${meanings.join(", ")})`] : asked;
 }
 
-function pydanticType(question) {
-  const plain = question.kind === "choice" && question.options.every(({ description }) => !description);
-  if (plain) return `Literal[${question.options.map(({ name }) => pythonText(name)).join(", ")}]`;
-  return `(\n        ${pydanticMembers(question).join("\n        | ")}\n    )`;
-}
-
-function pydanticMembers(question) {
-  if (question.kind === "score") {
-    return question.levels.map((level, index) => pydanticMember(String(index), level));
-  }
-  return question.options.map(({ name, description }) => pydanticMember(pythonText(name), description));
-}
-
-function pydanticMember(value, description) {
-  if (!description) return `Literal[${value}]`;
-  return `Annotated[Literal[${value}], Field(description=${pythonText(description)})]`;
-}
-
-function pydanticBranch(question, name) {
-  if (question.kind !== "boolean") return [`print(decision.${name})`];
-  return [`if decision.${name} > ${thresholdText(question)}:`, `    print(${pythonText(name)})`];
-}
-
-/** Names that Python accepts as fields, all different. */
-function identifiers(names) {
-  const taken = new Set();
-  return names.map((name) => {
-    let made = name.replace(/[^\p{L}\p{N}_]+/gu, "_").replace(/^_+/, "") || "question";
-    if (/^\p{N}/u.test(made)) made = `question_${made}`;
-    if (PYTHON_KEYWORDS.has(made)) made += "_";
-    while (taken.has(made)) made += "_";
-    taken.add(made);
-    return made;
-  });
+function pydanticBranch(question) {
+  const answer = `answers[${pythonText(question.name)}]`;
+  const at = thresholdText(question);
+  const [condition, then, otherwise] = {
+    boolean: [`${answer}.noul > ${at}`, '"yes"', '"no"'],
+    choice: [`max(${answer}.probabilities.values()) > ${at}`, `${answer}.choice`, '"ask a person"'],
+    score: [`${answer}.score > ${at}`, '"above"', '"below"'],
+  }[question.kind];
+  return pythonIf(question, condition, then, otherwise);
 }
 
 function pythonState(play) {

@@ -2,18 +2,18 @@
 
 import { codeFor, LANGUAGES } from "./code.js";
 import { byId, segments } from "../elements.js";
+import { missingFrom } from "./request.js";
 
-/** `text` is what is shown; `show` takes a play, or null while it cannot be asked. */
+/** `text` is what is shown; `show` takes a play. */
 export function codePanel() {
   const place = byId("code");
   let language = LANGUAGES[0][0];
-  let shown = { play: null, keyed: false };
+  let shown = null;
 
   function draw() {
     const server = new URL(".", location.href).href.replace(/\/$/, "");
-    place.textContent = shown.play
-      ? codeFor(language, shown.play, server, shown.keyed)
-      : "Fix the marked fields first.";
+    if (shown === null) return;
+    place.textContent = missingFrom(shown.play) ?? codeFor(language, shown.play, server, shown.keyed);
   }
 
   byId("code-kind").append(segments("Language", LANGUAGES, language, (picked) => {

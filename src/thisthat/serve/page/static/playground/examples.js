@@ -1,5 +1,5 @@
-// Four plays to start from, each with a twin: the same questions where the right answers change.
-// The tests ask the default checkpoint about every one of them.
+// Four plays to start from, each with a twin: one fact is another, and the right answers change. The
+// tests ask the default checkpoint about them, and about what else people try first.
 
 import { question } from "./play.js";
 
@@ -26,8 +26,8 @@ const REFUND = {
   questions: [
     question("boolean", "refund", {
       instructions: "Is this refund within policy?",
-      yes: "the goods are damaged and the number of days since delivery is at most 30",
-      no: "anything else",
+      yes: "goods_damaged is true and days_since_delivery is at most 28",
+      no: "goods_damaged is false or days_since_delivery is more than 28",
     }),
     question("choice", "wants", {
       instructions: "What does the customer ask for?",
@@ -35,12 +35,11 @@ const REFUND = {
         { name: "refund", description: "money back" },
         { name: "replacement", description: "a new one instead" },
         { name: "repair", description: "to have it mended" },
-        { name: "advice", description: "an answer to a question" },
       ],
     }),
     question("score", "age", {
-      instructions: "Is days_since_delivery low, medium or high?",
-      levels: ["low: 0 to 9", "medium: 10 to 30", "high: 31 or more"],
+      instructions: "How high is days_since_delivery?",
+      levels: ["low: below 10", "medium: 10 to 28", "high: above 28"],
       threshold: 1.5,
     }),
   ],
@@ -49,10 +48,12 @@ const REFUND = {
 const SHELL = {
   name: "A shell command",
   state: text("rm -rf /home/ana"),
-  twin: { name: "cat /etc/hosts", state: text("cat /etc/hosts") },
+  twin: { name: "ls instead of rm -rf", state: text("ls /home/ana") },
   questions: [
     question("boolean", "deletes", {
       instructions: "Does this command delete something?",
+      yes: "rm, rmdir or -delete",
+      no: "ls, cat, du, grep, cp or another command",
     }),
     question("choice", "directory", {
       instructions: "Which directory does the command touch?",
@@ -63,31 +64,24 @@ const SHELL = {
     question("score", "risk", {
       instructions: "How risky is the command?",
       levels: [
-        "harmless: it only shows something",
-        "careful: it changes something",
-        "dangerous: it deletes something",
+        "harmless: ls, cat, grep, du, tail",
+        "careful: cp, mv, touch, mkdir, chmod",
+        "dangerous: rm, rmdir, -delete",
       ],
+      threshold: 1.5,
     }),
   ],
 };
 
+/** @type {(wish: string) => import("./play.js").State} */
+const invoice = (wish) => text(
+  "Subject: Charged twice??", "My card shows two payments of 24.90 for the June invoice.", wish, "Thanks, Jo",
+);
+
 const TICKET = {
   name: "A ticket",
-  state: text(
-    "Subject: Charged twice??",
-    "My card shows two payments of 24.90 for the June invoice.",
-    "Please pay one of them back before Friday.",
-    "Thanks, Jo",
-  ),
-  twin: {
-    name: "an angry bug report",
-    state: text(
-      "Subject: The app crashes",
-      "Every time I open the settings, the app closes with error 500.",
-      "This is the third time I write, and I am furious!",
-      "Jo",
-    ),
-  },
+  state: invoice("Please pay one of them back before Friday."),
+  twin: { name: "an angry customer", state: invoice("I am furious. This is the third time and nobody answers!") },
   questions: [
     question("choice", "queue", {
       instructions: "Which team should take this ticket?",
@@ -99,45 +93,44 @@ const TICKET = {
       ],
       threshold: 0.6,
     }),
-    question("boolean", "refund", {
-      instructions: "Does the customer want money back?",
+    question("boolean", "payment", {
+      instructions: "Is it about a payment or an invoice?",
     }),
     question("score", "anger", {
       instructions: "How angry is the customer?",
-      levels: ["calm", "annoyed", "furious"],
+      levels: ["not angry", "a little angry", "furious"],
       threshold: 1.5,
     }),
   ],
 };
 
+/** @type {(wish: string) => import("./play.js").State} */
+const lunch = (wish) => text(
+  "From: Ana Brandt\nSubject: Lunch on Thursday", `Hi Tom, are we still on for lunch on Thursday? ${wish} Ana`,
+);
+
 const MAIL = {
   name: "A mail",
-  state: text(
-    "From: Your Bank <security@bank-alerts.example>\nSubject: Your account is locked",
-    "Dear customer, your account was locked. Click the link below within 24 hours and enter your password to unlock it, or it will be closed.",
-  ),
-  twin: {
-    name: "lunch with a friend",
-    state: text(
-      "From: Ana Brandt\nSubject: Lunch on Thursday",
-      "Hi Tom, are we still on for lunch on Thursday? I look forward to seeing you and the children. Ana",
-    ),
-  },
+  state: lunch("Please send me your password before."),
+  twin: { name: "no password", state: lunch("I look forward to seeing you and the children.") },
   questions: [
-    question("choice", "kind", {
-      instructions: "What kind of mail is it?",
+    question("choice", "asks", {
+      instructions: "What does the mail ask for?",
       options: [
-        { name: "fraud", description: "somebody wants your password or money" },
-        { name: "friends", description: "friends write to each other" },
-        { name: "advertising", description: "a shop offers something" },
+        { name: "money", description: "money, a password or a card number" },
+        { name: "meeting", description: "a meeting" },
+        { name: "nothing", description: "nothing: it offers something in a shop" },
       ],
     }),
-    question("boolean", "password", {
-      instructions: "Does the mail ask for a password?",
+    question("boolean", "phishing", {
+      instructions: "Is this message a phishing attempt?",
+      yes: "it wants a password or money",
+      no: "friends, news or offers",
     }),
     question("score", "danger", {
       instructions: "How dangerous is the mail?",
-      levels: ["harmless", "doubtful", "dangerous"],
+      levels: ["harmless: friends, news or offers", "doubtful: the sender is a stranger", "dangerous: it wants a password or money"],
+      threshold: 1.5,
     }),
   ],
 };

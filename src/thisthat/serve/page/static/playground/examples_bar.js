@@ -9,34 +9,33 @@ import { EXAMPLES } from "./examples.js";
  */
 export function examplesBar(load, change) {
   const other = element("button", { type: "button", className: "twin", hidden: true });
-  let picked = EXAMPLES[0];
+  let picked = null;
   let swapped = false;
-
-  function label() {
-    other.textContent = swapped ? "Back to the example" : `What if: ${picked.twin.name}`;
-  }
 
   for (const example of EXAMPLES) {
     const start = () => {
+      picked = example;
       load(example.play());
-      follow(example);
     };
     byId("examples").append(element("button", { type: "button", textContent: example.name, on: { click: start } }));
   }
   byId("examples").append(other);
-  other.addEventListener("click", () => {
-    swapped = !swapped;
-    change(structuredClone(swapped ? picked.twin.state : picked.play().state));
-    label();
-  });
+  other.addEventListener("click", () => change(structuredClone(swapped ? picked.play().state : picked.twin.state)));
 
-  /** @param {import("./examples.js").Example | null} example what is shown; null: something else */
-  function follow(example) {
-    picked = example ?? picked;
-    swapped = false;
-    other.hidden = example === null;
-    label();
-  }
-
-  return { follow };
+  return {
+    /** @param {import("./examples.js").Example | null} example what is shown next; null: something else */
+    follow(example) {
+      picked = example;
+    },
+    /**
+     * Offer the twin of the example, unless this state is somebody's own.
+     * @param {import("./play.js").State} state
+     */
+    look(state) {
+      const is = (known) => known.kind === state.kind && known.text === state.text;
+      swapped = picked !== null && is(picked.twin.state);
+      other.hidden = picked === null || !(swapped || is(picked.play().state));
+      if (!other.hidden) other.textContent = swapped ? "Back to the example" : `What if: ${picked.twin.name}`;
+    },
+  };
 }

@@ -12,7 +12,8 @@ import { latest } from "./latest.js";
 import { fragmentOf, playIn } from "./link.js";
 import { freshName, KINDS, question } from "./play.js";
 import { questionCard } from "./question_card.js";
-import { problemsOf } from "./request.js";
+import { missingFrom, problemsOf } from "./request.js";
+import { schemaPanel } from "./schema_panel.js";
 import { about, answersTo } from "./server.js";
 import { shortcuts } from "./shortcuts.js";
 import { announceAnswers } from "./spoken.js";
@@ -37,10 +38,12 @@ const answers = latest((signal) => answersTo(play, key, signal), {
   wait: ANSWER_WAIT, done: showAnswers, failed: showRefusal,
 });
 const views = tabs({
-  play: () => (askable() ? play : null), key: () => key, timings: calls.all, ask: () => askNow(),
+  play: () => (askable() ? play : null), missing: () => missingFrom(play), key: () => key, timings: calls.all, ask: () => askNow(),
   load(given) {
+    const before = play;
     examples.follow(null);
     load(given);
+    return before;
   },
 });
 
@@ -95,13 +98,15 @@ function askable() {
 function changed() {
   complain(problemsOf(play));
   keepDraft(play);
-  code.show(askable() ? play : null, keyed);
+  code.show(play, keyed);
+  examples.look(play.state);
   outdated(true);
   waiting(askable());
   if (askable()) {
     answers.schedule();
   } else {
     answers.cancel();
+    byId("meter").textContent = "";
     views.refresh();
   }
 }
@@ -114,17 +119,19 @@ function askNow() {
 
 function tuned() {
   keepDraft(play);
-  code.show(askable() ? play : null, keyed);
+  code.show(play, keyed);
 }
 
 function showAnswers(response) {
   waiting(false);
   outdated(false);
   say(byId("notice"), null);
+  keyTaken();
   /** @type {[import("./play.js").Question, import("./answers.js").Reading][]} */
   const pairs = cards.map((card) => {
     const answer = readAnswer(card.question, response.answers[card.question.name]);
     card.show(answer);
+    card.untaught(response.untaught.includes(card.question.name));
     return [card.question, answer];
   });
   byId("model").textContent = modelLine(response);
@@ -142,8 +149,9 @@ async function offerLoop() {
   byId("loop").hidden = !found?.loop;
 }
 
-function modelLine({ model, version, lambda }) {
-  return [model, version, lambda === undefined ? null : `λ ${lambda}`].filter(Boolean).join(" · ");
+function modelLine({ model, version, lambda, untaught }) {
+  const all = untaught.length >= cards.length ? "untaught" : null;
+  return [model, version, lambda === undefined ? null : `λ ${lambda}`, all].filter(Boolean).join(" · ");
 }
 
 function meterLine({ milliseconds, usage }) {
@@ -184,6 +192,13 @@ function askForKey() {
   say(byId("notice"), key ? "The server does not know this key." : null);
   byId("key-form").hidden = false;
   byId("key").select();
+}
+
+function keyTaken() {
+  const form = byId("key-form");
+  const focused = form.contains(document.activeElement);
+  form.hidden = true;
+  if (focused) byId("state").focus();
 }
 
 function complain(problems) {
@@ -246,6 +261,11 @@ const examples = examplesBar(
     changed();
   },
 );
+schemaPanel((questions) => {
+  const before = play.questions;
+  load({ state: play.state, questions });
+  return before;
+});
 for (const [kind] of KINDS) byId(`add-${kind}`).addEventListener("click", () => addQuestion(kind));
 byId("share").addEventListener("click", share);
 byId("copy-code").addEventListener("click", copyCode);
@@ -260,12 +280,15 @@ shortcuts([
   ["KeyQ", "Q", "go to the first question", () => cards[0]?.focus()],
   ["KeyC", "C", "copy the code", copyCode],
   ["KeyV", "V", "go to the views", views.focus],
-  ["KeyT", "T", "teach", () => views.open("teach")],
+  ["KeyT", "T", "teach", () => {
+    views.open("teach");
+    views.focus();
+  }],
   ["KeyK", "K", "this list", () => byId("keys").click()],
 ]);
 addEventListener("hashchange", loadLink);
 addEventListener("resize", fit);
 
 const started = (await linkedPlay()) ?? keptDraft();
-load(started ?? EXAMPLES[0].play());
 examples.follow(started === null ? EXAMPLES[0] : null);
+load(started ?? EXAMPLES[0].play());

@@ -15,9 +15,12 @@ export function questionCard(question, { changed, tuned, removed }) {
   const list = element("ol", { className: "rows", role: "list", aria: { label: "Answers" } });
   const add = element("button", { type: "button", className: "link add-row" });
   const footer = element("div");
+  const below = element("p", {
+    className: "hint", hidden: true, textContent: "Untaught in this wording: the checkpoint below answers.",
+  });
   const node = element("article", { className: "card" },
     element("div", { className: "card-head" }, name.node, kindPicker(), removeButton()),
-    instructions.node, list, add, footer);
+    instructions.node, list, add, below, footer);
 
   let rows = [];
   let branch = null;
@@ -98,7 +101,7 @@ export function questionCard(question, { changed, tuned, removed }) {
   });
   nameCard();
   draw();
-  return { node, question, show, complain, focus: () => name.field.select(), fit };
+  return { node, question, show, untaught: (is) => { below.hidden = !is; }, complain, focus: () => name.field.select(), fit };
 }
 
 function textField(tag, key, label, question, changed) {

@@ -4,13 +4,15 @@
 
 import { ordered, problemOfState, raw, write } from "./json_text.js";
 
+const NO_QUESTION = "Add a question to get an answer.";
+
 /** What must be put right before the server can be asked. */
 export function problemsOf(play) {
   const problems = [];
   const found = (path, message) => problems.push({ path, message });
   const wrongState = play.state.kind === "json" && problemOfState(play.state.text);
   if (wrongState) found(["state"], wrongState);
-  if (play.questions.length === 0) found(["questions"], "Add a question to get an answer.");
+  if (play.questions.length === 0) found(["questions"], NO_QUESTION);
   const names = play.questions.map((question) => question.name);
   play.questions.forEach((question, index) => {
     const wrongName = problemOfName(question.name, names.slice(0, index), "question");
@@ -20,6 +22,12 @@ export function problemsOf(play) {
     });
   });
   return problems;
+}
+
+/** What to do before a play can be asked; null when it can be. */
+export function missingFrom(play) {
+  if (problemsOf(play).length === 0) return null;
+  return play.questions.length === 0 ? NO_QUESTION : "Fix the marked fields first.";
 }
 
 function problemsOfRows(question) {
@@ -57,7 +65,7 @@ export function decideText(play, more = []) {
 
 /** The questions alone, as `--schema` takes them. */
 export function schemaText(play) {
-  return `${write(questionsOf(play), "")}\n`;
+  return `${write(questionsOf(play, "boolean"), "")}\n`;
 }
 
 /** The state as JSON: what was typed when that is JSON, else a text. */
@@ -65,13 +73,13 @@ export function stateOf(play) {
   return play.state.kind === "json" ? raw(play.state.text) : play.state.text;
 }
 
-/** The questions as JSON, by name. */
-export function questionsOf(play) {
-  return ordered(play.questions.map((question) => [question.name, questionOf(question)]));
+/** The questions as JSON, by name; `boolean` is what the format calls a yes or no. */
+export function questionsOf(play, boolean = "noul") {
+  return ordered(play.questions.map((question) => [question.name, questionOf(question, boolean)]));
 }
 
-function questionOf(question) {
-  const type = question.kind === "boolean" ? "noul" : question.kind;
+function questionOf(question, boolean) {
+  const type = question.kind === "boolean" ? boolean : question.kind;
   const pairs = [["type", type]];
   if (question.instructions) pairs.push(["instructions", question.instructions]);
   const criteria = criteriaOf(question);
@@ -79,11 +87,17 @@ function questionOf(question) {
   return ordered(pairs);
 }
 
-function criteriaOf(question) {
+/** The criteria as JSON; null for a boolean whose yes and no have no meanings. */
+export function criteriaOf(question) {
   if (question.kind === "score") return question.levels;
   if (question.kind === "choice") {
     return ordered(question.options.map(({ name, description }) => [name, description || null]));
   }
-  const meanings = [["true", question.yes], ["false", question.no]].filter(([, text]) => text);
+  const meanings = meaningsOf(question);
   return meanings.length ? ordered(meanings) : null;
+}
+
+/** What yes and no mean, where that is said. */
+export function meaningsOf(question) {
+  return [["true", question.yes], ["false", question.no]].filter(([, text]) => text);
 }

@@ -16,14 +16,16 @@ export class Refusal extends Error {
 
 /**
  * The answers to a play: what the server sent, how long it took from here (`milliseconds`) and in
- * the server (`decided`).
+ * the server (`decided`), and the names of questions that a taught checkpoint was not taught
+ * (`untaught`).
  */
 export async function answersTo(play, key, signal) {
   const started = performance.now();
   const response = await sent("v1/systemone", requestText(play), key, signal, play);
   const payload = await response.json();
   const decided = Number(TIMING.exec(response.headers.get("server-timing") ?? "")?.[1]);
-  return { ...payload, milliseconds: performance.now() - started, decided };
+  const untaught = response.headers.get("x-thisthat-untaught")?.split(", ").map(decodeURIComponent) ?? [];
+  return { ...payload, milliseconds: performance.now() - started, decided, untaught };
 }
 
 /** The prompt of a play: `{rows, tokens}`. */
@@ -40,7 +42,7 @@ export async function promptOf(play, key, signal) {
 export async function decided(body, key, signal) {
   const response = await sent("v1/decide", body, key, signal);
   const line = JSON.parse((await response.text()).split("\n", 1)[0]);
-  if (line.error) throw new Refusal(422, line.error.message);
+  if (line.error) throw new Refusal(422, onThisPage(line.error.message));
   return line;
 }
 
@@ -83,7 +85,8 @@ export async function file(path, key) {
 }
 
 async function sent(path, body, key, signal, play = null) {
-  const headers = body === null ? {} : { "Content-Type": "application/json" };
+  const headers = { "X-Thisthat-Playground": "1" };
+  if (body !== null) headers["Content-Type"] = "application/json";
   if (key) headers.Authorization = `Bearer ${key}`;
   const method = body === null ? "GET" : "POST";
   const response = await fetch(path, { method, headers, body, signal });
@@ -91,14 +94,24 @@ async function sent(path, body, key, signal, play = null) {
   throw refusal(response, await response.json().catch(() => null), play);
 }
 
+// What the library and the API advise, where this page has another way or none.
+const ADVICE = [
+  [/ or ask for a cut with keep=.*$/, ""],
+  [/ \(policy\.force\(\).*\)$/, ": tick the box above"],
+];
+
+function onThisPage(message) {
+  return ADVICE.reduce((text, [theirs, ours]) => text.replace(theirs, ours), message);
+}
+
 function refusal(response, payload, play) {
   const detail = payload?.detail;
   const listed = Array.isArray(detail) ? detail : [];
   const problems = play === null
     ? []
-    : listed.map(({ loc, msg }) => ({ path: pathOf(loc ?? [], play), message: msg }));
+    : listed.map(({ loc, msg }) => ({ path: pathOf(loc ?? [], play), message: onThisPage(msg) }));
   const said = typeof detail === "string" ? detail : payload?.error?.message;
-  const message = said ?? problems[0]?.message ?? `The server answered ${response.status}.`;
+  const message = onThisPage(said ?? `The server answered ${response.status}.`);
   return new Refusal(response.status, message, problems, retryAfter(response));
 }
 

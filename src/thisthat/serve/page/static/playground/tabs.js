@@ -7,10 +7,12 @@ import { byId, element } from "../elements.js";
  * What a view is given.
  * @typedef {Object} Context
  * @property {() => import("./play.js").Play | null} play null while it cannot be asked
+ * @property {() => string | null} missing what to do before it can be asked
  * @property {() => string | null} key
  * @property {() => import("./timings.js").Timing[]} timings of the calls so far, oldest first
  * @property {() => void} ask ask the server again
- * @property {(play: import("./play.js").Play) => void} load show another play
+ * @property {(play: import("./play.js").Play) => import("./play.js").Play} load show another play;
+ *   gives the one that it replaces
  * @property {(id: string, wish?: unknown) => void} open another view, with a wish for it
  *
  * What a view gives: `refresh` is called when it is opened and after every new answer, `wish` with

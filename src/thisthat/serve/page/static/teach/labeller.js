@@ -22,9 +22,10 @@ export function labeller(rows, questions, changed) {
     if (node.hidden) return;
     const heading = element("h3", { tabIndex: -1, textContent: `Row ${at + 1} of ${given.length}` });
     node.replaceChildren(
-      element("div", { className: "section-head" }, heading, moves(given)),
+      heading,
       element("pre", { className: "code row-state", tabIndex: 0, role: "region", aria: { label: "The row's state" }, textContent: shownState(given[at]) }),
       ...questions().map((question) => group(question, given[at])),
+      moves(given),
     );
     if (focus) heading.focus();
   }
@@ -72,13 +73,6 @@ export function labeller(rows, questions, changed) {
     const field = element("fieldset", {},
       element("legend", {}, element("code", { textContent: question.name }), ` ${question.instructions}`),
       element("div", { className: "options" }, ...inputs), ...words);
-    field.addEventListener("keydown", (event) => {
-      const digit = Number(event.key);
-      if (event.altKey || event.ctrlKey || event.metaKey || !(digit >= 1 && digit <= labels.length)) return;
-      event.preventDefault();
-      inputs[digit - 1].querySelector("input").checked = true;
-      choose(question, labels[digit - 1]);
-    });
     return field;
 
     function choose(asked, label) {
@@ -87,9 +81,25 @@ export function labeller(rows, questions, changed) {
     }
   }
 
+  // In a question a digit is for that one, elsewhere in the row for the first without a label.
+  node.addEventListener("keydown", (/** @type {any} */ event) => {
+    const digit = Number(event.key);
+    if (event.altKey || event.ctrlKey || event.metaKey || !(digit >= 1)) return;
+    const fields = [...node.querySelectorAll("fieldset")];
+    const field = event.target.closest("fieldset") ?? fields.find((each) => !each.querySelector(":checked"))
+      ?? (fields.length === 1 ? fields[0] : null);
+    const input = field?.querySelectorAll("input")[digit - 1];
+    if (!input) return;
+    event.preventDefault();
+    input.click();
+    if (field.contains(event.target)) input.focus();
+  });
+
   return {
     node,
     draw,
+    /** Go to the row that is shown. */
+    focus: () => draw(true),
     /** Show a row, if it is still there, and go to it. */
     look(row) {
       if (!rows().includes(row)) return;

@@ -3,6 +3,7 @@
 
 import { announce } from "../announcer.js";
 import { element, freshId, say } from "../elements.js";
+import { undoLine } from "../undo.js";
 import { ordered, raw, write } from "../playground/json_text.js";
 import { labelNames, rowNames } from "../playground/play.js";
 import { questionsOf, stateOf } from "../playground/request.js";
@@ -10,7 +11,8 @@ import { about, file, stream } from "../playground/server.js";
 import { hint, save, table } from "../views/drawing.js";
 import { keepRows, keptRows } from "./kept.js";
 import { labeller } from "./labeller.js";
-import { isLabelled, linesOf, rowsIn, rowValue } from "./labels.js";
+import { isLabelled, linesOf, rowValue } from "./labels.js";
+import { rowsIn } from "./pasted.js";
 import { drawDoubts, drawTaught } from "./results.js";
 
 const LEAST = 20;
@@ -31,7 +33,8 @@ export function open(place, context) {
     className: "code", rows: 4, id: freshId("rows"), spellcheck: false,
     placeholder: '{"state": "…", "answers": {"queue": "billing"}}\nor states, one a line, or CSV',
   });
-  const problem = element("p", { className: "problem", role: "alert", hidden: true });
+  const problem = element("p", { className: "problem lines", role: "alert", hidden: true });
+  const undo = undoLine();
   const counts = element("div");
   const bar = element("progress", { max: 1, value: 0, hidden: true, aria: { label: "Progress" } });
   const results = element("div", { className: "results", aria: { live: "polite" } });
@@ -42,7 +45,7 @@ export function open(place, context) {
     doubts: button("Find wrong labels", findDoubts),
     stop: button("Stop", () => running?.abort()),
     download: button("Download labels.jsonl", () => save(linesOf(rows, questions()), "labels.jsonl", "application/jsonl")),
-    clear: button("Remove all rows", () => add([], true)),
+    clear: button("Remove all rows", removeAll),
   };
 
   function button(textContent, click, className = "") {
@@ -53,15 +56,26 @@ export function open(place, context) {
     return context.play()?.questions ?? [];
   }
 
-  function add(more, instead = false) {
-    rows = instead ? more : [...rows, ...more];
+  function add(more) {
+    show([...rows, ...more], rows.length);
+  }
+
+  function show(given, at = 0) {
+    rows = given;
     rowsChanged();
-    editor.show(rows.length - more.length);
+    editor.show(at);
   }
 
   function rowsChanged() {
+    undo.forget();
     keepRows(rows);
     drawCounts();
+  }
+
+  function removeAll() {
+    const before = rows;
+    show([]);
+    undo.offer(before.length === 1 ? "1 row is removed." : `${before.length} rows are removed.`, () => show(before), true);
   }
 
   function drawCounts() {
@@ -165,9 +179,8 @@ export function open(place, context) {
     return run("admin/label", body, ({ next }) => {
       const chosen = next.map(({ number, answers }) => ({ ...open[number], suggested: answers }));
       const numbers = new Set(next.map(({ number }) => number));
-      rows = [...done, ...chosen, ...open.filter((_, number) => !numbers.has(number))];
-      rowsChanged();
-      editor.show(done.length);
+      show([...done, ...chosen, ...open.filter((_, number) => !numbers.has(number))], done.length);
+      editor.focus();
       announce(`${chosen.length} rows to label next, the most useful first`);
     });
   }
@@ -175,9 +188,9 @@ export function open(place, context) {
   function paste() {
     say(problem, null);
     try {
-      const found = rowsIn(pasted.value);
-      if (found.length === 0) throw new Error("It has no rows.");
-      add(found);
+      if (context.play() === null) throw new Error("Put the questions in order first: labels are read by them.");
+      const taken = rows.flatMap(({ id }) => (id === null ? [] : [id]));
+      add(rowsIn(pasted.value, questions(), taken));
       pasted.value = "";
     } catch (error) {
       say(problem, error.message);
@@ -186,8 +199,13 @@ export function open(place, context) {
 
   async function useSample() {
     const { SAMPLE } = await import("./sample.js");
-    context.load(SAMPLE.play());
-    add(SAMPLE.rows(), true);
+    const [play, before] = [context.load(SAMPLE.play()), rows];
+    show(SAMPLE.rows());
+    const lost = before.length === 0 ? "" : before.length === 1 ? " and 1 row" : ` and ${before.length} rows`;
+    undo.offer(`The sample has replaced your state, your questions${lost}.`, () => {
+      context.load(play);
+      show(before);
+    });
   }
 
   place.append(
@@ -198,7 +216,7 @@ export function open(place, context) {
       button("Add these", paste),
       button("Add the state above", () => context.play() && add([{ id: null, state: write(stateOf(context.play())), answers: {} }])),
       button("Use a sample", useSample)),
-    problem, counts, editor.node,
+    problem, undo.node, counts, editor.node,
     element("div", { className: "actions" }, buttons.next, buttons.doubts, buttons.teach, buttons.stop, buttons.download, buttons.clear),
     bar, results,
   );

@@ -15,7 +15,7 @@ const HOW = "thisthat serve --also-checkpoint REF\nthisthat serve --also-lambda 
 export function open(place, context) {
   /** @type {(string | null)[]} */
   const chosen = [null, null];
-  const found = results((signal) => context.play() && load(context, chosen, signal), draw);
+  const found = results(context, (play, signal) => load(context, play, chosen, signal), draw);
 
   function draw({ settings, pair, play, answers }) {
     if (settings.length === 1) {
@@ -45,8 +45,7 @@ export function open(place, context) {
   };
 }
 
-async function load(context, chosen, signal) {
-  const play = context.play();
+async function load(context, play, chosen, signal) {
   const settings = settingsOf(await loaded(context, signal));
   const named = (wanted) => settings.find((each) => settingName(each) === wanted || each.served.model === wanted);
   const first = named(chosen[0]) ?? settings[0];
@@ -89,7 +88,8 @@ function drawQuestion({ question, pair: [a, b] }) {
     table(`${question.name}: A and B`, ["option", "A", "B", "B − A"], rows));
 }
 
-function signed(value) {
+/** A difference of two shares; one that is too small to tell has no sign. */
+export function signed(value) {
   const shown = percent(Math.abs(value));
-  return `${value < 0 ? "−" : "+"}${shown.replace("< ", "<")}`;
+  return Math.round(Math.abs(value) * 100) === 0 ? shown : `${value < 0 ? "−" : "+"}${shown}`;
 }

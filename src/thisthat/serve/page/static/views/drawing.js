@@ -8,18 +8,20 @@ const WAIT = 200;
 
 /**
  * A place for results: `refresh` loads them anew, the newest wins; what went wrong is said.
+ * While there is nothing to ask, it says what is missing.
  * @template T
- * @param {(signal: AbortSignal) => Promise<T> | null} load null: there is nothing to ask now
+ * @param {import("../playground/tabs.js").Context} context
+ * @param {(play: import("../playground/play.js").Play, signal: AbortSignal) => Promise<T>} load
  * @param {(found: T) => (Node | string)[]} draw
  */
-export function results(load, draw) {
+export function results(context, load, draw) {
   const node = element("div", { className: "results" });
   const said = (text) => node.replaceChildren(element("p", { className: "hint", textContent: text }));
-  const work = latest(async (signal) => load(signal), {
+  const work = latest(async (signal) => (context.play() === null ? null : load(context.play(), signal)), {
     wait: WAIT,
     done(found) {
       node.setAttribute("aria-busy", "false");
-      if (found === null) said("Fix the marked fields first.");
+      if (found === null) said(context.missing());
       else node.replaceChildren(...draw(found));
     },
     failed(error) {

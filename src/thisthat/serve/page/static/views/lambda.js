@@ -15,7 +15,7 @@ const HOW = "thisthat serve --also-lambda 0 --also-lambda 0.5";
 export function open(place, context) {
   let model = null;
   let at = null;
-  const found = results((signal) => context.play() && load(context, model, signal), (data) => draw(data));
+  const found = results(context, (play, signal) => load(context, play, model, signal), (data) => draw(data));
 
   function draw({ checkpoints, served, answers, play }) {
     const lambdas = answers.map(({ lam }) => lam);
@@ -42,8 +42,7 @@ export function open(place, context) {
   };
 }
 
-async function load(context, model, signal) {
-  const play = context.play();
+async function load(context, play, model, signal) {
   const checkpoints = await loaded(context, signal);
   const served = checkpoints.find((each) => each.model === model) ?? checkpoints[0];
   const answers = [];

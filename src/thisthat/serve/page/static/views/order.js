@@ -11,7 +11,7 @@ const MOST_ROTATIONS = 6;
 
 /** @type {(place: HTMLElement, context: import("../playground/tabs.js").Context) => import("../playground/tabs.js").View} */
 export function open(place, context) {
-  const found = results((signal) => context.play() && load(context.play(), context.key(), signal), draw);
+  const found = results(context, (play, signal) => load(play, context.key(), signal), draw);
   place.append(
     hint("A model reads options one after another. Here each option of a choice comes first once; “average” is what order=\"average\" answers."),
     found.node,
@@ -76,5 +76,11 @@ function drawChoice({ choice, columns, average }) {
   return element("section", { className: "answer" },
     element("h3", {}, element("code", { textContent: choice.name }), " ", verdict),
     table(`${choice.name}: probabilities by which option comes first`, ["option", ...columns.map(({ first }) => first), "average"], rows),
-    hint(`No probability moves by more than ${percent(spread)}.`));
+    hint(moved(spread)));
+}
+
+/** How far the probabilities move, in words. */
+export function moved(spread) {
+  const most = percent(spread);
+  return most.startsWith("<") ? "Every probability moves by less than 1 %." : `No probability moves by more than ${most}.`;
 }

@@ -26,7 +26,7 @@ export function open(place, context) {
     },
   });
   const force = element("input", { type: "checkbox", id: freshId("force"), on: { change: refresh } });
-  const found = results((signal) => load(context, text.value, force.checked, signal), draw);
+  const found = results(context, (play, signal) => load(context, play, text.value, force.checked, signal), draw);
 
   function refresh() {
     if (text.value.trim() === "") found.say("No policy yet. The command above fits one to your labels.");
@@ -55,9 +55,7 @@ export function open(place, context) {
   return { refresh };
 }
 
-async function load(context, text, force, signal) {
-  const play = context.play();
-  if (play === null) return null;
+async function load(context, play, text, force, signal) {
   const names = Object.keys(read(text).questions ?? {});
   // A policy may be asked about some of its questions, but not about others.
   const questions = play.questions.filter(({ name }) => names.includes(name));

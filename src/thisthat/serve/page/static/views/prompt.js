@@ -7,7 +7,8 @@ import { hint, results } from "./drawing.js";
 /** @type {(place: HTMLElement, context: import("../playground/tabs.js").Context) => import("../playground/tabs.js").View} */
 export function open(place, context) {
   const found = results(
-    (signal) => context.play() && promptOf(context.play(), context.key(), signal),
+    context,
+    (play, signal) => promptOf(play, context.key(), signal),
     ({ rows, tokens }) => [...rows.map(drawRow), hint(`${tokens} tokens`)],
   );
   found.node.id = "prompt";

@@ -40,7 +40,8 @@ function draw(calls) {
   if (calls.length === 0) return [hint("No call yet.")];
   const last = calls.at(-1);
   const totals = calls.map(({ total }) => total).sort((one, other) => one - other);
-  const middle = totals[Math.floor(totals.length / 2)];
+  const half = totals.length >> 1;
+  const middle = totals.length % 2 ? totals[half] : (totals[half - 1] + totals[half]) / 2;
   const written = (value, unit) => (Number.isFinite(value) ? `${Math.round(value)} ${unit}` : "unknown");
   const rows = [
     ["This call, in the browser", written(last.total, "ms")],
