@@ -291,6 +291,26 @@ print(
     assert not is_unshown(page, "x = 1", "\n")
 
 
+def copied(line: str) -> str:
+    """A line of a page, apart from what it calls its own copy of the example."""
+    return re.sub(r"(cp -r examples/mailbox) (\S+) && cd \2$", r"\1 COPY", line)
+
+
+def test_no_page_copies_the_example_over_that_of_another() -> None:
+    every = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    copies = re.findall(r"^cp -r \S+ (\S+)", every, re.MULTILINE)
+    assert len(copies) >= 3
+    assert sorted(set(copies)) == sorted(copies)
+
+
+def test_no_page_asks_a_server_that_it_did_not_start() -> None:
+    """Where another program has the port, the one that was started has ended."""
+    started = [each for page in PAGES for each in blocks(page, "bash") if "thisthat serve" in each]
+    asks = [each for block in started for each in block.splitlines() if "http://" in each]
+    assert len(asks) >= 4
+    assert [each for each in asks if not each.startswith("kill -0 $! && ")] == []
+
+
 def test_teaching_shows_what_the_start_page_prints() -> None:
     """It takes a minute, so it runs on one of the two pages."""
     _, _, shown = SHOWN.findall((ROOT / "docs" / "teach.md").read_text(encoding="utf-8"))[0]

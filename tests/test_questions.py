@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from thisthat import (
     Source,
     Usage,
 )
+from thisthat.errors import UnknownQuestionError
 from thisthat.questions import Question, answer_for, check_text
 
 
@@ -173,6 +175,37 @@ def test_an_answer_is_no_option(question: Question, option: object) -> None:
     assert answer != answer_for(question, [0.75, 0.25])
     assert answer is not None
     assert answer != None  # noqa: E711
+
+
+@pytest.mark.parametrize(
+    ("question", "instead"),
+    [
+        (Choice(["a", "b"]), r"answer\.probabilities\[name\]"),
+        (Score(["a", "b"]), r"answer\.expected"),
+    ],
+)
+def test_only_a_boolean_is_more_or_less_than_a_number(question: Question, instead: str) -> None:
+    answer: Any = answer_for(question, [0.25, 0.75])
+    for compare in (
+        lambda: answer > 0.5,
+        lambda: answer <= 0.5,
+        lambda: answer < 0.5,
+        lambda: answer >= answer,
+    ):
+        with pytest.raises(TypeError, match=f"not more or less than anything: .*{instead}"):
+            compare()
+
+
+def test_a_question_that_was_not_asked_is_told_beside_those_that_were() -> None:
+    answer = answer_for(Boolean("Is it?"), [0.25, 0.75])
+    decision = Decision(
+        {"request": answer, "company": answer}, Source("m", "1", 1.0), Usage(1), 0.1
+    )
+    with pytest.raises(KeyError) as near:
+        decision["requst"]
+    assert str(near.value) == "'requst' is not a question of this decision; did you mean 'request'?"
+    with pytest.raises(UnknownQuestionError, match=r"there are request, company$"):
+        decision["x"]
 
 
 def test_abstaining_is_one_of_the_options_and_the_score_leaves_it_out() -> None:

@@ -176,6 +176,11 @@ def counted(number: int, noun: str, described: str = "") -> str:
     return " ".join(filter(None, (str(number), described, plural)))
 
 
+def beginning(text: str, most: int) -> str:
+    """``text``, or its beginning with a mark that it goes on, in at most so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def listed(parts: Sequence[str]) -> str:
     """What follows a colon: one part behind it, several on lines of their own."""
     return f" {parts[0]}" if len(parts) == 1 else "".join(f"\n  {part}" for part in parts)
@@ -191,6 +196,11 @@ def option_told(question: Question, option: str) -> str:
 def level_told(number: str, text: Any) -> str:
     """A score's level: its number with its text."""
     return f"{number}: {text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)}"
+
+
+def set_promise(coverage: float) -> str:
+    """What holds of prediction sets: of all of them together, not of each by itself."""
+    return f"on average over states, {100 * coverage:g}% of such sets or more hold the right option"
 
 
 def _outcome(answer: Answer) -> str:

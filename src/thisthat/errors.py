@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 _MOST_SHOWN = 80
+_MOST_NAMES = 20
 
 
 def shown(value: object) -> str:
@@ -64,6 +67,24 @@ class StateTooLongError(InvalidInputError):
         )
         self.tokens = tokens
         self.limit = limit
+
+
+class UnknownQuestionError(ThisThatError, KeyError):
+    """A decision was asked for the answer to a question that it does not have."""
+
+    def __init__(self, name: object, known: Iterable[str]) -> None:
+        names = list(known)
+        near = get_close_matches(str(name), names, 1)
+        there = ", ".join([*names[:_MOST_NAMES], "…"] if len(names) > _MOST_NAMES else names)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {there}"
+        super().__init__(f"{name!r} is not a question of this decision; {hint}")
+
+    def __str__(self) -> str:  # A KeyError would show it in quotes.
+        return str(self.args[0])
+
+
+class AlreadyClosedError(ThisThatError, RuntimeError):
+    """A decider or a client was asked after it was closed."""
 
 
 class CheckpointError(ThisThatError):

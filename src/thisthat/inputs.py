@@ -43,6 +43,22 @@ def comma_hint(columns: Sequence[str]) -> str:
     return " (cells must be separated by commas)" if alone else ""
 
 
+def cells_fault(cells: Sequence[str], header: Sequence[str], delimiter: str = ",") -> str:
+    """What is wrong with a line of a table that has other cells than its header."""
+    marks = {",": "commas", "\t": "tabs"}[delimiter]
+    more = len(cells) > len(header)
+    hint = f"; a text with {marks} needs double quotes around it" if more else ""
+    count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+    return f"has {count}, and the header {len(header)}{hint}"
+
+
+def check_cell(state: object, where: str) -> None:
+    """Raise for a state that is a blank cell of a table, which is nearly always a slip."""
+    if isinstance(state, str) and not state.strip():
+        message = "is blank; fill it in or remove the row (a .jsonl file may hold an empty state)"
+        raise InvalidInputError(where, message)
+
+
 def load_json(text: str | bytes, where: str, *, unique: bool = False) -> Any:
     """A JSON value. Raises InvalidInputError whose message starts with ``where``.
 
@@ -84,6 +100,17 @@ def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
     """File and line number, and the JSON value, of every line that is not blank."""
     for where, line in numbered_lines(path):
         yield where, load_json(line, where)
+
+
+def load_line(line: bytes, where: str) -> Any:
+    """``load_json`` for a line of states, where plain text is told how it is written."""
+    try:
+        return load_json(line, where)
+    except InvalidInputError as error:
+        if line.lstrip()[:1] in (b"{", b"[", b'"'):
+            raise
+        hint = 'put a text in double quotes, or give a .csv file with a column "state"'
+        raise InvalidInputError(where, f"{error.message}; {hint}") from None
 
 
 def lines(path: Path) -> Iterator[bytes]:

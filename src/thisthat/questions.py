@@ -14,7 +14,7 @@ from datetime import date
 from functools import total_ordering
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from thisthat.errors import InvalidInputError, shown
+from thisthat.errors import InvalidInputError, UnknownQuestionError, shown
 
 JSONValue: TypeAlias = (
     "str | int | float | bool | Mapping[str, JSONValue] | Sequence[JSONValue] | None"
@@ -43,6 +43,18 @@ def check_text(value: object, field: str) -> None:
         raise InvalidInputError(
             field, f"must be text, a JSON object or a JSON array, not {type(value).__name__}"
         )
+
+
+def plain(text: str) -> str:
+    """A text apart from case and blanks: two that are equal so are easily mistaken."""
+    return " ".join(text.split()).casefold()
+
+
+def check_many(states: object, field: str = "states") -> None:
+    """Raise for one state where many are taken: a text would be asked about letter by letter."""
+    if isinstance(states, (str, bytes, Mapping)):
+        kind = "object" if isinstance(states, Mapping) else "text"
+        raise InvalidInputError(field, f"is one {kind}; give a list")
 
 
 def check_characters(text: str, field: str) -> None:
@@ -405,11 +417,25 @@ class Answer:
         return answer_html(self)
 
 
+class _Unordered(Answer):
+    """An answer of which no one number stands for all, so that nothing is more or less."""
+
+    _instead: ClassVar[str]
+
+    def _refuse(self, other: object) -> bool:
+        raise TypeError(
+            f"an answer is a distribution, not more or less than anything: {self._instead}"
+        )
+
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class ChoiceAnswer(Answer):
+class ChoiceAnswer(_Unordered):
     """The answer to a Choice."""
 
     kind: ClassVar[Kind] = "choice"
+    _instead = "compare the probability of an option, as in answer.probabilities[name] > 0.9"
 
     @property
     def best(self) -> str | None:
@@ -460,11 +486,12 @@ class BooleanAnswer(Answer):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreAnswer(Answer):
+class ScoreAnswer(_Unordered):
     """The answer to a Score. ``legend`` holds the level texts in order."""
 
     legend: tuple[Text, ...] = field(default=())
     kind: ClassVar[Kind] = "score"
+    _instead = "compare answer.expected, the mean level, or answer.best"
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -590,6 +617,8 @@ class Decision:
     evidence: Mapping[str, tuple[Support, ...]] | None = None
 
     def __getitem__(self, name: str) -> Answer:
+        if name not in self.answers:
+            raise UnknownQuestionError(name, self.answers)
         return self.answers[name]
 
     def __repr__(self) -> str:

@@ -515,7 +515,7 @@ def test_some_of_the_questions_apart_are_the_same_schema() -> None:
     assert all(told[name].outcome == whole[name].outcome for name in some)
     swapped: dict[str, Question] = {"queue": REFUND, "refund": QUEUE}
     assert POLICY.mismatches(swapped, DECIDER.conditions()) == [
-        "the schema differs (queue, refund)"
+        "the schema differs (fitted in other words: queue, refund)"
     ]
     together = POLICY.conditions.model_copy(update={"packing": "together"})
     policy = POLICY.model_copy(update={"conditions": together})
@@ -526,16 +526,34 @@ def test_some_of_the_questions_apart_are_the_same_schema() -> None:
 def test_another_schema_is_refused_unless_forced() -> None:
     changed = Choice(["billing", "shipping", "new"], "Which queue?")
     questions = {**SCHEMA, "queue": changed}
-    with pytest.raises(InvalidInputError, match=r"the schema differs \(queue\)"):
+    with pytest.raises(
+        InvalidInputError, match=r"the schema differs \(fitted in other words: queue\)"
+    ):
         DECIDER.decide("s", questions, policy=POLICY)
-    with pytest.raises(InvalidInputError, match=r"the schema differs \(not fitted: question\)"):
+    with pytest.raises(InvalidInputError, match="not fitted in these words: question"):
         DECIDER.ask("s", changed, policy=POLICY)
     outcome = DECIDER.decide("s", questions, policy=POLICY.force())["queue"].outcome
     assert outcome is not None
-    assert outcome.forced == ("the schema differs (queue)",)
+    assert outcome.forced == ("the schema differs (fitted in other words: queue)",)
     assert outcome.probabilities is None
     new = outcome_of(POLICY.force(), "queue", [0.0, 0.0, 1.0], question=changed)
     assert new.action == "escalate"
+
+
+def test_the_words_of_questions_that_were_left_out_do_not_matter() -> None:
+    answers, labels = answered(QUEUE, 1500)
+    target, conditions = parse_target("precision>=0.9"), DECIDER.conditions()
+    some = policy_from_answers(SCHEMA, {"queue": answers}, {"queue": labels}, target, conditions)
+    others: dict[str, Question] = {**SCHEMA, "refund": Boolean("Money back?"), "new": REFUND}
+    decision = DECIDER.decide("s", others, policy=some)
+    assert decision["queue"].outcome == DECIDER.ask("s", QUEUE, policy=some).outcome is not None
+    assert [name for name in others if decision[name].outcome] == ["queue"]
+    whole = POLICY.mismatches({**SCHEMA, "new": Boolean("New?")}, conditions)
+    assert whole == ["the schema differs (not fitted in these words: new)"]
+    with pytest.raises(InvalidInputError, match=r"other words: queue\)\. Ask as it was fitted"):
+        DECIDER.decide("s", {**SCHEMA, "queue": Choice(["a", "b"], "Which queue?")}, policy=some)
+    with pytest.raises(InvalidInputError, match="not fitted in these words: refund, anger"):
+        DECIDER.decide("s", {"refund": REFUND, "anger": ANGER}, policy=some)
 
 
 def test_the_decider_applies_a_policy() -> None:
@@ -619,7 +637,7 @@ def test_the_coverage_of_sets_is_chosen_and_stated() -> None:
     sizes = [len(each.options) for each in sets]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[-1]
-    assert any("not ruled out at coverage 0.99" in line for line in lines_about(wide))
+    assert any("99% of such sets or more hold" in line for line in lines_about(wide))
     assert Policy.from_json(wide.as_json()) == wide
     assert outcome_of(wide, "refund", [0.5, 0.5]).coverage is None
 

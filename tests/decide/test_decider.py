@@ -14,6 +14,7 @@ from thisthat.decide.procedures import AtOnce
 from thisthat.decide.run import run_jobs
 from thisthat.engine.protocol import Capabilities
 from thisthat.engine.rows import Row, RowResult
+from thisthat.errors import AlreadyClosedError
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt_format import PromptFormat
 from thisthat.temperature import OptionsRule, Temperatures, softmax
@@ -326,6 +327,15 @@ def test_closing_closes_the_engine() -> None:
         engine = decider.engine
     assert isinstance(engine, PathEngine)
     assert engine.closed
+    for call in (
+        lambda: decider.ask("s", "Is it?"),
+        lambda: decider.decide_each(["s"], {"q": "Is it?"}),
+        lambda: asyncio.run(decider.ask_async("s", "Is it?")),
+    ):
+        with pytest.raises(
+            AlreadyClosedError, match=r"this decider was closed; thisthat.open\(\) opens"
+        ):
+            call()
 
 
 def test_the_prompt_can_be_shown() -> None:

@@ -369,6 +369,9 @@ def test_empty_columns_at_the_end_are_ignored(tmp_path: Path) -> None:
     assert found.places[1] == f"{path}, line 6"
 
 
+QUOTES = "; a text with commas needs double quotes around it"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -382,8 +385,8 @@ def test_empty_columns_at_the_end_are_ignored(tmp_path: Path) -> None:
         ),
         ("state,,red\nx,,yes\n", ": column 2 has no name; name it or delete it"),
         (",state, ,red,\n,x,,yes,\n", ": columns 1 and 3 have no name; name or delete them"),
-        ("state,red,,\nx,yes,\n", ", line 2: does not have 4 cells"),
-        ("state,red,\nx,yes,,\n", ", line 2: does not have 3 cells"),
+        ("state,red,,\nx,yes,\n", ", line 2: has 3 cells, and the header 4"),
+        ("state,red,\nx,yes,,\n", f", line 2: has 4 cells, and the header 3{QUOTES}"),
         (",,\n,,\n", ': has no column "state"; its columns are none'),
     ],
 )

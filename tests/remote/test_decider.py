@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from tests.path_engine import path_decider
 from tests.serve.support import QUESTIONS, on_loopback, opened, service_for
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.decider import Decider
-from thisthat.errors import InvalidInputError, ServerError
+from thisthat.errors import AlreadyClosedError, InvalidInputError, ServerError
 from thisthat.questions import Boolean, Decision, Option, Question, Source
 from thisthat.questions_json import questions_from_json
 from thisthat.remote import decider as remote
@@ -137,8 +138,55 @@ def test_a_question_that_json_cannot_hold_is_named(address: str) -> None:
 def test_what_the_server_refuses_is_told(address: str) -> None:
     with pytest.raises(ServerError, match=r"HTTP 404 for 1 state: .*'other'.* known are paths"):
         at(address, model="other").decide_many(["s"], ASKED)
-    with pytest.raises(ServerError, match=r"HTTP 422 .*lambda: 0\.7 is not loaded; loaded are"):
+    with pytest.raises(InvalidInputError, match=r"lambda: 0\.7 is not loaded; loaded are"):
         at(address, lam=0.7).decide_many(["s"], ASKED)
+
+
+def test_a_state_that_the_server_refuses_keeps_its_number(address: str) -> None:
+    states = ["fine", "x" * 600_000, "fine too"]
+    with pytest.raises(InvalidInputError, match=r"states\[1\].state: has more than \d+ characters"):
+        at(address).decide_many(states, ASKED)
+    first, bad, last = at(address).decide_each(states, ASKED)
+    assert isinstance(bad, InvalidInputError)
+    assert bad.field == "state"
+    assert isinstance(first, Decision)
+    assert isinstance(last, Decision)
+
+
+def test_only_our_servers_name_fields() -> None:
+    foreign = b'{"detail": [{"loc": ["body", "x"], "msg": "is missing", "type": "missing"}]}'
+    with (
+        scripted(lambda _: (422, {}, foreign)) as (address, _),
+        pytest.raises(ServerError, match=r"HTTP 422 for 1 state: .*is missing"),
+    ):
+        at(address).decide_many(["s"], ASKED)
+
+
+def test_one_text_is_not_many_states() -> None:
+    one: Any = "fine"
+    for decider in (at("http://127.0.0.1:9"), path_decider()):
+        for call in (decider.decide_many, decider.decide_each):
+            with pytest.raises(InvalidInputError, match="states: is one text; give a list"):
+                call(one, ASKED)
+    with pytest.raises(InvalidInputError, match="states: is one object; give a list"):
+        path_decider().decide_many({"text": "fine"}, ASKED)
+
+
+def test_after_closing_nothing_can_be_asked(address: str) -> None:
+    client = at(address)
+    unit = client.for_unit("customer-1")
+    client.close()
+    for one in (client, unit):
+        for call in (
+            lambda one=one: one.ask("s", "Is it?"),
+            lambda one=one: asyncio.run(one.ask_async("s", "Is it?")),
+            lambda one=one: one.record([]),
+        ):
+            with pytest.raises(
+                AlreadyClosedError, match=r"this client was closed; thisthat.connect"
+            ):
+                call()
+    client.close()
 
 
 def test_options_that_exclude_each_other_are_refused_as_the_library_does(address: str) -> None:

@@ -13,9 +13,9 @@ import thisthat
 from tests.remote.test_decider import scripted
 from tests.serve.formats.test_outcomes import logging_service
 from tests.serve.support import on_loopback
-from thisthat import Score, ServerError
+from thisthat import InvalidInputError, Score, ServerError
 from thisthat.audit.store import SQLiteStore
-from thisthat.loop.outcomes import Outcome, Recorded, received
+from thisthat.loop.outcomes import Outcome, Recorded, RefusedOutcomeError, received
 from thisthat.remote.decider import RemoteDecider
 
 ANGER = {"anger": Score(["calm", "annoyed", "furious"], "How angry?")}
@@ -43,7 +43,7 @@ def outcome(**more: Any) -> Outcome:
 def test_outcomes_are_recorded_once_and_counted(decider: RemoteDecider, log: Path) -> None:
     told = outcome(option="furious", time=1.9e9, key="k")
     late = [told, Outcome(request="mail-2", question="anger", reward=0.5)]
-    with pytest.raises(ServerError, match=r"outcomes\[0\].time: 1900000000 is in the future"):
+    with pytest.raises(InvalidInputError, match=r"outcomes\[0\].time: 1900000000 is in the future"):
         decider.record(told, ANGER)
     late[0] = outcome(option="furious", key="k")
     assert decider.record(late, ANGER) == Recorded(recorded=2, repeated=0, orphan=1)
@@ -61,8 +61,15 @@ def test_more_than_a_thousand_go_in_parts(decider: RemoteDecider, log: Path) -> 
 
 
 def test_what_is_refused_is_named(decider: RemoteDecider) -> None:
-    with pytest.raises(ServerError, match=r"HTTP 422 for 1 outcome: .*'furious' is not one of 0"):
+    with pytest.raises(
+        RefusedOutcomeError, match=r"outcomes\[0\]\.option: 'furious' is not one of"
+    ):
         decider.record(outcome(option="furious"))
+    many = [outcome(reward=number / 1500, key=f"k{number}") for number in range(1500)]
+    many[1203] = outcome(option="furious")
+    with pytest.raises(RefusedOutcomeError, match=r"outcomes\[1203\]\.option: ") as refused:
+        decider.record(many)
+    assert (refused.value.number, refused.value.about) == (1203, "option")
 
 
 def test_an_answer_that_breaks_off_says_to_send_it_again() -> None:

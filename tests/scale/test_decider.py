@@ -148,6 +148,7 @@ def test_a_row_too_large_for_the_device_is_its_own_error() -> None:
         ({}, {"text": ["a"]}, "columns: has no column 'state'; it has text"),
         ({}, [1], "columns: must be a mapping, an Arrow, pandas or Polars table, not list"),
         ({"id": "n"}, {"state": ["a", "b"], "n": [1]}, "columns: are not equally long"),
+        ({}, {"state": "a"}, "state: is one text; give a list"),
         ({"explain": True}, {}, "explain: is not for batches"),
         ({"id": "error"}, {}, "id: 'error' is the name of a column of answers"),
         ({"state": []}, {}, "state: names no column"),

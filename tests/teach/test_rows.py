@@ -124,11 +124,19 @@ def test_a_label_twice_in_one_row_is_refused(tmp_path: Path) -> None:
         ("", "is empty"),
         ("text,refund\nx,yes", 'has no column "state"'),
         ("state,colour\nx,red", "column colour: is not a question"),
-        ("state,refund\nx", "line 2: does not have 2 cells"),
-        ("state,refund\nx,yes,no", "line 2: does not have 2 cells"),
+        ("state,refund\nx", "line 2: has 1 cell, and the header 2$"),
+        ("state,refund\nx,yes,no", "line 2: has 3 cells, and the header 2; a text with commas"),
         ("state,refund\nx,perhaps", "line 2, answers.refund: 'perhaps' is not an option"),
         ('state,refund\n"x,yes', "line 2: is not CSV"),
-        ("state,refund\n", "has no labelled rows"),
+        ("state,refund\n", "has no labelled rows; an empty cell and null are no label"),
+        (
+            "id,state\n7,x",
+            r'has no labels; beside "state", it needs .* \(refund, queue, anger\) or a column',
+        ),
+        (
+            "id,state,refund\n7,x,yes\n8, ,no",
+            "line 3, state: is blank; fill it in or remove the row",
+        ),
         ("state,state,refund\nx,y,yes", "column state: stands twice"),
         ("id,id,state,refund\n7,8,x,yes", "column id: stands twice"),
         ("id,state,refund\n7,x,yes\n7,y,no", "line 3, id: '7' stands in .*line 2 already"),
@@ -159,7 +167,9 @@ def test_files_that_teach_nothing_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=rf"a\.jsonl, refund: {few}"):
         read_rows(written(path, alone), QUESTIONS)
     same = [{"state": f"case {n}", "answers": {"refund": True}} for n in range(30)]
-    with pytest.raises(InvalidInputError, match=r"a\.jsonl, refund: has the answer 'yes' in every"):
+    with pytest.raises(
+        InvalidInputError, match=r"refund: has the answer 'yes' in every .* label states with other"
+    ):
         read_rows(written(path, same), QUESTIONS)
     with pytest.raises(InvalidInputError, match=r"needs the schema of its questions \(--schema\)"):
         read_rows(written(path, lines()))

@@ -38,14 +38,15 @@ NEXT: dict[Check, str] = {
     "if the sum stays off, teach the question with labels",
     "thresholds": "write each level as a fact that holds or not, such as a range of numbers; or "
     "ask a boolean for the one threshold that matters",
-    "paraphrases": "describe the options, so that less hangs on the wording; keep one wording in "
-    "production, and fit a policy for exactly that one",
+    "paraphrases": "describe the options, or word a score's levels as facts, so that less hangs on "
+    "the question's wording; keep one wording in production, and fit a policy for exactly that one",
     "order": 'ask with order "average" (--order average), which makes answers independent of '
     "the order of options",
     "injection": "keep text that outsiders write out of the state where you can; never let this "
     "question alone act on it, and escalate instead",
-    "coin flip": "describe the options or add abstain; a policy (thisthat threshold fit) escalates "
-    "such states, and labels (thisthat teach) can settle them",
+    "coin flip": "describe the options, or word a score's levels as facts, or add abstain; a "
+    "policy (thisthat threshold fit) escalates such states, and labels (thisthat teach) can settle "
+    "them",
 }
 """What to do about a check that failed."""
 
@@ -354,7 +355,7 @@ def _finding(
     worst = None
     if outcomes[number].failed:
         text = " ".join(as_text(states[number]).split())
-        shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+        shown = display.beginning(text, SHOWN)
         worst = Example(number, shown, outcomes[number].what)
     passed = failing <= limits.may_fail(len(outcomes))
     unsure = passed and failing > limits.share * len(outcomes)

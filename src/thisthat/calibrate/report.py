@@ -9,6 +9,7 @@ from thisthat.calibrate.drift import LEAST_ROWS
 from thisthat.calibrate.threshold import tested_labels
 from thisthat.decide.policy import CutoffPart, Policy, QuestionPart
 from thisthat.decide.target import Target
+from thisthat.display import set_promise
 
 _GROWTH = 1.05
 _MOST_GROWTH = 1e5
@@ -37,8 +38,8 @@ def lines_about(policy: Policy) -> Iterator[str]:
         yield from _about_tighter(policy, part)
         if part.set is not None:
             yield (
-                f"  not ruled out at coverage {part.set.coverage:g}: the best option, and those at "
-                f"{part.set.least:.4g} or more"
+                f"  prediction set: the best option, and those at {part.set.least:.4g} or more "
+                f"({set_promise(part.set.coverage)})"
             )
         if part.levels is not None:
             yield f"  mean level: calibrated by a monotone map with {len(part.levels.x)} knots"

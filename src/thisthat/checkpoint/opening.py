@@ -9,6 +9,7 @@ from thisthat.checkpoint.card import (
     CARD_FILE,
     Card,
     DeltaReference,
+    HeadsReference,
     HubBase,
     Parent,
     PathBase,
@@ -100,14 +101,14 @@ def topmost_delta(ref: str | Path) -> tuple[Card, Path]:
     card = read_card(path / CARD_FILE) if (path / CARD_FILE).is_file() else None
     if card is None or card.delta is None:
         raise InvalidInputError("checkpoint", f"{ref} has no delta of its own")
-    return card, _delta_file(card.delta, path)
+    return card, _verified(card.delta, path)
 
 
 def _delta(card: Card, folder: Path, below: str) -> Delta | None:
     """The verified delta of weights; None without one, or for heads, which are verified alike."""
     if card.delta is None:
         return None
-    path = _delta_file(card.delta, folder)
+    path = _verified(card.delta, folder)
     if card.delta.kind == "heads":
         return None
     delta = Delta(path)
@@ -115,7 +116,14 @@ def _delta(card: Card, folder: Path, below: str) -> Delta | None:
     return delta
 
 
-def _delta_file(delta: DeltaReference, folder: Path) -> Path:
+def _verified(delta: DeltaReference, folder: Path) -> Path:
+    """The delta's file; it and the heads that go with it are what the card says."""
+    if delta.heads is not None:
+        _delta_file(delta.heads, folder)
+    return _delta_file(delta, folder)
+
+
+def _delta_file(delta: DeltaReference | HeadsReference, folder: Path) -> Path:
     path = folder / delta.file
     if not path.is_file():
         raise CheckpointError(f"{folder}: the delta {delta.file} is missing")

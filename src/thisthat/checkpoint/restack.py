@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from thisthat.checkpoint.card import card_as_json
+from thisthat.checkpoint.card import Card, card_as_json
 from thisthat.checkpoint.checkpoint import Checkpoint
 from thisthat.checkpoint.delta import Delta, check_fits, rebase_delta
 from thisthat.checkpoint.opening import open_checkpoint, topmost_delta
@@ -31,6 +31,8 @@ def restack(ref: str | Path, parent: Checkpoint, folder: Path) -> Checkpoint:
         else:
             check_fits(parent.weights(), Delta(path))
             rebase_delta(path, made / DELTA_FILE, parent.identity)
+            if card.delta is not None and card.delta.heads is not None:
+                shutil.copyfile(path.with_name(card.delta.heads.file), made / HEADS_FILE)
         named = replace(card, name=folder.resolve().name)
         write_layer_card(parent, made, folder, named, kind)
     return open_checkpoint(folder)
@@ -78,9 +80,10 @@ def refuse_heads(checkpoint: Checkpoint) -> None:
 def describe_stack(checkpoint: Checkpoint) -> dict[str, Any]:
     """The layers from bottom to top: names, lambdas, hashes, sizes and how many tensors change."""
     at: Checkpoint | None = checkpoint
-    cards = []
+    cards: list[Card] = []
     while at is not None:
-        cards.append(at.card)
+        delta = at.card.delta
+        cards += [at.card] * (2 if delta is not None and delta.heads is not None else 1)
         at = at.parent
     layers = []
     for layer, card in zip(reversed(checkpoint.layers), cards, strict=False):

@@ -13,6 +13,7 @@ from thisthat.checkpoint.card import (
     Base,
     Card,
     DeltaReference,
+    HeadsReference,
     LayerKind,
     Parent,
     PathBase,
@@ -49,12 +50,13 @@ def ship_taught(
     bits: float | None = None,
     target_bytes: int | None = None,
     rank: int | None = None,
+    heads: bytes | None = None,
 ) -> DeltaReport:
     """Write ``trained`` into the new ``folder`` as a delta on ``parent`` as it is, at lambda 1.
 
-    ``card`` supplies what the parent does not: name, prompt, temperatures; the version is the
-    parent's with a mark of the delta. Raises as ``make_delta``, and FileExistsError for a folder
-    that holds something.
+    ``heads`` were fitted for these weights and move with them. ``card`` supplies what the parent
+    does not: name, prompt, temperatures; the version is the parent's with a mark of the delta.
+    Raises as ``make_delta``, and FileExistsError for a folder that holds something.
     """
     with new_folder(folder) as made:
         report = make_delta(
@@ -66,6 +68,8 @@ def ship_taught(
             target_bytes=target_bytes,
             rank=rank,
         )
+        if heads is not None:
+            write_atomically(made / HEADS_FILE, heads)
         write_layer_card(parent, made, folder, card, "weights")
     return report
 
@@ -84,7 +88,7 @@ def ship_heads(parent: Checkpoint, heads: bytes, folder: Path, card: Card) -> No
 def write_layer_card(
     parent: Checkpoint, made: Path, folder: Path, card: Card, kind: LayerKind
 ) -> None:
-    """Write the card of the layer whose file is in ``made``, which will be called ``folder``."""
+    """Write the card of the layer whose files are in ``made``, which will be called ``folder``."""
     if kind == "heads":
         below = parent.in_force
         card = replace(
@@ -92,6 +96,9 @@ def write_layer_card(
         )
     file = DELTA_FILE if kind == "weights" else HEADS_FILE
     digest = hash_file(made / file)
+    heads = None
+    if kind == "weights" and (made / HEADS_FILE).exists():
+        heads = HeadsReference(HEADS_FILE, hash_file(made / HEADS_FILE))
     under = parent.card.version
     reference = Parent(
         ref=_ref_from(parent, folder),
@@ -105,7 +112,7 @@ def write_layer_card(
         card,
         version=marked(under, digest[:8]),
         base=reference,
-        delta=DeltaReference(file, digest, kind),
+        delta=DeltaReference(file, digest, kind, heads),
         lam=1.0,
         released=None,
     )

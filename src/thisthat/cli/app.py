@@ -14,6 +14,13 @@ from typer.main import get_command_name
 
 from thisthat.errors import InvalidInputError
 
+_ELSEWHERE: dict[tuple[str | None, str], str] = {
+    ("serve", "--policy"): (
+        "each request brings its own, as `policy`: thisthat ask --server URL --policy FILE"
+    ),
+}
+"""Options that are looked for at a command and have their place elsewhere."""
+
 
 def _plain(params: list[Any]) -> list[Any]:
     """A flag takes no value, and one that is off unless it is given needs no way to say so."""
@@ -39,11 +46,14 @@ class Command(TyperCommand):
         return _plain(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raises InvalidInputError for an argument that is given as an option."""
+        """Raises InvalidInputError for an argument as an option, and an option of another place."""
         options = {name for param in self.params for name in param.opts}
         arguments = {f"--{param.name}" for param in self.params if isinstance(param, TyperArgument)}
         for word in args[: args.index("--") if "--" in args else None]:
             name = word.partition("=")[0]
+            elsewhere = _ELSEWHERE.get((self.name, name))
+            if elsewhere is not None and name not in options:
+                raise InvalidInputError(name, f"is no option of {ctx.command_path}; {elsewhere}")
             if name in arguments - options:
                 value = name.removeprefix("--").upper()
                 how = f"{ctx.command_path} {value}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from thisthat.errors import InvalidInputError
-from thisthat.inputs import json_lines
+from thisthat.inputs import load_line, numbered_lines
 
 if TYPE_CHECKING:
     from thisthat.items.labels import LabelledStates
@@ -132,7 +132,8 @@ def refuse_columns(columns: Iterable[str], instead: str) -> dict[str, str]:
 def _lines(path: Path, questions: Iterable[str], instead: str) -> Iterator[tuple[str, Text]]:
     from thisthat.items.labels import label_key
 
-    for where, state in json_lines(path):
+    for where, line in numbered_lines(path):
+        state = load_line(line, where)
         key = label_key(state, questions)
         if key is not None:
             message = f"has the key {key!r}, so it holds labels, not a state alone; {instead}"

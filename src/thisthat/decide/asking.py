@@ -22,6 +22,7 @@ from thisthat.questions import (
     Score,
     ScoreAnswer,
     Text,
+    check_many,
     check_text,
 )
 from thisthat.schema import Schema, TypedDecision, schema_of
@@ -117,6 +118,7 @@ class Asks(ABC):
         ``progress`` is called with (states done, total states) along the way; ``options`` as in
         ``decide``.
         """
+        check_many(states)
         schema, asked = _asked(questions)
         pairs = [(state, asked) for state in states]
         decisions = self.decide_pairs(pairs, progress=progress, **options)

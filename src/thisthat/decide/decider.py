@@ -20,11 +20,11 @@ from thisthat.decide.protocol import Records
 from thisthat.decide.run import run_in_waves, run_procedures, runs_in_waves
 from thisthat.display import source_line
 from thisthat.engine.protocol import Engine
-from thisthat.errors import InvalidInputError
+from thisthat.errors import AlreadyClosedError, InvalidInputError
 from thisthat.identity import temperatures_hash
 from thisthat.prompt.builder import PromptBuilder
 from thisthat.prompt.show import Decode, show_row
-from thisthat.questions import Decision, Question, Source, Text
+from thisthat.questions import Decision, Question, Source, Text, check_many
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -48,6 +48,7 @@ class Decider(Asks):
     ) -> None:
         self.builder, self.decode, self.engine = builder, decode, engine
         self.reading, self.source, self.log, self.heads = reading, source, log, heads
+        self._closed = False
 
     def __repr__(self) -> str:
         return f"<Decider {source_line(self.source)}: {self.engine.description}>"
@@ -88,6 +89,7 @@ class Decider(Asks):
 
         Raises InvalidInputError for questions and options that cannot be used.
         """
+        check_many(states)
         chosen, asked = DecideOptions.of(**options), declared(questions)
         self.processor.planned(asked, chosen)
         found: dict[int, Decision | InvalidInputError] = {}
@@ -112,6 +114,8 @@ class Decider(Asks):
         begun: Callable[[Sequence[int]], Mapping[int, Procedure]],
         options: DecideOptions,
     ) -> Iterator[tuple[int, Procedure]]:
+        if self._closed:
+            raise AlreadyClosedError("this decider was closed; thisthat.open() opens another")
         if options.procedure == "at-once" and runs_in_waves(self.engine, count):
             return run_in_waves(self.engine, begun, range(count))
         return run_procedures(self.engine, begun(range(count)))
@@ -221,7 +225,8 @@ class Decider(Asks):
         self.engine.open_all()
 
     def close(self) -> None:
-        """Free the engine's memory."""
+        """Free the engine's memory; nothing can be asked afterwards."""
+        self._closed = True
         self.engine.close()
 
     def __enter__(self) -> Decider:

@@ -31,7 +31,7 @@ from thisthat.decide.recalibration import Method, MonotoneMap, Recalibration
 from thisthat.decide.target import Target, parse_target
 from thisthat.errors import InvalidInputError
 from thisthat.files import write_atomically
-from thisthat.identity import question_hash, schema_hash
+from thisthat.identity import question_hash, schema_hash, schema_hash_of
 from thisthat.inputs import read_json
 from thisthat.questions import Answer, Decision, PolicyOutcome, Question, ScoreAnswer
 
@@ -293,9 +293,9 @@ class Policy(_Part):
         if found and not self.forced:
             raise InvalidInputError(
                 "policy",
-                f"was fitted for something else: {'; '.join(found)}. Fit it again, or force "
-                "it without its guarantee (policy.force() in Python, --force-policy for ask, "
-                "force_policy in a request to /v1/decide)",
+                f"was fitted for something else: {'; '.join(found)}. Ask as it was fitted, fit it "
+                "again, or force it without its guarantee (policy.force() in Python, "
+                "--force-policy for ask, force_policy in a request to /v1/decide)",
             )
         return found
 
@@ -328,20 +328,31 @@ class Policy(_Part):
         if self.conditions.packing != "apart":
             return False
         # Questions packed apart do not see each other, so a subset gets the same answers.
-        hashes = {name: part.question for name, part in self.questions.items()}
         asked = {name: question_hash(question) for name, question in questions.items()}
         if len(asked) == 1:  # One asked alone has no name to compare.
-            return set(asked.values()) <= set(hashes.values())
-        return asked.items() <= hashes.items()
+            return set(asked.values()) <= set(self._fitted.values())
+        if schema_hash_of(self._fitted) == self.schema_hash:
+            return asked.items() <= self._fitted.items()
+        # Some questions were left out on purpose: their words do not matter.
+        covered = {name: asked[name] for name in asked.keys() & self._fitted.keys()}
+        return bool(covered) and covered.items() <= self._fitted.items()
+
+    @cached_property
+    def _fitted(self) -> dict[str, str]:
+        return {name: part.question for name, part in self.questions.items()}
 
     def _schema_difference(self, questions: Mapping[str, Question]) -> str:
         """That the schema differs, and in which questions. Those not fitted are not known here."""
         asked = {name: question_hash(question) for name, question in questions.items()}
-        known = {name: part.question for name, part in self.questions.items()}
+        known = self._fitted
         changed = [name for name in asked if name in known and asked[name] != known[name]]
         more = [name for name in asked if name not in known]
         fewer = [name for name in known if name not in asked]
-        for which, names in (("", changed), ("not fitted: ", more), ("not asked: ", fewer)):
+        for which, names in (
+            ("fitted in other words: ", changed),
+            ("not fitted in these words: ", more),
+            ("not asked: ", fewer),
+        ):
             if names:
                 told = [*names[:_MOST_NAMED], "…"] if len(names) > _MOST_NAMED else names
                 return f"the schema differs ({which}{', '.join(told)})"

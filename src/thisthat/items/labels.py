@@ -22,11 +22,19 @@ from typing import Any, Protocol, TypeAlias
 from thisthat import display
 from thisthat.errors import InvalidInputError, shown
 from thisthat.identity import state_hash
-from thisthat.inputs import comma_hint, load_json, read_text
+from thisthat.inputs import cells_fault, check_cell, comma_hint, load_json, read_text
 from thisthat.items.booleans import WRITTEN, boolean_option
 from thisthat.items.files import placed_items, read_items, read_rows
 from thisthat.items.item import Item
-from thisthat.questions import Question, Score, Text, check_characters, check_text
+from thisthat.questions import (
+    Question,
+    Score,
+    Text,
+    check_characters,
+    check_many,
+    check_text,
+    plain,
+)
 
 ALONE = "question"
 LABEL_FILES = (".jsonl", ".csv", ".parquet", ".zst")
@@ -70,6 +78,7 @@ class LabelledStates:
     ids: Sequence[str | None] = ()
 
     def __post_init__(self) -> None:
+        check_many(self.states)
         count = len(self.states)
         if not self.places:
             object.__setattr__(self, "places", [f"row {number + 1}" for number in range(count)])
@@ -176,7 +185,8 @@ def read_labelled(
     else:
         raise InvalidInputError("frame", "names questions: their schema is needed")
     if not found.states:
-        raise InvalidInputError(_name(source), "has no labelled rows")
+        message = "has no labelled rows; an empty cell and null are no label"
+        raise InvalidInputError(_name(source), message)
     return found
 
 
@@ -268,13 +278,9 @@ def _meant(question: Question, label: object) -> str | None:
     known: list[Any] = [option.name for option in question.declared]
     known += question.levels if isinstance(question, Score) else ()
     known += WRITTEN if question.kind == "boolean" else ()
-    near = [each for each in known if isinstance(each, str) and _plain(each) == _plain(label)]
+    near = [each for each in known if isinstance(each, str) and plain(each) == plain(label)]
     told = " and ".join(map(repr, dict.fromkeys(near)))
     return f"it differs from {told} only in case or blanks" if near else None
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
 
 
 def _known(question: Question) -> str:
@@ -398,7 +404,7 @@ def _csv(path: Path) -> tuple[Sequence[str], Iterator[_Row]]:
                     continue
                 where = f"{path}, line {line}"
                 if len(row) != len(header):
-                    raise InvalidInputError(where, f"does not have {len(header)} cells")
+                    raise InvalidInputError(where, cells_fault(row, header))
                 for number, cell in enumerate(row[kept:], kept + 1):
                     if cell.strip():
                         message = f"has {shown(cell)} in column {number}, but {_unnamed(header)}"
@@ -436,6 +442,12 @@ def _table(
         message = f'has no column "state"; its columns are {has}{comma_hint(columns)}'
         raise InvalidInputError(name, message)
     asked = [column for column in columns if column not in ("id", "state")]
+    if not asked:
+        message = (
+            f'has no labels; beside "state", it needs a column for a question '
+            f'({", ".join(questions)}) or a column "answers"'
+        )
+        raise InvalidInputError(name, message)
     in_one = "answers" in asked and "answers" not in questions
     unnamed = _unnamed(columns)
     if unnamed is not None:
@@ -464,6 +476,7 @@ def _table(
             elif isinstance(answers, dict):  # a struct has every field in every row
                 answers = {key: value for key, value in answers.items() if value is not None}
         if answers:
+            check_cell(row["state"], f"{where}, state")
             yield where, {"id": cells.get("id"), "state": row["state"], "answers": answers}
 
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from http.client import HTTPResponse
+from threading import Event
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from thisthat.decide.asking import Asks, Progress, Questions, declared
 from thisthat.decide.budget import within_budget
 from thisthat.decide.conditions import Conditions
 from thisthat.decide.options import CHOICES, FLAGS, DecideKeywords, DecideOptions
-from thisthat.errors import InvalidInputError, ServerError
+from thisthat.errors import AlreadyClosedError, InvalidInputError, ServerError
 from thisthat.identity import question_hash
 from thisthat.questions import (
     Answer,
@@ -32,12 +34,13 @@ from thisthat.questions import (
     Text,
     Usage,
     answer_for,
+    check_many,
     check_text,
 )
 from thisthat.questions_json import question_as_json
 from thisthat.remote import untaught_header
 from thisthat.remote.conditions_header import NAME, read_conditions
-from thisthat.remote.server import LOST, TRIES, RemoteServer, pause
+from thisthat.remote.server import LOST, TRIES, FieldRefusedError, RemoteServer, pause
 from thisthat.remote.unit_header import unit_header
 
 if TYPE_CHECKING:
@@ -56,6 +59,8 @@ MOST_BYTES = 4 << 20
 _MOST_AT_ONCE = 12
 """Most calls of the event loop that wait for a server at once; it has 16 streams for everybody."""
 
+_STATE = re.compile(r"states\[(\d+)\]\.?(.*)", re.DOTALL)
+_CLOSED = "this client was closed; thisthat.connect(…) makes another"
 _BUSY = ("overloaded", "deadline", "draining")
 
 
@@ -87,6 +92,14 @@ class _Run:
         if self.stops:
             raise _named(error, number, self.states)
         self.faults[number] = error
+
+    def refuse(self, fault: InvalidInputError, numbers: Sequence[int]) -> None:
+        """Note why a server refused a request about these states; raises what is in no state."""
+        found = _STATE.fullmatch(fault.field)
+        if found is None:
+            raise fault
+        error = InvalidInputError(found[2] or "state", fault.message)
+        self.fail(numbers[int(found[1])], error)
 
     def add(self, number: int, decision: Decision) -> None:
         self.decisions[number] = decision
@@ -121,6 +134,7 @@ class RemoteDecider(Asks):
         self._unit = self._checked(unit)
         self._owns_threads = True
         self._threads = ThreadPoolExecutor(_MOST_AT_ONCE, "thisthat-remote")
+        self._closed = Event()  # Clients for units share it.
 
     def __repr__(self) -> str:
         lam = "" if self._lam is None else f", λ = {self._lam:g}"
@@ -167,6 +181,7 @@ class RemoteDecider(Asks):
         self, states: Sequence[Text], questions: Questions, **options: Unpack[DecideKeywords]
     ) -> list[Decision | InvalidInputError]:
         """Like ``decide_many``; a state that cannot be answered yields what is wrong with it."""
+        check_many(states)
         run = _Run(states, DecideOptions.of(**options), None, stops=False)
         self._ask_all([(state, questions) for state in states], run)
         return [run.faults.get(n) or run.decisions[n] for n in range(len(states))]
@@ -179,10 +194,12 @@ class RemoteDecider(Asks):
         """Record what happened after decisions in the server's log, each outcome once.
 
         Like ``thisthat.loop.outcomes.record``; with ``questions``, an option may be the text of a
-        score's level. Raises ServerError, after which the same call can be repeated.
+        score's level. Raises RefusedOutcomeError as that does, and ServerError, after which the
+        same call can be repeated.
         """
         from thisthat.remote.outcomes import send_outcomes  # Brings the log's databases.
 
+        self._check_open()
         return send_outcomes(self._server, outcomes, questions)
 
     async def record_async(
@@ -194,9 +211,17 @@ class RemoteDecider(Asks):
         return await self._aside(lambda: self.record(outcomes, questions))
 
     def close(self) -> None:
-        """End the threads that waited for the server beside an event loop."""
+        """End the client and its threads, once they are done; nobody can ask through it then.
+
+        Nor can those that ``for_unit`` made of it.
+        """
         if self._owns_threads:
             self._threads.shutdown()
+            self._closed.set()
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise AlreadyClosedError(_CLOSED)
 
     def __enter__(self) -> RemoteDecider:
         return self
@@ -207,10 +232,16 @@ class RemoteDecider(Asks):
     async def _aside(self, call: Callable[[], T]) -> T:
         import asyncio  # As in ``Asks``.
 
-        # Calls that wait for a server must not take the threads that others compute in.
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        loop = asyncio.get_running_loop()
+        try:
+            # Calls that wait for a server must not take the threads that others compute in.
+            running = loop.run_in_executor(self._threads, call)
+        except RuntimeError:
+            raise AlreadyClosedError(_CLOSED) from None
+        return await running
 
     def _ask_all(self, pairs: Sequence[tuple[Text, Questions]], run: _Run) -> None:
+        self._check_open()
         for number, state in enumerate(run.states):
             try:
                 check_text(state, "state")
@@ -249,7 +280,11 @@ class RemoteDecider(Asks):
         """All of these states, in as many streams as it takes while each makes progress."""
         idle = 0
         while left:
-            trouble = self._stream(left, asked, run)
+            try:
+                trouble = self._stream(left, asked, run)
+            except FieldRefusedError as error:
+                run.refuse(error.fault, left)
+                trouble = str(error)
             still = [n for n in left if n not in run.decisions and n not in run.faults]
             idle = idle + 1 if len(still) == len(left) else 0
             if still and idle == TRIES:

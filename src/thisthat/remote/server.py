@@ -23,9 +23,19 @@ TRIES = 4
 LOST = (OSError, ValueError, http.client.HTTPException)
 """Raised when reading an answer that breaks off or is not JSON."""
 
+_MOST_BYTES = 1 << 17
+"""Of a refusal: our servers name up to a hundred faults."""
 _LONGEST_WAIT = 30.0
 _LATER_WAIT = 0.5
 _RETRIED = (429, 502, 503, 529)
+
+
+class FieldRefusedError(ServerError):
+    """A server refused a field of the body; ``fault`` is the error that the library raises."""
+
+    def __init__(self, message: str, fault: InvalidInputError) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -68,7 +78,7 @@ class RemoteServer:
 
         A busy server (429, 502, 503, 529) is tried four times, waiting as long as it asks, at most
         half a minute, and on until the timeout while it asks for that. Raises ServerError, whose
-        message says what the request was ``about``.
+        message says what the request was ``about``, and FieldRefusedError for an unusable field.
         """
         address = self.root + path
         headers = {"Content-Type": "application/json", **(more_headers or {})}
@@ -84,8 +94,7 @@ class RemoteServer:
                 with error:
                     busy = error.code in _RETRIED
                     if not busy or (attempt >= TRIES and not _goes_on(error.headers, until)):
-                        what = f"HTTP {error.code} for {about}: {_said(error)}"
-                        raise ServerError(f"{address}: {what}") from None
+                        raise _refusal(error, f"{address}: HTTP {error.code} for {about}") from None
                 least = _LATER_WAIT if attempt >= TRIES else 0.0
                 time.sleep(max(wait(error.headers, attempt), least))
             except LOST as error:
@@ -122,11 +131,25 @@ def pause(attempt: int) -> float:
     return 0.25 * 2.0**attempt
 
 
-def _said(error: urllib.error.HTTPError) -> str:
-    text = error.read(5_000).decode(errors="replace")
+def _refusal(error: urllib.error.HTTPError, what: str) -> ServerError:
+    text = error.read(_MOST_BYTES).decode(errors="replace")
+    fault = None
     try:
-        message = json.loads(text)["error"]["message"]
-    except (ValueError, TypeError, KeyError):
+        told = json.loads(text)
+        message = told["error"]["message"]
+        fault = _field_at_fault(told)
+    except (ValueError, TypeError, LookupError):
         message = text[:500]
     hint = f"; a key is taken from {ENDPOINT_KEY} or `key=` (`--key`)" if error.code == 401 else ""
-    return f"{message}{hint}"
+    told_whole = f"{what}: {message}{hint}"
+    return ServerError(told_whole) if fault is None else FieldRefusedError(told_whole, fault)
+
+
+def _field_at_fault(told: Any) -> InvalidInputError | None:
+    """The first fault in a field of the body, if our servers' refusal names one."""
+    if told["code"] != "invalid_request":
+        return None
+    part, *place = told["detail"][0]["loc"]
+    steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    field = steps.removeprefix(".")
+    return InvalidInputError(field, told["detail"][0]["msg"]) if part == "body" and field else None

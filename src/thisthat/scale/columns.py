@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from thisthat.errors import InvalidInputError
-from thisthat.questions import Decision, Question
+from thisthat.questions import Decision, Question, check_many
 
 Kind: TypeAlias = Literal["text", "integer", "number", "boolean", "texts"]
 Found: TypeAlias = "Decision | InvalidInputError"
@@ -63,6 +63,7 @@ def read_columns(table: Any, names: Sequence[str]) -> dict[str, list[Any]]:
         if name not in known:
             has = ", ".join(map(str, known)) or "none"
             raise InvalidInputError("columns", f"has no column {name!r}; it has {has}")
+        check_many(table[name], name)
     found = {name: _list(table[name]) for name in names}
     sizes = {name: len(values) for name, values in found.items()}
     if len(set(sizes.values())) > 1:

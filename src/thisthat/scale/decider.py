@@ -15,7 +15,16 @@ from thisthat.decide.options import CHOICES, DecideOptions
 from thisthat.decide.policy import Policy
 from thisthat.decide.protocol import Decides
 from thisthat.errors import DeviceMemoryError, InvalidInputError
-from thisthat.questions import Boolean, Choice, Decision, Question, Score, Text, check_text
+from thisthat.questions import (
+    Boolean,
+    Choice,
+    Decision,
+    Question,
+    Score,
+    Text,
+    check_many,
+    check_text,
+)
 from thisthat.questions_json import questions_from_json, read_questions
 from thisthat.scale.columns import (
     Found,
@@ -99,6 +108,7 @@ class BatchDecider:
 
     def decide(self, states: Sequence[Text | InvalidInputError]) -> list[Found]:
         """A decision for every state, or what is wrong with it; what already is passes through."""
+        check_many(states)
         asked = [state for state in states if not isinstance(state, InvalidInputError)]
         found = iter(self._answers(asked))
         return [state if isinstance(state, InvalidInputError) else next(found) for state in states]

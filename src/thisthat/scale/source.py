@@ -17,9 +17,11 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from thisthat.errors import InvalidInputError
 from thisthat.inputs import (
+    cells_fault,
+    check_cell,
     comma_hint,
     lines,
-    load_json,
+    load_line,
     numbered_lines,
     pyarrow_parquet,
     reason,
@@ -90,7 +92,7 @@ class RowSource:
                     if isinstance(record, InvalidInputError):
                         field = record.field.replace(str(path), STANDARD_INPUT, 1)
                         record = InvalidInputError(field, record.message)
-                yield self._row(where, record, number)
+                yield self._row(where, record, number, kind)
 
     def survey(self) -> tuple[int, Literal["text", "integer"]]:
         """How many rows there are and what their ids are. Raises what ``rows`` raises.
@@ -156,13 +158,18 @@ class RowSource:
             raise InvalidInputError(str(path), message)
         return kind
 
-    def _row(self, where: str, record: Text | InvalidInputError, number: int) -> InputRow:
+    def _row(
+        self, where: str, record: Text | InvalidInputError, number: int, kind: Kind
+    ) -> InputRow:
         own = number if self.id is None else None
         if isinstance(record, InvalidInputError):
             return InputRow(where, own, record)
         found = own if own is not None else self._id(where, record)
         try:
-            return InputRow(where, found, self._state(where, record))
+            state = self._state(where, record)
+            if kind != "jsonl":
+                check_cell(state, f"{where}, {self.state[0]}")
+            return InputRow(where, found, state)
         except InvalidInputError as error:
             return InputRow(where, found, error)
 
@@ -281,7 +288,7 @@ def find_files(patterns: Sequence[str]) -> list[Path]:
 def _json(path: Path, _: Sequence[str]) -> Iterator[Record]:
     for where, line in numbered_lines(path):
         try:
-            yield where, load_json(line, where)
+            yield where, load_line(line, where)
         except InvalidInputError as error:
             yield where, error
 
@@ -310,8 +317,7 @@ def _csv(path: Path, wanted: Sequence[str], delimiter: str = ",") -> Iterator[Re
         if fields is None:
             return
         if len(fields) != len(header) and fields:
-            message = f"has {len(fields)} columns, and the header {len(header)}"
-            yield where, InvalidInputError(where, message)
+            yield where, InvalidInputError(where, cells_fault(fields, header, delimiter))
         elif fields:
             yield where, _decoded(where, dict(zip(header, fields, strict=True)))
 

@@ -24,7 +24,9 @@ from thisthat.serve.settings import Settings
 
 Open = Callable[[str, "float | None"], Decider]
 
-ALWAYS = ("default", "jev-latest")
+_FOREIGN = "jev-latest"
+"""A name that clients made for Jev, a hosted service, send whatever answers them."""
+ALWAYS = ("default", _FOREIGN)
 MOST_LEFT = 1
 """Deciders that were switched away from and may still be in use when another one is opened."""
 _NAMED = re.compile(r"([\w.-]+)=(.+)")
@@ -199,7 +201,7 @@ class Checkpoints:
         """What answers to a name. Raises Problem (404)."""
         found = self.by_name()
         if model not in found:
-            known = ", ".join(found)
+            known = ", ".join(name for name in found if name != _FOREIGN)
             message = f"the model {model[:200]!r} is not known here; known are {known}"
             raise Problem(404, "model_not_found", message)
         return found[model]

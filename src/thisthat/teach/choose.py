@@ -15,7 +15,7 @@ from thisthat.decide.decider import Decider
 from thisthat.engine.features import READOUTS
 from thisthat.identity import state_hash
 from thisthat.items.labels import LabelledStates
-from thisthat.questions import Question, Text
+from thisthat.questions import Question, Text, check_many
 from thisthat.teach.collect import Collected, collect, collect_options
 from thisthat.teach.fit_head import Singles, fit_head
 from thisthat.teach.regression import Floats
@@ -58,6 +58,7 @@ def next_states(
 
     Raises InvalidInputError naming a state that cannot be read.
     """
+    check_many(states)
     known = {state_hash(state) for state in labelled}
     fresh: dict[str, int] = {}
     for number, state in enumerate(states):

@@ -401,8 +401,7 @@ def _rounded(rows: float) -> int:
 
 def _begun(state: Text) -> str:
     """The beginning of a state, for a line of a terminal."""
-    text = render_state(state)
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+    return display.beginning(render_state(state), _SHOWN_CHARACTERS)
 
 
 def _source(source: Source) -> dict[str, Any]:

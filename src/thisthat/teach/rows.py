@@ -53,7 +53,9 @@ class Rows:
         """Raise InvalidInputError if no row has another answer than the first."""
         if len(set(self.labels)) == 1:
             raise InvalidInputError(
-                where, f"has the answer {self._told(self.labels[0])!r} in every row"
+                where,
+                f"has the answer {self._told(self.labels[0])!r} in every row, so there is nothing "
+                "to tell apart: label states with other answers too, or leave out its labels",
             )
 
     def _told(self, label: int) -> str:

@@ -135,13 +135,13 @@ class Model(_Part):
     ``initial`` is a checkpoint: a name, a folder (such as the one an earlier run wrote, relative
     paths being taken from the run file) or a Hub id. ``train`` is all parameters, all but the
     embedding (which keeps a delta small), the last ``last_layers`` layers, or adapters of rank
-    ``rank`` on every linear layer from decoder layer ``adapt_from`` on. ``compile`` compiles the decoder layers: once for all shapes,
-    once per shape, or not at all; whole llama layers without checkpointing have kernels of their
-    own and are never compiled, but for attention over packed open states, which is compiled on
-    CUDA where it has no kernels. ``eight_bit`` rounds what the linear layers of such a model see
-    as the int8 runtime form does, so that it learns to bear it. ``float8`` multiplies in the
-    feed-forward parts of such a model in eight-bit floats, for speed; it needs bfloat16 and CUDA
-    of capability 9.0.
+    ``rank`` on every linear layer from decoder layer ``adapt_from`` on. ``compile`` compiles the
+    decoder layers: once for all shapes, once per shape, or not at all; whole llama layers
+    without checkpointing have kernels of their own and are never compiled, but for attention
+    over packed open states, which is compiled on CUDA where it has no kernels. ``eight_bit``
+    rounds what the linear layers of such a model see as the int8 runtime form does, so that it
+    learns to bear it. ``float8`` multiplies in the feed-forward parts of such a model in
+    eight-bit floats, for speed; it needs bfloat16 and CUDA of capability 9.0.
     """
 
     initial: str = "default"

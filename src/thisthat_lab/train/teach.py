@@ -1,9 +1,8 @@
 """Teaching a checkpoint a user's own decisions from a few hundred rows, on whatever is at hand.
 
-Splits the rows by state, trains on a part, fits temperatures on the rows held out, and says with
-an interval whether it helped. Heads are fitted on the same part first; training learns from the
-labels and from what heads that did not see a row make of it. Whichever is right more often on the
-rows held out is then taught all of them.
+Splits the rows by state, fits heads and trains on a part, and says with an interval how often both
+together are right on the rows held out. Only if that beats heads alone is what training learned
+kept; either way all rows are taught in the end.
 """
 
 from __future__ import annotations
@@ -14,45 +13,51 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from thisthat.calibrate.fit import LEAST_ROWS, Labelled, fit_temperatures
 from thisthat.checkpoint import Checkpoint, open_checkpoint
 from thisthat.checkpoint.packing import DeltaReport
 from thisthat.checkpoint.ship import naming, ship_taught
-from thisthat.decide.opening import open_decider
 from thisthat.errors import InvalidInputError
 from thisthat.files import scratch_folder
-from thisthat.identity import state_hash
 from thisthat.items.files import placed_items, write_items
 from thisthat.items.item import Item
 from thisthat.items.labels import placed_labels
-from thisthat.items.metrics import Interval, paired_difference, wilson
+from thisthat.items.metrics import Interval, paired_difference
+from thisthat.prompt.builder import PromptBuilder
 from thisthat.questions import Kind, Question
 from thisthat.rng import Rng
-from thisthat.teach.collect import collect
-from thisthat.teach.fit_head import log_softmax, taught_logs
+from thisthat.teach.fit_head import log_softmax
 from thisthat.teach.known import Label, hashes, refuse_taught
-from thisthat.teach.light import learn, write
-from thisthat.teach.rows import LEAST_ROWS as LEAST_ROWS_OF_A_HEAD
+from thisthat.teach.light import write
+from thisthat.teach.regression import Floats, Stack
 from thisthat.teach.rows import Rows
 from thisthat.temperature import Temperatures, settled
-from thisthat_lab.train.evaluate import Evaluated, evaluate
+from thisthat_lab.train.beside import (
+    Answers,
+    Light,
+    as_declared,
+    fit_light,
+    heads_beside,
+    place,
+    together,
+)
+from thisthat_lab.train.data.augment import plain_sheet
+from thisthat_lab.train.data.rows import TrainingRow, build_row
+from thisthat_lab.train.data.stream import fed_batches
+from thisthat_lab.train.evaluate import evaluate
 from thisthat_lab.train.loop import Session
 from thisthat_lab.train.prepare import Say, prepare
-from thisthat_lab.train.ways import EVALUATION, HELD_OUT, TRAINED, Way, way_of
+from thisthat_lab.train.ways import HELD_OUT, LONGEST, TRAINED, Way, way_of
 
 LEAST_TAUGHT = 60
 HELD_OUT_SHARE = 0.3
-_SOFT = 0.5
-"""The share of a row's target that is what heads make of it that were not fitted on it."""
 
 
 @dataclass(frozen=True)
 class Taught:
     """What teaching came to, on the rows held out. ``supported`` is the plain answer."""
 
-    folder: Path
+    folder: Path | None
     trained_rows: int
     held_out_rows: int
     before: Interval
@@ -67,11 +72,14 @@ class Taught:
     not_int8: str | None = None
     light: Interval | None = None
     """What heads alone come to on the same rows; None where they learn nothing."""
+    nll_light: float | None = None
 
     @property
     def kept(self) -> bool:
-        """Whether the trained weights are right more often than heads alone."""
-        return self.light is None or self.after.value > self.light.value
+        """Whether training beats heads alone: as often right, and nearer in its probabilities."""
+        if self.light is None or self.nll_light is None:
+            return True
+        return self.after.value >= self.light.value and self.nll_after < self.nll_light
 
     @property
     def supported(self) -> bool:
@@ -87,14 +95,18 @@ class Taught:
             f"{self.nll_after:.3f} after",
         ]
         if self.light is not None:
-            lines.append(f"the light teach on the same rows: {_shown(self.light)}")
+            lines.append(
+                f"the light teach on the same rows: {_shown(self.light)}, NLL {self.nll_light:.3f}"
+            )
+        if self.folder is None:
+            return [*lines, "neither is better than before, so nothing was written"]
+        written = (
+            f"checkpoint {self.folder.resolve().name} {self.version} in {self.folder}; at λ = 0 it "
+            f"is {self.parent}, bit for bit"
+        )
         if not self.kept:
-            return [
-                *lines,
-                "training is no better, so the light teach of all rows is what was written",
-                f"checkpoint {self.folder.resolve().name} {self.version} in {self.folder}; at λ = "
-                f"0 it is {self.parent}, bit for bit",
-            ]
+            said = "training is no better, so the light teach of all rows is what was written"
+            return [*lines, said, written]
         if not self.supported:
             lines.append(
                 "the held-out rows do not show an improvement: the interval of the gain includes "
@@ -107,34 +119,7 @@ class Taught:
             )
         if self.not_int8 is not None:
             lines.append(f"SLOWER: it runs in float32, {self.parent} in int8: {self.not_int8}")
-        lines.append(
-            f"checkpoint {self.folder.resolve().name} {self.version} in {self.folder}; at λ = 0 it "
-            f"is {self.parent}, bit for bit"
-        )
-        return lines
-
-
-@dataclass(frozen=True)
-class Light:
-    """Heads fitted on the rows that are taught, and how often they are right on those held out.
-
-    ``told`` is what heads that were not fitted on a row make of it, by question and state, for the
-    options as declared.
-    """
-
-    right: Interval
-    told: Mapping[tuple[str, str], Sequence[float]]
-
-    def soften(self, item: Item) -> Item:
-        """The item, its target between its label and what heads make of it."""
-        told = self.told.get(_key(item))
-        if told is None:
-            return item
-        declared = item.as_question().declared
-        by_name = {option.name: share for option, share in zip(declared, told, strict=True)}
-        target = [_SOFT * by_name[name] for name, _ in item.options]
-        target[item.answer] += 1 - _SOFT
-        return replace(item, target=tuple(target))
+        return [*lines, written]
 
 
 def _shown(interval: Interval) -> str:
@@ -163,75 +148,89 @@ def teach(
     """
     if output.exists() and any(output.iterdir()):
         raise InvalidInputError("output", f"{output} is not empty")
-    items = usable_rows(data, say, questions)
+    parent = open_checkpoint(initial)
+    items = _fitting(usable_rows(data, say, questions), parent, say)
     known = refuse_taught(str(data), initial, None, _labels(items))
     if known is not None:
         say(known)
     taught, held_out = split_rows(items)
-    parent = open_checkpoint(initial)
-    light = fit_light(initial, taught, held_out)
+    light = fit_light(parent, taught, held_out)
     with naming(output), scratch_folder(output) as work:
-        course = _Course(work, parent, way_of(parent), light, minutes, say)
-        result = replace(course.judged(taught, held_out), folder=output)
-        say(f"now all {len(items)} rows")
-        if result.kept:
-            gc.collect()  # The model that was judged makes room on the device.
-            session = course.session("all", items)
-            session.go(None)
-            report = _ship(session, course.way, result, hashes(_labels(items)))
-            result = replace(result, delta_error=report.relative_error)
-        else:
-            _write_heads(parent, items, output)
-    return replace(result, version=open_checkpoint(output).card.version)
+        course = _Course(work, parent, way_of(parent), minutes, say)
+        result, stacks = course.judged(taught, held_out, light)
+        result = replace(result, folder=output)
+        if light is not None and not result.kept:
+            written = write(parent, light.labelled, light.learned, output)
+            return replace(result, folder=written.folder, version=_version(written.folder))
+        say(f"training is kept: now with all {len(items)} rows")
+        gc.collect()  # The model that was judged makes room on the device.
+        session = course.session("all", [*taught, *held_out])
+        session.go(None)
+        heads = None if light is None else heads_beside(light, stacks)
+        report = _ship(session, course.way, result, heads, hashes(_labels(items)))
+    return replace(result, delta_error=report.relative_error, version=_version(output))
+
+
+def _version(folder: Path | None) -> str:
+    return "" if folder is None else open_checkpoint(folder).card.version
 
 
 @dataclass(frozen=True)
 class _Course:
-    """How a checkpoint is taught: from where, in which way, and what heads make of the rows."""
+    """From where, in which way and for how long a checkpoint is taught."""
 
     work: Path
     parent: Checkpoint
     way: Way
-    light: Light | None
     minutes: float | None
     say: Say
 
-    def judged(self, taught: Sequence[Item], held_out: Sequence[Item]) -> Taught:
-        """What training on the taught rows comes to on those held out."""
-        light = None if self.light is None else self.light.right
-        if light is not None:
-            self.say(f"light teach: {light.value:.3f} right on {len(held_out)} held-out rows")
+    def judged(
+        self, taught: Sequence[Item], held_out: Sequence[Item], light: Light | None
+    ) -> tuple[Taught, Mapping[str, Stack]]:
+        """What training on the taught rows comes to on those held out, with heads beside it."""
         session = self.session("judged", taught, held_out)
-        batches = session.prepared.evaluations[EVALUATION]
-        before = evaluate(session.backbone, batches, session.device)
-        self.say(f"before: {before.hits.mean():.3f} right on {len(before.hits)} held-out rows")
+        heats = self.parent.in_force.temperatures
+        first = Answers(held_out, _heated(held_out, _logits(session, held_out), heats))
+        self.say(f"before: {first.right.value:.3f} right on {len(held_out)} held-out rows")
         session.go(None)
-        after = evaluate(session.backbone, batches, session.device)
-        return Taught(
+        logits = _logits(session, held_out)
+        temperatures = _temperatures(held_out, logits)
+        logs: Sequence[Floats] = _heated(held_out, logits, _over(heats, temperatures))
+        stacks: Mapping[str, Stack] = {}
+        alone = None
+        if light is not None:
+            beside = together(light, held_out, logs)
+            logs, stacks = beside.logs, beside.stacks
+            alone = Answers(held_out, light.logs)
+            self.say(f"light teach: {alone.right.value:.3f} right")
+        found = Answers(held_out, logs)
+        result = Taught(
             folder=self.work,
             trained_rows=len(taught),
-            held_out_rows=len(after.hits),
-            before=wilson(int(before.hits.sum()), len(before.hits)),
-            after=wilson(int(after.hits.sum()), len(after.hits)),
-            gain=paired_difference(after.hits.astype(np.float64), before.hits.astype(np.float64)),
-            nll_before=before.summary()["nll"],
-            nll_after=after.summary()["nll"],
-            temperatures=_temperatures(after),
+            held_out_rows=len(held_out),
+            before=first.right,
+            after=found.right,
+            gain=paired_difference(found.hits, first.hits),
+            nll_before=first.nll,
+            nll_after=found.nll,
+            temperatures=temperatures,
             delta_error=0.0,
             parent=f"{self.parent.card.name} {self.parent.card.version}",
             version="",
             not_int8=self.way.not_int8,
-            light=light,
+            light=None if alone is None else alone.right,
+            nll_light=None if alone is None else alone.nll,
         )
+        return result, stacks
 
     def session(self, name: str, taught: Sequence[Item], held_out: Sequence[Item] = ()) -> Session:
-        """A run over rows, with those held out to judge it by, ready to go."""
+        """A run over rows, and apart from those held out, ready to go."""
         work = self.work / name
         work.mkdir()
-        soft = taught if self.light is None else map(self.light.soften, taught)
-        write_items(work / TRAINED, soft)
+        write_items(work / TRAINED, taught)
         write_items(work / HELD_OUT, held_out)
-        run = self.way.run(work, self.parent, taught, len(held_out), self.minutes)
+        run = self.way.run(work, self.parent, taught, self.minutes)
         session = Session(prepare(run, self.say if held_out else _silently), self.say)
         session.write_record()
         return session
@@ -241,83 +240,31 @@ def _silently(_: str) -> None:
     """For what was said already."""
 
 
-def _ship(session: Session, way: Way, result: Taught, known: Mapping[str, Any]) -> DeltaReport:
-    """Write the trained weights on their parent."""
-    parent, output = session.prepared.checkpoint, result.folder
+def _ship(
+    session: Session, way: Way, result: Taught, heads: bytes | None, known: Mapping[str, Any]
+) -> DeltaReport:
+    """Write the trained weights, and heads beside them, on their parent."""
+    parent = session.prepared.checkpoint
     read, card = parent.in_force, session.card({})
+    assert result.folder is not None
     card = replace(
         card,
-        name=output.resolve().name,
+        name=result.folder.resolve().name,
         temperatures=_over(read.temperatures, result.temperatures),
         provenance={**card.provenance, "taught": _summary(result), **known},
     )
     if way.rank is None:
-        return ship_taught(parent, session.weights(), output, card, bits=8.0)
+        weights = session.weights()
+        return ship_taught(parent, weights, result.folder, card, bits=8.0, heads=heads)
     card = replace(card, byte_weights=read.byte_weights, byte_activations=read.byte_activations)
-    return ship_taught(parent, session.weights(), output, card, rank=way.rank)
-
-
-def _write_heads(parent: Checkpoint, items: Sequence[Item], output: Path) -> None:
-    """The light teach of all rows."""
-    labelled = _by_question(items)
-    with open_decider(parent.ref) as decider:
-        write(parent, labelled, learn(decider, labelled), output)
-
-
-def fit_light(initial: str, taught: Sequence[Item], held_out: Sequence[Item]) -> Light | None:
-    """Heads for the questions with enough taught rows; None where none of them learns anything."""
-    labelled = _by_question(taught)
-    told: dict[tuple[str, str], Sequence[float]] = {}
-    right = 0
-    with open_decider(initial) as decider:
-        learned = learn(decider, labelled)
-        heads = {each.name: each.head for each in learned}
-        for each in learned:
-            states = map(state_hash, labelled[each.name].states)
-            told |= {
-                (each.name, state): after.tolist()
-                for state, after in zip(states, each.fitted.after, strict=True)
-            }
-        for name in {item.question for item in held_out}:
-            items = [item for item in held_out if item.question == name]
-            question = items[0].as_question()
-            read = collect(decider, question, [item.state for item in items])
-            found = np.exp(log_softmax(taught_logs(heads.get(name), read)))
-            for item, shares in zip(items, found, strict=True):
-                right += int(shares.argmax()) == _place(question, item)
-                if name in heads:
-                    told[_key(item)] = shares.tolist()
-    if not any(heads.values()):
-        return None
-    return Light(wilson(right, len(held_out)), told)
-
-
-def _by_question(items: Sequence[Item]) -> dict[str, Rows]:
-    """Rows by question, where they are enough for a head and differ in their answers."""
-    labelled: dict[str, Rows] = {}
-    for number, item in enumerate(items):
-        rows = labelled.setdefault(item.question, Rows(item.as_question()))
-        rows.add(item.state, _place(rows.question, item), f"row {number + 1}")
-    return {
-        name: rows
-        for name, rows in labelled.items()
-        if len(rows.states) >= LEAST_ROWS_OF_A_HEAD and len(set(rows.labels)) > 1
-    }
-
-
-def _key(item: Item) -> tuple[str, str]:
-    return item.question, item.state_hash
+    weights = session.weights()
+    return ship_taught(parent, weights, result.folder, card, rank=way.rank, heads=heads)
 
 
 def _labels(items: Sequence[Item]) -> Iterator[Label]:
     for item in items:
         question = item.as_question()
-        yield item.state, question, _place(question, item)
-
-
-def _place(question: Question, item: Item) -> int:
-    """Where the question declares the item's answer."""
-    return [option.name for option in question.declared].index(item.options[item.answer][0])
+        yield item.state, question, place(question, item)
 
 
 def usable_rows(
@@ -343,7 +290,7 @@ def usable_rows(
                 f"has other options than {rows.places[0]} for the same question "
                 f"({', '.join(sorted(options ^ known))})",
             )
-        if rows.add(item.state, _place(rows.question, item), where):
+        if rows.add(item.state, place(rows.question, item), where):
             items.append(item)
     repeated = sum(rows.repeated for rows in found.values())
     if repeated:
@@ -380,20 +327,46 @@ def split_rows(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
     return taught, held_out
 
 
-def _labelled(evaluated: Evaluated) -> list[Labelled]:
-    return [
-        Labelled(tag.rsplit("/", 1)[1], logits, answer)  # type: ignore[arg-type]
-        for tag, logits, answer in zip(
-            evaluated.tags, evaluated.logits, evaluated.answers, strict=True
-        )
+def _fitting(items: Sequence[Item], parent: Checkpoint, say: Say) -> list[Item]:
+    """The items that are short enough to train on."""
+    builder = PromptBuilder(parent.encode, parent.prompt)
+    found = [item for item in items if _row(item, builder, "") is not None]
+    if len(found) < len(items):
+        say(f"{len(items) - len(found)} rows have more than {LONGEST} tokens and are left out")
+    return found
+
+
+def _row(item: Item, builder: PromptBuilder, where: str) -> TrainingRow | None:
+    return build_row(plain_sheet([item]), [item], builder, LONGEST, where, [False])
+
+
+def _logits(session: Session, items: Sequence[Item]) -> list[Floats]:
+    """What the model says of items, for the options as declared."""
+    builder = session.prepared.maker.builder
+    made = (_row(item, builder, str(number)) for number, item in enumerate(items))
+    batches = fed_batches([row for row in made if row is not None], session.prepared.shapes)
+    found = evaluate(session.backbone, batches, session.device)
+    told = {int(w): logits for w, logits in zip(found.wheres, found.logits, strict=True)}
+    return [as_declared(item, told[number]) for number, item in enumerate(items)]
+
+
+def _temperatures(items: Sequence[Item], logits: Sequence[Floats]) -> Temperatures | None:
+    rows = [
+        Labelled(item.kind, told, place(item.as_question(), item))
+        for item, told in zip(items, logits, strict=True)
     ]
-
-
-def _temperatures(after: Evaluated) -> Temperatures | None:
     try:
-        return fit_temperatures(_labelled(after))[0]
+        return fit_temperatures(rows)[0]
     except InvalidInputError:
         return None
+
+
+def _heated(items: Sequence[Item], logits: Sequence[Floats], heats: Temperatures) -> list[Floats]:
+    """The logarithms of probabilities at these temperatures."""
+    return [
+        log_softmax(told / heats.of(item.kind, len(told), "state-first"))
+        for item, told in zip(items, logits, strict=True)
+    ]
 
 
 def _over(parent: Temperatures, fitted: Temperatures | None) -> Temperatures:

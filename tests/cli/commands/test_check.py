@@ -71,6 +71,16 @@ def test_a_question_with_one_option_is_warned_of(
     assert outcome.exit_code == (0 if json.loads(outcome.stdout)["passed"] else 1)
 
 
+def test_options_that_look_alike_are_warned_of(files: Path) -> None:
+    schema = {"ask": {"type": "choice", "criteria": ["book", "change", " Book", "book "]}}
+    (files / "alike.json").write_text(json.dumps(schema))
+    outcome = run(files, "--json", "--injections", "0", schema="alike.json")
+    told = "differ only in case or blanks, so answers may be split between them"
+    for other in ("' Book'", "'book '"):
+        assert f"warning: ask: the options 'book' and {other} {told}" in outcome.stderr
+    assert outcome.stderr.count("warning") == 2
+
+
 def test_states_of_a_sample_keep_their_numbers(files: Path) -> None:
     outcome = run(files, "--json", "--sample", "5", "--injections", "0", "--share", "0")
     findings = json.loads(outcome.stdout)["findings"]

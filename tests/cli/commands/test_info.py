@@ -15,7 +15,7 @@ from tests.lab.train import tiny
 from tests.published import DECIDER, FLOCK, write_published
 from thisthat import checkpoint
 from thisthat.cli import app, diagnosis
-from thisthat.cli.commands.info import _shown
+from thisthat.cli.commands.info import _flat, _shown
 from thisthat.cli.diagnosis import HostFact
 from thisthat.cli.plain_questions import plain_items
 from thisthat.decide import opening
@@ -85,6 +85,13 @@ def test_no_answer_of_the_check_is_commonest_by_chance() -> None:
     for kind in ("boolean", "choice", "score"):
         answers = [item.answer for item in items if item.kind == kind]
         assert max(map(answers.count, answers)) <= len(answers) / 2
+
+
+def test_hashes_of_labels_are_counted() -> None:
+    card: dict[str, object] = {"provenance": {"labels": 3, "labels_sample": "0a 1b 2c"}}
+    shown = {"provenance.labels": 3}
+    shown |= {"provenance.labels_sample": "3 hashes of labels; --json has them"}
+    assert _flat(card) == shown
 
 
 def test_values_of_a_card_are_shown_for_people() -> None:

@@ -122,6 +122,16 @@ def test_of_many_doubts_the_surest_are_told() -> None:
     assert _told(doubts[:10], known)[0] == "10 labels may be wrong; look again:"
 
 
+def test_a_long_state_is_told_by_its_beginning() -> None:
+    known = LabelledStates(
+        {"red": Boolean("?")},
+        ["word " * 30 + str(n) for n in range(30)],
+        [{"red": n % 2} for n in range(30)],
+    )
+    line = _told([Doubt("red", 0, "no", "yes", 0.9)], known)[1]
+    assert line.endswith("(0.90): " + "word " * 13 + "word…")
+
+
 def test_too_few_labels_are_not_called_right(folder: Path, checkpoint: Path) -> None:
     some = "\n".join((folder / "labelled.csv").read_text().splitlines()[:11])
     (folder / "some.csv").write_text(some)

@@ -385,9 +385,10 @@ def test_ask_shows_the_prediction_set_and_the_calibrated_level(
     assert queue is not None
     assert anger is not None
     options = ", ".join(queue.options or ())
-    assert f"  not ruled out at coverage 0.95: {options}\n" in done.output
+    promise = "on average over states, 95% of such sets or more hold the right option"
+    assert f"  prediction set: {options} ({promise})\n" in done.output
     assert f"  mean level, calibrated: {anger.level:.2f}\n" in done.output
-    assert done.output.count("not ruled out") == done.output.count("mean level") == 1
+    assert done.output.count("prediction set") == done.output.count("mean level") == 1
 
 
 def test_ask_forces_a_policy_only_when_told_to(
@@ -400,7 +401,7 @@ def test_ask_forces_a_policy_only_when_told_to(
     with pytest.raises(InvalidInputError, match=r"the schema differs.*--force-policy"):
         RUNNER.invoke(app, with_policy, catch_exceptions=False)
     done = RUNNER.invoke(app, [*with_policy, "--force-policy"], catch_exceptions=False)
-    assert "(forced: the schema differs (refund))" in done.output
+    assert "(forced: the schema differs (fitted in other words: refund))" in done.output
     with pytest.raises(InvalidInputError, match="--force-policy: needs --policy"):
         RUNNER.invoke(app, [*asked, "--force-policy"], catch_exceptions=False)
 

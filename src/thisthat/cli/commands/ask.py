@@ -30,7 +30,7 @@ from thisthat.cli.options import (
     TimeoutOption,
 )
 from thisthat.cli.terminal import plain_table, progress_bar, say
-from thisthat.display import label
+from thisthat.display import label, set_promise
 from thisthat.errors import InvalidInputError
 from thisthat.inputs import load_json, read_text
 
@@ -277,9 +277,9 @@ def _print_outcomes(decision: Decision) -> None:
         if outcome is not None:
             forced = f" (forced: {'; '.join(outcome.forced)})" if outcome.forced else ""
             print(f"{name}: {outcome.action}, because {outcome.reason}{forced}")
-            if outcome.options is not None:
+            if outcome.options is not None and outcome.coverage is not None:
                 options = ", ".join(outcome.options)
-                print(f"  not ruled out at coverage {outcome.coverage:g}: {options}")
+                print(f"  prediction set: {options} ({set_promise(outcome.coverage)})")
             if outcome.level is not None:
                 print(f"  mean level, calibrated: {outcome.level:.2f}")
 

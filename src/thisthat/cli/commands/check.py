@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,9 +87,8 @@ def check(
     if schema is None:
         raise InvalidInputError("--schema", "is missing")
     questions = read_schema(schema) or {}
-    for name, question in questions.items():
-        if len(question.declared) < 2:
-            typer.echo(f"warning: {name}: has one option, so nothing is decided", err=True)
+    for doubt in _doubts(questions):
+        typer.echo(f"warning: {doubt}", err=True)
     given = wordings_from_json(read_json(wordings)) if wordings is not None else None
     tolerance = Tolerance(shift, margin, share)
     given_states = read_states(states, questions)
@@ -119,6 +118,23 @@ def check(
     else:
         _print(report, taught)
     raise typer.Exit(0 if report.passed else 1)
+
+
+def _doubts(questions: Mapping[str, Question]) -> Iterator[str]:
+    """What is odd about the questions themselves and may be meant."""
+    from thisthat.questions import plain
+
+    for name, question in questions.items():
+        if len(question.declared) < 2:
+            yield f"{name}: has one option, so nothing is decided"
+        first: dict[str, str] = {}
+        for option in question.declared:
+            same = first.setdefault(plain(option.name), option.name)
+            if same != option.name:
+                yield (
+                    f"{name}: the options {same!r} and {option.name!r} differ only in case or "
+                    "blanks, so answers may be split between them; rename or remove one"
+                )
 
 
 def _told_taught(decider: Decider, questions: Mapping[str, Question]) -> list[str]:

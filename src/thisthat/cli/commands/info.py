@@ -99,6 +99,8 @@ def _flat(card: dict[str, object], parent: str = "") -> dict[str, object]:
             continue
         if isinstance(value, dict):
             flat.update(_flat(value, f"{parent}{key}."))
+        elif key == "labels_sample":
+            flat[f"{parent}{key}"] = f"{len(str(value).split())} hashes of labels; --json has them"
         else:
             flat[f"{parent}{key}"] = value
     return flat

@@ -106,7 +106,7 @@ def label(
 
 
 def _told(doubts: Sequence[Doubt], known: LabelledStates) -> list[str]:
-    from thisthat.display import counted, option_told
+    from thisthat.display import beginning, counted, option_told
     from thisthat.teach.choose import judgeable
     from thisthat.teach.rows import LEAST_ROWS
 
@@ -117,12 +117,12 @@ def _told(doubts: Sequence[Doubt], known: LabelledStates) -> list[str]:
     which = f". The surest {_SHOWN}" if len(doubts) > _SHOWN else ""
     lines = [f"{counted(len(doubts), 'label')} may be wrong; look again{which}:"]
     for each in doubts[:_SHOWN]:
-        beginning = " ".join(str(known.states[each.row]).split())[:_BEGINNING]
+        state = beginning(" ".join(str(known.states[each.row]).split()), _BEGINNING)
         question = known.questions[each.question]
         label, answer = (option_told(question, name) for name in (each.label, each.answer))
         lines.append(
             f"  {known.called(each.row)}, {each.question}: labelled {label!r}, rather "
-            f"{answer!r} ({each.probability:.2f}): {beginning}"
+            f"{answer!r} ({each.probability:.2f}): {state}"
         )
     return lines
 

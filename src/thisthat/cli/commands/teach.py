@@ -86,7 +86,10 @@ def _teach_deep(
         raise InvalidInputError("--lambda", "is for the light teach; --deep takes the whole")
     questions = read_schema(schema)
     deep = trainer().teach
-    for line in deep(
+    taught = deep(
         data, output, typer.echo, questions=questions, initial=checkpoint, minutes=minutes
-    ).lines():
+    )
+    for line in taught.lines():
         typer.echo(line)
+    if taught.folder is None:
+        raise typer.Exit(1)
