@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from thisthat.audit.beside import RequestId
+from thisthat.audit.played import is_played
 from thisthat.decide.options import DecideOptions
 from thisthat.decide.policy import Policy
 from thisthat.errors import InvalidInputError
@@ -76,8 +77,13 @@ def explorer(
     state: Text,
     options: DecideOptions,
 ) -> Callable[[Decision], Decision]:
-    """What changes a decision under a policy before it goes on record; nothing without one."""
+    """What changes a decision under a policy before it goes on record; nothing without one.
+
+    Nothing is explored in what the playground asks.
+    """
     policy, request = options.policy, options.request_id
-    if exploration is None or policy is None or not isinstance(request, RequestId):
+    if exploration is None or policy is None or is_played(request):
+        return lambda decision: decision
+    if not isinstance(request, RequestId):
         return lambda decision: decision
     return lambda decision: exploration.explored(decision, questions, policy, state, request)

@@ -235,8 +235,7 @@ class Service:
         """The decision, on record. Raises Problem (503) when it must be on disk and is not."""
         if self._exploration is not None and isinstance(options.request_id, RequestId):
             options = replace(options, request_id=options.request_id.again())
-        exploration = None if is_played(options.request_id) else self._exploration
-        change = explorer(exploration, procedure.questions, state, options)
+        change = explorer(self._exploration, procedure.questions, state, options)
         work = partial(decider.conclude, state, procedure, options, change)
         if self._recording is None:
             return work()
@@ -254,10 +253,7 @@ class Service:
             yield span
 
     def count_policy(self, policy: Policy, request_id: str | None) -> None:
-        """Count a decision recorded under the policy towards its next drift check.
-
-        What the playground asked does not count.
-        """
+        """Count a recorded decision towards its policy's drift check, unless in play."""
         if self._drift is not None and not is_played(request_id):
             self._drift.count(policy)
 

@@ -161,15 +161,10 @@ class Trials:
     # Answering -----------------------------------------------------------------------------------
 
     def arm(self, request: Request) -> Arm | None:
-        """The arm of a request, on record with its decision; None without a canary.
-
-        What the playground asks has none: the champion answers.
-        """
+        """The arm of a request, on record with its decision; None without a canary, or for play."""
         own: RequestId = request.state.request_id
-        if is_played(own):
-            return None
         canaries = [each for each in self._running if each.experiment.kind == "canary"]
-        if not canaries:
+        if not canaries or is_played(own):
             return None
         unit = request.headers.get(UNIT_HEADER, own)
         found = assign(unit, [(e.experiment.salt, e.experiment.share) for e in canaries])
@@ -228,9 +223,8 @@ class Trials:
         unit = request.headers.get(UNIT_HEADER, own)
         for each in self._running:
             tried = each.experiment
-            if tried.kind != "shadow" or place(unit, tried.salt) >= tried.share:
-                continue
-            if len(self._shadowing) >= _MOST_SHADOWS or request.state.large:
+            outside = tried.kind != "shadow" or place(unit, tried.salt) >= tried.share
+            if outside or len(self._shadowing) >= _MOST_SHADOWS or request.state.large:
                 continue
             task = asyncio.ensure_future(self._shadowed(each, own, state, questions))
             self._shadowing.add(task)

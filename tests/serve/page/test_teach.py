@@ -43,8 +43,7 @@ def opened(browser: Browser, address: str) -> Page:
         card(page, number).get_by_label("Question", exact=True).fill(text)
     card(page, 0).get_by_label("What yes means").fill("")
     card(page, 0).get_by_label("What no means").fill("")
-    for _ in range(2):
-        card(page, 1).get_by_label("Remove option 3").click()
+    card(page, 1).get_by_label("Remove option 3").click()
     for number, option in ((1, "dark"), (2, "light")):
         card(page, 1).get_by_label(f"Name of option {number}").fill(option)
         card(page, 1).get_by_label(f"Description of option {number}").fill("")
@@ -214,6 +213,7 @@ WRONG = [
     ("state;shade\na door;dark", "must be separated by commas"),
     ("state,shade\na door,sale", "Row 1 of the table, answers.shade: “sale” is not an option"),
     ("state,shade\na door", "Row 1 of the table: has 1 cells, not 2"),
+    ("state,shade\na,dark\n ,light\n", "Row 2 of the table: has a blank state"),
 ]
 
 

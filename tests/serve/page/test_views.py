@@ -174,8 +174,7 @@ def test_a_policy_says_what_it_would_do(page: Page, refusals: list[tuple[str, in
     expect(wants).to_contain_text(expected.reason)
     assert expected.options is not None
     among = ", ".join(expected.options)
-    which = f"one of {among}," if len(expected.options) > 1 else among
-    expect(wants).to_contain_text(f"The right one is {which} at least 95 % of the time.")
+    expect(wants).to_contain_text(f"Prediction set: {among}. On average over states, 95 %")
     expect(shown.locator("section").first.locator(".badge")).to_have_text("not in the policy")
     refusals.append(("/v1/decide", 422))
     card(page, 1).get_by_label("Description of option 1").fill("other words")

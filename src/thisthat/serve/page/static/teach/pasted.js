@@ -103,7 +103,8 @@ function memberText(text, key) {
 }
 
 function table(text, questions, faults) {
-  const [head, ...lines] = cells(text).map((line) => line.map((cell) => cell.trim()));
+  const [names, ...lines] = cells(text);
+  const head = names.map((name) => name.trim());
   const known = questions.map(({ name }) => name);
   if (!head.includes("state")) faults.push(`The table has no column “state”; its columns are ${head.join(", ")}`);
   head.forEach((column, at) => {
@@ -119,11 +120,8 @@ function table(text, questions, faults) {
       faults.push(`${place}: has ${line.length} cells, not ${head.length}`);
       return [];
     }
-    if (!line[head.indexOf("state")]) {
-      faults.push(`${place}: has a blank state; fill it in or remove the row`);
-      return [];
-    }
     const pairs = head.map((name, column) => [name, line[column]]).filter(([name, cell]) => known.includes(name) && cell !== "");
+    if (!line[head.indexOf("state")].trim()) faults.push(`${place}: has a blank state; fill it in or remove the row`);
     const id = line[head.indexOf("id")] || null;
     return [{ place, id, state: JSON.stringify(line[head.indexOf("state")]), answers: Object.fromEntries(pairs) }];
   });

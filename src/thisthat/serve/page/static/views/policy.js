@@ -84,7 +84,7 @@ function draw(outcomes) {
 
 function told({ reason, options, coverage, level, forced }) {
   const lines = [reason];
-  if (options) lines.push(`Prediction set: ${options.join(", ") || "none"}. On average over states, ${percent(coverage)} of such sets or more hold the right option.`);
+  if (options) lines.push(`Prediction set: ${options.join(", ")}. On average over states, ${percent(coverage)} of such sets or more hold the right option.`);
   if (level !== null && level !== undefined) lines.push(`Calibrated level ${level.toFixed(2)}.`);
   if (forced?.length) lines.push(`Not fitted for this: ${forced.join("; ")}`);
   return lines.map(hint);
