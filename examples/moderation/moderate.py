@@ -51,12 +51,10 @@ def review(log: Path, name: str, verdict: str) -> None:
 
 def labels(log: Path, target: Path) -> None:
     """Every comment with a verdict, as a label; one that was decided twice is one comment."""
-    store = open_store(log)
-    made = make_labels(store, mature_after=0, until=time.time())
+    made = make_labels(open_store(log), mature_after=0, until=time.time())
     made.save(target)
-    comments = {entry.state_hash for entry in store.read({}, None, None, None)}
-    waiting = len(comments) - len(made.labels)
-    print(f"{len(made.labels)} labels; {waiting} comments have no verdict yet")
+    every = {entry.state_hash for entry in open_store(log).read({}, None, None, None)}
+    print(f"{len(made.labels)} labels; {len(every) - len(made.labels)} comments have no verdict yet")
 
 
 def main(*words: str) -> None:
