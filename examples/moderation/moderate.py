@@ -54,7 +54,7 @@ def labels(log: Path, target: Path) -> None:
     made = make_labels(open_store(log), mature_after=0, until=time.time())
     made.save(target)
     every = {entry.state_hash for entry in open_store(log).read({}, None, None, None)}
-    print(f"{len(made.labels)} labels; {len(every) - len(made.labels)} comments have no verdict yet")
+    print(f"{len(made.labels)} labels; {len(every) - len(made.labels)} comments without a verdict")
 
 
 def main(*words: str) -> None:

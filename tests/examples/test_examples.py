@@ -199,7 +199,7 @@ def test_moderation_handles_reviews_and_makes_labels(
     moderation.main("decide", str(EXAMPLES / "moderation" / "comments.txt"), log)
     moderation.main("review", log, waiting.split()[0], "fine")
     moderation.main("labels", log, str(labels))
-    assert capsys.readouterr().out.endswith("1 labels; 5 comments have no verdict yet\n")
+    assert capsys.readouterr().out.endswith("1 labels; 5 comments without a verdict\n")
     (label,) = [json.loads(line) for line in labels.read_text().splitlines()]
     assert label["answers"] == {"kind": "fine"}
     assert waiting.endswith(label["state"])
