@@ -82,8 +82,11 @@ def explorer(
     Nothing is explored in what the playground asks.
     """
     policy, request = options.policy, options.request_id
-    if exploration is None or policy is None or is_played(request):
-        return lambda decision: decision
-    if not isinstance(request, RequestId):
+    if (
+        exploration is None
+        or policy is None
+        or not isinstance(request, RequestId)
+        or is_played(request)
+    ):
         return lambda decision: decision
     return lambda decision: exploration.explored(decision, questions, policy, state, request)

@@ -41,13 +41,11 @@ from thisthat_lab.train.beside import (
     place,
     together,
 )
-from thisthat_lab.train.data.augment import plain_sheet
-from thisthat_lab.train.data.rows import TrainingRow, build_row
 from thisthat_lab.train.data.stream import fed_batches
 from thisthat_lab.train.evaluate import evaluate
 from thisthat_lab.train.loop import Session
 from thisthat_lab.train.prepare import Say, prepare
-from thisthat_lab.train.ways import HELD_OUT, LONGEST, TRAINED, Way, way_of
+from thisthat_lab.train.ways import HELD_OUT, LONGEST, TRAINED, Way, plain_row, way_of
 
 LEAST_TAUGHT = 60
 HELD_OUT_SHARE = 0.3
@@ -97,7 +95,7 @@ class Taught:
         ]
         if self.light is not None:
             lines.append(
-                f"the light teach on the same rows: {_shown(self.light)}, NLL {self.nll_light:.3f}"
+                f"heads alone on the same rows: {_shown(self.light)}, NLL {self.nll_light:.3f}"
             )
         if self.folder is None:
             return [*lines, "neither is better than before, so nothing was written"]
@@ -333,20 +331,20 @@ def split_rows(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
 def _fitting(items: Sequence[Item], parent: Checkpoint, say: Say) -> list[Item]:
     """The items that are short enough to train on."""
     builder = PromptBuilder(parent.encode, parent.prompt)
-    found = [item for item in items if _row(item, builder, "") is not None]
+    found = [item for item in items if plain_row(item, builder, "") is not None]
     if len(found) < len(items):
         say(f"{len(items) - len(found)} rows have more than {LONGEST} tokens and are left out")
+    if len(found) < LEAST_TAUGHT:
+        raise InvalidInputError(
+            "rows", f"{len(found)} are short enough to train on; {LEAST_TAUGHT} are needed"
+        )
     return found
-
-
-def _row(item: Item, builder: PromptBuilder, where: str) -> TrainingRow | None:
-    return build_row(plain_sheet([item]), [item], builder, LONGEST, where, [False])
 
 
 def _logits(session: Session, items: Sequence[Item]) -> list[Floats]:
     """What the model says of items, for the options as declared."""
     builder = session.prepared.maker.builder
-    made = (_row(item, builder, str(number)) for number, item in enumerate(items))
+    made = (plain_row(item, builder, str(number)) for number, item in enumerate(items))
     batches = fed_batches([row for row in made if row is not None], session.prepared.shapes)
     found = evaluate(session.backbone, batches, session.device)
     told = {int(w): logits for w, logits in zip(found.wheres, found.logits, strict=True)}

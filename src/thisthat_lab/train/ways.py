@@ -15,11 +15,12 @@ from thisthat.prompt.builder import PromptBuilder
 from thisthat_lab.train.beside import layers_of, layers_read
 from thisthat_lab.train.config import Model, Run, parse_run
 from thisthat_lab.train.data.augment import plain_sheet
-from thisthat_lab.train.data.rows import build_row
+from thisthat_lab.train.data.rows import TrainingRow, build_row
 from thisthat_lab.train.model.backbone import PLAIN_FAMILIES, blank_trunk
 
 TRAINED, HELD_OUT = "train.jsonl", "held_out.jsonl"
 LONGEST = 2048
+_TOKENS = 2048
 _PASSES, _LEAST_STEPS = 3, 40
 _RANK = 16
 _BYTES_PER_WEIGHT, _BYTES_PER_TRAINED = 2, 22
@@ -40,7 +41,6 @@ class Way:
 
     model: dict[str, Any]
     optimiser: dict[str, Any]
-    tokens: int
     rank: int | None = None
     not_int8: str | None = None
 
@@ -54,7 +54,7 @@ class Way:
             "model": self.model,
             "data": {
                 "longest": LONGEST,
-                "tokens_per_batch": self.tokens,
+                "tokens_per_batch": _TOKENS,
                 "shapes": 12,
                 "pack": self.rank is not None,
             },
@@ -81,11 +81,14 @@ class Way:
         if minutes is not None:
             return {"minutes": minutes, "warm_up_steps": 5}
         builder = PromptBuilder(parent.encode, parent.prompt)
-        made = (
-            build_row(plain_sheet([row]), [row], builder, LONGEST, "rows", [False]) for row in rows
-        )
+        made = (plain_row(row, builder, "") for row in rows)
         tokens = _PASSES * sum(len(row) for row in made if row is not None)
-        return {"tokens": max(tokens, _LEAST_STEPS * self.tokens), "warm_up_steps": 5}
+        return {"tokens": max(tokens, _LEAST_STEPS * _TOKENS), "warm_up_steps": 5}
+
+
+def plain_row(item: Item, builder: PromptBuilder, where: str) -> TrainingRow | None:
+    """The item as it is asked; None where it is too long to train on."""
+    return build_row(plain_sheet([item]), [item], builder, LONGEST, where, [False])
 
 
 def way_of(parent: Checkpoint) -> Way:
@@ -100,15 +103,15 @@ def way_of(parent: Checkpoint) -> Way:
         reason = f"training with rounding is not known for {family} layers like these"
     gentle = {"rate": 2e-4, "pull": 0.05}
     if not torch.cuda.is_available():
-        return Way(model | last, gentle, 2048, not_int8=reason)
+        return Way(model | last, gentle, not_int8=reason)
     model["dtype"] = "bfloat16"
     if reason is not None and parent.config.get("model_type") in PLAIN_FAMILIES:
         adapters = {"train": "lora", "rank": _RANK, "adapt_from": first}
-        return Way(model | adapters, {"rate": 5e-4}, 2048, rank=_RANK)
+        return Way(model | adapters, {"rate": 5e-4}, rank=_RANK)
     if eight_bit or _fits(parent, first, torch.cuda.mem_get_info()[0]):
-        return Way(model | last, gentle, 2048, not_int8=reason)
+        return Way(model | last, gentle, not_int8=reason)
     slow = {"name": "adamw-8bit", "rate": 5e-5}
-    return Way(model | last | {"checkpointing": True}, slow, 2048, not_int8=reason)
+    return Way(model | last | {"checkpointing": True}, slow, not_int8=reason)
 
 
 def _rounds(parent: Checkpoint) -> bool:

@@ -36,6 +36,16 @@ def reds(count: int) -> list[Item]:
     return [item for item in tiny.colour_items(3 * count) if item.kind == "boolean"]
 
 
+def write_red_labels(file: Path) -> None:
+    """Labels of a question whose answer stands in the state."""
+    rows = [
+        {"state": f"{colour} thing {n}", "answers": {"red": colour == "red"}}
+        for n in range(60)
+        for colour in ("red", "blue")
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)))
+
+
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many steps are taken, in place of minutes."""
@@ -92,12 +102,7 @@ def test_training_that_is_no_better_than_heads_is_not_kept(
     workplace: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int]
 ) -> None:
     """From labels of a named question; an untrained model is right by chance, its words tell."""
-    rows = [
-        {"state": f"{colour} thing {n}", "answers": {"red": colour == "red"}}
-        for n in range(60)
-        for colour in ("red", "blue")
-    ]
-    (workplace / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write_red_labels(workplace / "labels.jsonl")
     steps[0] = 1
     taught = teach(
         workplace / "labels.jsonl",
@@ -174,7 +179,7 @@ def test_adapters_keep_the_form_and_are_shipped_as_products(
     base = open_checkpoint(workplace / "model")
     ship_delta(base, base.weights(), workplace / "first", replace(base.card, byte_weights=True))
     parent = str(workplace / "first")
-    way = Way({"initial": parent, "train": "lora", "rank": 2}, {"rate": 5e-3}, 2048, rank=2)
+    way = Way({"initial": parent, "train": "lora", "rank": 2}, {"rate": 5e-3}, rank=2)
     monkeypatch.setattr(module, "way_of", lambda _: way)
     write_items(workplace / "rows.jsonl", reds(100))
     taught = teach(workplace / "rows.jsonl", workplace / "new", quietly, initial=parent)
@@ -203,12 +208,7 @@ def test_heads_and_trained_weights_are_one_layer(
     workplace: Path, monkeypatch: pytest.MonkeyPatch, steps: list[int]
 ) -> None:
     """What heads read stays as it was; λ = 0 is the parent, bit for bit."""
-    rows = [
-        {"state": f"{colour} thing {n}", "answers": {"red": colour == "red"}}
-        for n in range(60)
-        for colour in ("red", "blue")
-    ]
-    (workplace / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write_red_labels(workplace / "labels.jsonl")
     monkeypatch.setattr(module.Taught, "kept", True)
     asked, parent = Boolean("Is it red?"), str(workplace / "model")
     teach(

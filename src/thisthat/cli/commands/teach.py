@@ -32,7 +32,7 @@ def teach(
     ] = False,
     minutes: Annotated[
         float | None,
-        typer.Option(help="How long to train, with --deep; or what suits the machine."),
+        typer.Option(help="How long to train, with --deep; three passes if not given."),
     ] = None,
 ) -> None:
     """Teach a checkpoint your own decisions from a few dozen to a few thousand labels."""
