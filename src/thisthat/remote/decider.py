@@ -236,8 +236,8 @@ class RemoteDecider(Asks):
         try:
             # Calls that wait for a server must not take the threads that others compute in.
             running = loop.run_in_executor(self._threads, call)
-        except RuntimeError:
-            raise AlreadyClosedError(_CLOSED) from None
+        except RuntimeError as error:
+            raise AlreadyClosedError(_CLOSED) from error
         return await running
 
     def _ask_all(self, pairs: Sequence[tuple[Text, Questions]], run: _Run) -> None:
